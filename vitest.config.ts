@@ -10,7 +10,8 @@ process.env.UV_THREADPOOL_SIZE = '8'
 // So that tests fail where local time is taken for UTC.
 process.env.TZ = 'America/New_York'
 
-// Test files are in memory if there is space, because creating a PostgreSQL database writes 300 files.
+// Test files are in memory if there is space, because creating a PostgreSQL database writes 300
+// files.
 if (hasSpace('/dev/shm')) process.env.TMPDIR = '/dev/shm'
 
 function hasSpace(folder: string): boolean {
@@ -33,10 +34,15 @@ export default defineConfig({
         test: {
           name,
           include: ['test/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...runOnce, ...engines.filter((other) => other !== name).map(filesOf)],
+          exclude: [
+            ...configDefaults.exclude,
+            ...runOnce,
+            ...engines.filter((other) => other !== name).map(filesOf),
+          ],
           globalSetup: ['test/support/world.ts'],
           isolate: false,
-          // Test files share a configured server, and writes of one would invalidate the response caches of others.
+          // Test files share a configured server, and writes of one would invalidate the response
+          // caches of others.
           ...(name === 'postgres' && configuredServer !== undefined
             ? { fileParallelism: false, sequence: { groupOrder: 2 } }
             : { sequence: { groupOrder: 1 } }),
@@ -57,7 +63,9 @@ export default defineConfig({
     globalSetup: ['test/contract/coverage.ts'],
     reporters: [
       'default',
-      ...(summary ? [['./test/support/summary.ts', { file: summary }] as [string, Record<string, unknown>]] : []),
+      ...(summary
+        ? [['./test/support/summary.ts', { file: summary }] as [string, Record<string, unknown>]]
+        : []),
     ],
     // More than cores, because tests wait for child processes and timers.
     maxWorkers: Math.ceil(availableParallelism() * 1.5),

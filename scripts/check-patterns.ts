@@ -3,11 +3,14 @@ import { checkSync } from 'recheck'
 import ts from 'typescript'
 import document from '../generated/openapi.json' with { type: 'json' }
 
-/** Fails if a regular expression of src/, or a pattern of the document, can take more than linear time. Part of the lint. */
+/**
+ * Fails if a regular expression of src/, or a pattern of the document, can take more than linear
+ * time. Part of the lint.
+ */
 
 /**
- * Patterns that are not linear, or that recheck cannot parse, with the bound of their input. Patterns constructed at run
- * time are named after the declaration around them.
+ * Patterns that are not linear, or that recheck cannot parse, with the bound of their input.
+ * Patterns constructed at run time are named after the declaration around them.
  */
 const exceptions: Record<string, string> = {
   'src/http/docs.ts /<script[^>]*>([\\s\\S]*?)<\\/script>/g':
@@ -16,14 +19,18 @@ const exceptions: Record<string, string> = {
     'Unicode has three such flags, each with seven characters.',
   'src/http/request.ts urlPattern':
     'Anchored; each repetition stops at the next slash or question mark. Node limits the request line to 16 KiB.',
-  'src/contract/field-rules.ts patternProblem': 'The patterns are those of the document, which are checked here.',
+  'src/contract/field-rules.ts patternProblem':
+    'The patterns are those of the document, which are checked here.',
   'src/search/terms.ts wordGroups':
     'NewAppDescription limits texts to 20,000 characters, the parameter Search to 100. Decomposed, a character is at most 18.',
   'src/search/terms.ts isRun': 'One repetition.',
   'src/search/terms.ts isWord': 'One repetition.',
 }
 
-/** Limits in steps, so that each machine gets the same result. The timeout ends an analysis that would take minutes. */
+/**
+ * Limits in steps, so that each machine gets the same result. The timeout ends an analysis that
+ * would take minutes.
+ */
 const limits = {
   timeout: 240_000,
   attackTimeout: null,
@@ -65,16 +72,24 @@ function patternOf(node: ts.Node, file: string, declaration = ''): Pattern | und
     const end = node.text.lastIndexOf('/')
     return pattern(file, node.text.slice(1, end), node.text.slice(end + 1))
   }
-  if (!(ts.isNewExpression(node) || ts.isCallExpression(node)) || node.expression.getText() !== 'RegExp')
+  if (
+    !(ts.isNewExpression(node) || ts.isCallExpression(node)) ||
+    node.expression.getText() !== 'RegExp'
+  )
     return undefined
   const [source, flags] = node.arguments ?? []
-  const isLiteral = source && ts.isStringLiteralLike(source) && (!flags || ts.isStringLiteralLike(flags))
-  return isLiteral ? pattern(file, source.text, flags?.text ?? '') : { name: `${file} ${declaration}`, flags: '' }
+  const isLiteral =
+    source && ts.isStringLiteralLike(source) && (!flags || ts.isStringLiteralLike(flags))
+  return isLiteral
+    ? pattern(file, source.text, flags?.text ?? '')
+    : { name: `${file} ${declaration}`, flags: '' }
 }
 
 function declaredName(statement: ts.Statement): string | undefined {
-  if (ts.isVariableStatement(statement)) return statement.declarationList.declarations[0]?.name.getText()
-  if (ts.isFunctionDeclaration(statement) || ts.isClassDeclaration(statement)) return statement.name?.text
+  if (ts.isVariableStatement(statement))
+    return statement.declarationList.declarations[0]?.name.getText()
+  if (ts.isFunctionDeclaration(statement) || ts.isClassDeclaration(statement))
+    return statement.name?.text
   return undefined
 }
 
@@ -97,15 +112,22 @@ function problemOf({ source, flags }: Pattern): string | undefined {
   return undefined
 }
 
-const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((file) => /\.[jt]s$/.test(file))
-const all = [...files.flatMap((file) => patternsOfFile(`src/${file}`)), ...patternsOfDocument(document)]
+const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((file) =>
+  /\.[jt]s$/.test(file),
+)
+const all = [
+  ...files.flatMap((file) => patternsOfFile(`src/${file}`)),
+  ...patternsOfDocument(document),
+]
 const patterns = new Map(all.map((each) => [each.name, each]))
 
 const problems = [...patterns.values()].flatMap((each) => {
   const problem = problemOf(each)
   const isException = each.name in exceptions
   if (problem && !isException)
-    return [`${each.name} ${problem}. Make it linear, or bound its input and add it to the exceptions.`]
+    return [
+      `${each.name} ${problem}. Make it linear, or bound its input and add it to the exceptions.`,
+    ]
   return isException && !problem ? [`${each.name} is linear. Remove it from the exceptions.`] : []
 })
 const missing = Object.keys(exceptions).filter((name) => !patterns.has(name))
@@ -113,4 +135,6 @@ problems.push(...missing.map((name) => `${name} does not exist. Remove it from t
 
 for (const problem of problems) console.error(problem)
 if (problems.length > 0) process.exit(1)
-console.log(`Checked ${patterns.size} patterns, ${Object.keys(exceptions).length} of them exceptions.`)
+console.log(
+  `Checked ${patterns.size} patterns, ${Object.keys(exceptions).length} of them exceptions.`,
+)

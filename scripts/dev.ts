@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
 /**
- * Runs the server, and restarts it when a file of src/ or generated/ changes. On Linux, `node --watch` stops noticing a
- * file that was replaced, which is how git and many editors save. Watching directories does not.
+ * Runs the server, and restarts it when a file of src/ or generated/ changes. On Linux, `node
+ * --watch` stops noticing a file that was replaced, which is how git and many editors save.
+ * Watching directories does not.
  */
 
 const root = join(import.meta.dirname, '..')
@@ -20,9 +21,14 @@ const settleTime = 100
 const changes = new EventEmitter()
 for (const top of [join(root, 'src'), join(root, 'generated')]) {
   const entries = readdirSync(top, { recursive: true, withFileTypes: true })
-  const below = entries.filter((entry) => entry.isDirectory()).map(({ parentPath, name }) => join(parentPath, name))
+  const below = entries
+    .filter((entry) => entry.isDirectory())
+    .map(({ parentPath, name }) => join(parentPath, name))
   for (const directory of [top, ...below])
-    watch(directory, (_event, name) => name !== null && sourceFile.test(name) && changes.emit('change', name))
+    watch(
+      directory,
+      (_event, name) => name !== null && sourceFile.test(name) && changes.emit('change', name),
+    )
 }
 
 function serve() {
@@ -35,7 +41,8 @@ function serve() {
 }
 
 let stop = serve()
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => stop().then(() => process.exit()))
+for (const signal of ['SIGINT', 'SIGTERM'])
+  process.on(signal, () => stop().then(() => process.exit()))
 
 for (;;) {
   const [name] = await once(changes, 'change')

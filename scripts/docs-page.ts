@@ -34,16 +34,19 @@ const style = `<style>
 
 /** Runs first. */
 const script = `
-  // In a worker, Redoc's search needs eval, which the page's policy forbids; without workers it does not.
+  // In a worker, Redoc's search needs eval, which the page's policy forbids; without workers it
+  // does not.
   delete globalThis.Worker
-  // Redoc draws only what is scrolled into view; the browser's search and print need the whole page.
+  // Redoc draws only what is scrolled into view; the browser's search and print need the whole
+  // page.
   globalThis.IntersectionObserver = class {
     constructor(seen) { this.seen = seen }
     observe(target) { setTimeout(() => this.seen([{ isIntersecting: true, target }], this)) }
     unobserve() {}
     disconnect() {}
   }
-  // Redoc has a button to copy samples, but none for the blocks of a text. Browsers have a clipboard on HTTPS and localhost.
+  // Redoc has a button to copy samples, but none for the blocks of a text. Browsers have a
+  // clipboard on HTTPS and localhost.
   if (navigator.clipboard) new MutationObserver(() => {
     for (const block of document.querySelectorAll('[data-component-name="Markdown/Markdown"] pre:is([data-language="sh"], [data-language="json"]):not(:has(.copy))')) {
       const code = block.textContent.trim()
@@ -65,15 +68,21 @@ const logo = `data:image/svg+xml,${encodeURIComponent(
 const changes: [what: string, found: string | RegExp, replacement: string][] = [
   // The empty icon saves a request for /favicon.ico.
   ['head', '<head>', `<head><link rel="icon" href="data:,"><script>${script}</script>${style}`],
-  // Redoc draws the page in the browser if there is no drawing; the one in the file names another server.
+  // Redoc draws the page in the browser if there is no drawing; the one in the file names another
+  // server.
   ['drawing', /(?<=<div id="redoc">).*?(?=<\/div>\s*<script type="module">)/s, ''],
   // The server inserts the document with its own address.
   ['document', /(?<=const __redoc_definition = )\{.*\}(?=;\n)/, documentPlaceholder],
   // The menu shows all operations from the start.
   ['closed groups', 'expanded:`expanded`in e?e.expanded:void 0', 'expanded:`always`'],
-  // With this and the next, the page has the operations of all groups, not only of the group that was clicked.
+  // With this and the next, the page has the operations of all groups, not only of the group that
+  // was clicked.
   ['groups left out', /shouldRenderOps:(?=\w+\.sectionId===)/, 'shouldRenderOps:!0||'],
-  ['operations left out', /(\w+)\.content===null\|\|\w+&&!\w+\(\1\.gatePath,\w+\)\?null:/, '$1.content===null?null:'],
+  [
+    'operations left out',
+    /(\w+)\.content===null\|\|\w+&&!\w+\(\1\.gatePath,\w+\)\?null:/,
+    '$1.content===null?null:',
+  ],
   // Redoc's logo would come from another server.
   ['logo', /https:\/\/cdn\.redoc\.ly\/redoc\/logo-mini(-full)?\.svg/g, logo],
 ]
@@ -82,11 +91,15 @@ const changes: [what: string, found: string | RegExp, replacement: string][] = [
 export const selfContained = (redoc: string): string =>
   changes.reduce((page, [what, found, replacement]) => {
     const changed = page.replace(found, replacement)
-    if (changed === page) throw new Error(`Cannot find the ${what} in Redoc's page. Adapt scripts/docs-page.ts to it.`)
+    if (changed === page)
+      throw new Error(`Cannot find the ${what} in Redoc's page. Adapt scripts/docs-page.ts to it.`)
     return changed
   }, redoc)
 
 if (import.meta.main) {
   const generated = `${import.meta.dirname}/../generated`
-  writeFileSync(`${generated}/docs.html`, selfContained(readFileSync(`${generated}/redoc.html`, 'utf8')))
+  writeFileSync(
+    `${generated}/docs.html`,
+    selfContained(readFileSync(`${generated}/redoc.html`, 'utf8')),
+  )
 }

@@ -1,6 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 
-/** Fills in the placeholders of the introduction in generated/openapi.json: the table of operations and the version. */
+/**
+ * Fills in the placeholders of the introduction in generated/openapi.json: the table of operations
+ * and the version.
+ */
 
 type Operation = { operationId: string; tags: string[]; summary: string }
 const methods = ['get', 'post', 'put', 'patch', 'delete'] as const
@@ -13,7 +16,8 @@ const { info } = document
 
 const parts = { '{operations}': operationTable(), '{version}': versionAndDate() }
 for (const [placeholder, text] of Object.entries(parts)) {
-  if (!info.description.includes(placeholder)) throw new Error(`Write ${placeholder} into openapi/introduction.md.`)
+  if (!info.description.includes(placeholder))
+    throw new Error(`Write ${placeholder} into openapi/introduction.md.`)
   info.description = info.description.replace(placeholder, text)
 }
 writeFileSync(file, JSON.stringify(document, null, 2))

@@ -2,14 +2,19 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { addressAt, administer, startPostgres } from '../test/support/postgres.ts'
 
-/** Runs a command with the DATABASE_URL of a temporary PostgreSQL: `node on-postgres.ts COMMAND`. */
+/**
+ * Runs a command with the DATABASE_URL of a temporary PostgreSQL: `node on-postgres.ts COMMAND`.
+ */
 
 const server = await startPostgres()
 await administer(server.address, 'create database apps')
 const address = addressAt(server.address, 'apps')
 const [command = '', ...args] = process.argv.slice(2)
 console.error(`Started a temporary PostgreSQL, removed at exit: ${address}`)
-const child = spawn(command, args, { stdio: 'inherit', env: { ...process.env, DATABASE_URL: address } })
+const child = spawn(command, args, {
+  stdio: 'inherit',
+  env: { ...process.env, DATABASE_URL: address },
+})
 // A terminal sends SIGINT to the command as well. SIGTERM reaches only this process.
 process.on('SIGINT', () => {})
 process.on('SIGTERM', () => child.kill('SIGTERM'))

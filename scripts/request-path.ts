@@ -15,8 +15,9 @@ import { listen } from '../src/http/server.ts'
 import { required } from '../src/util/helpers.ts'
 
 /**
- * Prints the files and functions of src/ that a request enters, measured by V8's precise coverage: how much code one has
- * to read to follow it. The service has handled other requests before, so one-time initialization does not count.
+ * Prints the files and functions of src/ that a request enters, measured by V8's precise coverage:
+ * how much code one has to read to follow it. The service has handled other requests before, so
+ * one-time initialization does not count.
  */
 
 /** An approved app of the demo catalogue. */
@@ -29,8 +30,13 @@ await database.migrate()
 await database.seed(join(root, 'seeds'))
 const key = await database.write(async (connection) => {
   const accounts = accountStore(connection)
-  const { developer_name } = required(await appStore(connection).find(listedApp), `app ${listedApp}`)
-  return (await accounts.issueKey(await accounts.findOrAddDeveloper(developer_name), { operator: 'path' })).key
+  const { developer_name } = required(
+    await appStore(connection).find(listedApp),
+    `app ${listedApp}`,
+  )
+  return (
+    await accounts.issueKey(await accounts.findOrAddDeveloper(developer_name), { operator: 'path' })
+  ).key
 })
 
 const config = { ...readConfig({}), logLevel: 'info' }
@@ -89,8 +95,16 @@ const requests: Request[] = [
   { method: 'GET', path: '/apps' },
   { method: 'GET', path: '/apps/7' },
   { method: 'GET', path: '/apps?search=tiles' },
-  { method: 'POST', path: '/apps', body: { name: 'Star Map', description: 'The sky.', category_id: 1 } },
-  { method: 'PUT', path: `/apps/${listedApp}`, body: { name: 'Renamed', description: 'A new text.' } },
+  {
+    method: 'POST',
+    path: '/apps',
+    body: { name: 'Star Map', description: 'The sky.', category_id: 1 },
+  },
+  {
+    method: 'PUT',
+    path: `/apps/${listedApp}`,
+    body: { name: 'Renamed', description: 'A new text.' },
+  },
   { method: 'DELETE', path: `/apps/${listedApp}` },
 ]
 await send({ method: 'GET', path: '/apps/6' })

@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import openapiTS, { astToString, COMMENT_HEADER } from 'openapi-typescript'
 
 /**
- * Generates the types for the server. Values with a default are required here, because the validator fills them in; in
- * openapi.d.ts, which is for callers, they are optional.
+ * Generates the types for the server. Values with a default are required here, because the
+ * validator fills them in; in openapi.d.ts, which is for callers, they are optional.
  */
 
 type Reference = { $ref?: string }
@@ -41,7 +41,10 @@ const types = await openapiTS(document, {
 })
 writeFileSync(`${generated}/server.d.ts`, COMMENT_HEADER + astToString(types))
 
-/** Only query parameters: openapi-backend discards the copy of the headers into which it fills defaults. */
+/**
+ * Only query parameters: openapi-backend discards the copy of the headers into which it fills
+ * defaults.
+ */
 function requireDefaulted(reference: Parameter) {
   const parameter = resolved(reference)
   if (parameter.in === 'query' && hasDefault(parameter.schema)) parameter.required = true
@@ -53,7 +56,8 @@ function requireDefaultedWithin(reference: Schema) {
   const { properties = {}, items, allOf = [], required = [] } = schema
   const defaulted = Object.keys(properties).filter((name) => hasDefault(properties[name]))
   if (defaulted.length > 0) schema.required = [...new Set([...required, ...defaulted])]
-  for (const part of [...Object.values(properties), ...(items ? [items] : []), ...allOf]) requireDefaultedWithin(part)
+  for (const part of [...Object.values(properties), ...(items ? [items] : []), ...allOf])
+    requireDefaultedWithin(part)
 }
 
 function hasDefault(schema: Schema = {}): boolean {

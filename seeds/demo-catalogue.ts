@@ -26,7 +26,9 @@ const seeder = { operator: 'seed' }
 
 /** Puts the demo catalogue into an empty database: all of it, or nothing. The same every time. */
 export async function seed(connection: Connection) {
-  const catalogue: DemoCatalogue = JSON.parse(await readFile(`${import.meta.dirname}/demo-catalogue.json`, 'utf8'))
+  const catalogue: DemoCatalogue = JSON.parse(
+    await readFile(`${import.meta.dirname}/demo-catalogue.json`, 'utf8'),
+  )
   const categories = new Map<string, number>()
   for (const { slug, name } of catalogue.categories) {
     categories.set(slug, (await categoryStore(connection).add(slug, name, seeder)).id)

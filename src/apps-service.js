@@ -3,7 +3,9 @@ import { join } from 'node:path'
 
 // Older versions fail on the imports below, with a stack trace that does not say why.
 if (Number.parseInt(process.versions.node, 10) < 24) {
-  console.error(`apps-service: this is Node ${process.versions.node}, but Node 24 is needed; make install installs it.`)
+  console.error(
+    `apps-service: this is Node ${process.versions.node}, but Node 24 is needed; make install installs it.`,
+  )
   process.exit(1)
 }
 

@@ -13,7 +13,10 @@ export type Config = Readonly<{
   port: number
   /** Public URL, without a slash at the end. */
   baseUrl: string
-  /** Path of `baseUrl`, which all routes but the health checks start with: empty, or begins with `/`. */
+  /**
+   * Path of `baseUrl`, which all routes but the health checks start with: empty, or begins with
+   * `/`.
+   */
   prefix: string
   /** May hold a password. */
   databaseUrl: string
@@ -21,9 +24,13 @@ export type Config = Readonly<{
   logLevel: string
   /** Maximum size of the response cache in bytes; 0 for no cache. */
   cacheSize: number
-  /** The number of proxies before the server, or their networks, whose `X-Forwarded-For` is trusted. */
+  /**
+   * The number of proxies before the server, or their networks, whose `X-Forwarded-For` is trusted.
+   */
   trustProxy: number | readonly string[]
-  /** Requests a minute, 0 for no limit: writes per developer, refused keys and reads per address. */
+  /**
+   * Requests a minute, 0 for no limit: writes per developer, refused keys and reads per address.
+   */
   writeLimit: number
   refusedKeyLimit: number
   readLimit: number
@@ -59,7 +66,9 @@ type Variable = (typeof variables)[number]
 /** A warning for each variable that is not read but resembles one that is not set. */
 export function misspelledVariables(environment: NodeJS.ProcessEnv): string[] {
   const normalize = (name: string) => name.toLowerCase().replaceAll('_', '')
-  const others = Object.keys(environment).filter((name) => !variables.some((variable) => variable === name))
+  const others = Object.keys(environment).filter(
+    (name) => !variables.some((variable) => variable === name),
+  )
   return variables.flatMap((variable) => {
     if (environment[variable] !== undefined) return []
     const name = normalize(variable)
@@ -72,12 +81,17 @@ export function misspelledVariables(environment: NodeJS.ProcessEnv): string[] {
 
 const defaultDatabaseUrl = 'sqlite:data/apps.sqlite'
 
-/** Describes the source of DATABASE_URL, for messages: commands in different directories may read different ones. */
+/**
+ * Describes the source of DATABASE_URL, for messages: commands in different directories may read
+ * different ones.
+ */
 export function describeDatabaseUrl(environment: NodeJS.ProcessEnv): string {
   const url = environment.DATABASE_URL
   const inWorkingDirectory = `relative to the working directory ${process.cwd()}`
-  if (!url) return `DATABASE_URL is not set; its default is ${defaultDatabaseUrl}, ${inWorkingDirectory}`
-  const isInFile = existsSync(envFile) && parseEnv(readFileSync(envFile, 'utf8')).DATABASE_URL === url
+  if (!url)
+    return `DATABASE_URL is not set; its default is ${defaultDatabaseUrl}, ${inWorkingDirectory}`
+  const isInFile =
+    existsSync(envFile) && parseEnv(readFileSync(envFile, 'utf8')).DATABASE_URL === url
   return `DATABASE_URL is set in ${isInFile ? resolve(envFile) : 'the environment'}`
 }
 
@@ -86,7 +100,10 @@ export const envFile = '.env'
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
-/** Reads the environment variables; an empty one counts as not set. Throws a ConfigError that reports all errors together. */
+/**
+ * Reads the environment variables; an empty one counts as not set. Throws a ConfigError that
+ * reports all errors together.
+ */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const problems: string[] = []
   /** An invalid value is reported, and replaced by the default so that the rest can be checked. */
@@ -101,7 +118,9 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     if (value !== undefined) return value
     // A database URL may hold a password.
     const shown = name === 'DATABASE_URL' ? '' : `, not ${JSON.stringify(text)}`
-    problems.push(`${name} must be ${typeof expected === 'string' ? expected : expected(text)}${shown}`)
+    problems.push(
+      `${name} must be ${typeof expected === 'string' ? expected : expected(text)}${shown}`,
+    )
     return required(parse(fallback), `a valid default of ${name}`)
   }
   const readText = (
@@ -111,7 +130,12 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     expected: string | ((text: string) => string),
   ) => readVariable(name, fallback, (text) => (isValid(text) ? text : undefined), expected)
   const readNumber = (name: Variable, fallback: string, unit: string, max: number, min = 0) =>
-    readVariable(name, fallback, wholeNumber(max, min), `a whole number${unit} from ${min} to ${max}`)
+    readVariable(
+      name,
+      fallback,
+      wholeNumber(max, min),
+      `a whole number${unit} from ${min} to ${max}`,
+    )
   const readLimit = (name: Variable, fallback: string) =>
     readNumber(name, fallback, ' of requests a minute', 999_999_999)
 
@@ -126,8 +150,15 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
       'an http or https URL without query and fragment, and with a path of letters, digits, ".", "_", "~" and "-"',
     ),
     databaseUrl: readText('DATABASE_URL', defaultDatabaseUrl, isDatabaseUrl, expectedUrl),
-    databaseOptions: { pool: readNumber('DATABASE_POOL', String(defaultPoolSize), ' of connections', 9999, 4) },
-    logLevel: readText('LOG_LEVEL', 'info', (text) => logLevels.includes(text), `one of ${logLevels.join(', ')}`),
+    databaseOptions: {
+      pool: readNumber('DATABASE_POOL', String(defaultPoolSize), ' of connections', 9999, 4),
+    },
+    logLevel: readText(
+      'LOG_LEVEL',
+      'info',
+      (text) => logLevels.includes(text),
+      `one of ${logLevels.join(', ')}`,
+    ),
     cacheSize: 2 ** 20 * readNumber('CACHE_SIZE', '64', ' of mebibytes', 99_999),
     trustProxy: readVariable(
       'TRUST_PROXY',
@@ -144,7 +175,12 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
       (text) => (Number(text) === port && port !== 0 ? undefined : wholeNumber(maxPort)(text)),
       `a whole number from 0 to ${maxPort} and different from PORT`,
     ),
-    contact: readVariable('CONTACT_URL', '', parseContact, 'an http or https address, or an e-mail address'),
+    contact: readVariable(
+      'CONTACT_URL',
+      '',
+      parseContact,
+      'an http or https address, or an e-mail address',
+    ),
     operator: readVariable(
       'OPERATOR',
       '',
@@ -182,12 +218,15 @@ function parseContact(text: string): Config['contact'] | undefined {
   const email = /^(?:mailto:)?([^\s@/:?%]+@[^\s@/:?%]+)$/i.exec(text)?.[1]
   if (email !== undefined) return { email }
   const url = URL.parse(text)
-  return url && ['http:', 'https:'].includes(url.protocol) && !url.username ? { url: url.href } : undefined
+  return url && ['http:', 'https:'].includes(url.protocol) && !url.username
+    ? { url: url.href }
+    : undefined
 }
 
 function parseBaseUrl(text: string) {
   const url = URL.parse(text)
-  if (!url || !['http:', 'https:'].includes(url.protocol) || url.search || url.hash || url.username) return undefined
+  if (!url || !['http:', 'https:'].includes(url.protocol) || url.search || url.hash || url.username)
+    return undefined
   const prefix = url.pathname.replace(/\/$/, '')
   if (!/^(\/[A-Za-z0-9._~-]+)*$/.test(prefix)) return undefined
   return { baseUrl: url.origin + prefix, prefix }

@@ -22,7 +22,11 @@ const defaults: Config = {
 test.for<[what: string, environment: NodeJS.ProcessEnv, config: Partial<Config>]>([
   ['nothing set', {}, {}],
   ['empty variables', { PORT: '', HOST: '' }, {}],
-  ['a port, which is also in the base URL', { PORT: '8080' }, { port: 8080, baseUrl: 'http://localhost:8080' }],
+  [
+    'a port, which is also in the base URL',
+    { PORT: '8080' },
+    { port: 8080, baseUrl: 'http://localhost:8080' },
+  ],
   ['the highest port', { PORT: '65535' }, { port: 65_535, baseUrl: 'http://localhost:65535' }],
   ['any free port', { PORT: '0' }, { port: 0, baseUrl: 'http://localhost:0' }],
   [
@@ -72,9 +76,17 @@ test.for<[what: string, environment: NodeJS.ProcessEnv, config: Partial<Config>]
     { WRITE_LIMIT: '0', REFUSED_KEY_LIMIT: '10', READ_LIMIT: '999999999' },
     { writeLimit: 0, refusedKeyLimit: 10, readLimit: 999_999_999 },
   ],
-  ['the name of the person who runs commands', { OPERATOR: ' Jörg Müller ' }, { operator: 'Jörg Müller' }],
+  [
+    'the name of the person who runs commands',
+    { OPERATOR: ' Jörg Müller ' },
+    { operator: 'Jörg Müller' },
+  ],
   ['an operator of white space', { OPERATOR: ' ' }, { operator: '' }],
-  ['a relative path of a database', { DATABASE_URL: 'sqlite:./a b.sqlite' }, { databaseUrl: 'sqlite:./a b.sqlite' }],
+  [
+    'a relative path of a database',
+    { DATABASE_URL: 'sqlite:./a b.sqlite' },
+    { databaseUrl: 'sqlite:./a b.sqlite' },
+  ],
 ])('%s', ([, environment, config]) => {
   expect(readConfig(environment)).toEqual({ ...defaults, ...config })
 })
@@ -82,7 +94,10 @@ test.for<[what: string, environment: NodeJS.ProcessEnv, config: Partial<Config>]
 test.for<[environment: NodeJS.ProcessEnv, complaint: RegExp]>([
   [{ PORT: '-1' }, /PORT must be a whole number from 0 to 65535, not "-1"/],
   [{ PORT: '65536' }, /PORT/],
-  [{ CONTACT_URL: 'javascript:alert(1)' }, /CONTACT_URL must be an http or https address, or an e-mail address/],
+  [
+    { CONTACT_URL: 'javascript:alert(1)' },
+    /CONTACT_URL must be an http or https address, or an e-mail address/,
+  ],
   [{ CONTACT_URL: 'ask Ada' }, /CONTACT_URL/],
   [{ CONTACT_URL: 'mailto:keys@apps.example.org?subject=Key' }, /CONTACT_URL/],
   [{ PORT: '0x10' }, /PORT/],
@@ -93,7 +108,10 @@ test.for<[environment: NodeJS.ProcessEnv, complaint: RegExp]>([
   [{ BASE_URL: 'http://x/a:b(c)' }, /BASE_URL/],
   [{ DATABASE_URL: 'mysql://x/y' }, /DATABASE_URL must be sqlite:PATH/],
   [{ DATABASE_URL: 'postgres://x/y?sslmode=maybe' }, /postgres:\/\/USER/],
-  [{ DATABASE_URL: 'sqlite://data/x.db' }, /DATABASE_URL must be sqlite:PATH.*: write sqlite:data\/x\.db$/],
+  [
+    { DATABASE_URL: 'sqlite://data/x.db' },
+    /DATABASE_URL must be sqlite:PATH.*: write sqlite:data\/x\.db$/,
+  ],
   [{ DATABASE_URL: 'sqlite:data/x.db?mode=ro' }, /: write sqlite:data\/x\.db$/],
   [{ DATABASE_URL: 'SQLite:///var/lib/x.db' }, /: write sqlite:\/var\/lib\/x\.db$/],
   [{ DATABASE_URL: 'sqlite3:db/production.sqlite3' }, /: write sqlite:db\/production\.sqlite3$/],
@@ -115,10 +133,16 @@ test.for<[environment: NodeJS.ProcessEnv, complaint: RegExp]>([
   [{ TRUST_PROXY: '10.0.0.0/8,::/0' }, /TRUST_PROXY/],
   [{ TRUST_PROXY: 'proxy.example.org' }, /TRUST_PROXY/],
   [{ TRUST_PROXY: '10.0.0.0/8,' }, /TRUST_PROXY/],
-  [{ METRICS_PORT: '3000' }, /METRICS_PORT must be a whole number from 0 to 65535 and different from PORT/],
+  [
+    { METRICS_PORT: '3000' },
+    /METRICS_PORT must be a whole number from 0 to 65535 and different from PORT/,
+  ],
   [{ PORT: '80', METRICS_PORT: '080' }, /METRICS_PORT/],
   [{ METRICS_PORT: 'on' }, /METRICS_PORT/],
-  [{ WRITE_LIMIT: '-1' }, /WRITE_LIMIT must be a whole number of requests a minute from 0 to 999999999, not "-1"/],
+  [
+    { WRITE_LIMIT: '-1' },
+    /WRITE_LIMIT must be a whole number of requests a minute from 0 to 999999999, not "-1"/,
+  ],
   [{ REFUSED_KEY_LIMIT: '1.5' }, /REFUSED_KEY_LIMIT/],
   [{ READ_LIMIT: '1000000000' }, /READ_LIMIT/],
   [
@@ -151,7 +175,11 @@ test.for<[what: string, environment: NodeJS.ProcessEnv, warnings: string[]]>([
   ['a letter less', { OPERATR: 'Ada' }, ['OPERATR is not read; use OPERATOR']],
   ['a letter more', { PORTS: '1' }, ['PORTS is not read; use PORT']],
   ['none if the right one is set', { PORTS: '1', PORT: '1' }, []],
-  ['none for variables of others', { HOME: '/', HOSTNAME: 'a', DATABASE: 'b', NODE_ENV: 'production' }, []],
+  [
+    'none for variables of others',
+    { HOME: '/', HOSTNAME: 'a', DATABASE: 'b', NODE_ENV: 'production' },
+    [],
+  ],
   ['none for ours', { PORT: '1', READ_LIMIT: '1' }, []],
 ])('warns of misspelled variables: %s', ([, environment, warnings]) => {
   expect(misspelledVariables(environment)).toEqual(warnings)

@@ -37,13 +37,17 @@ test('an image with the files of deploy/Containerfile serves the demo catalogue 
   }
   const server = await listening('serve', env, image, executable)
   const base = `http://127.0.0.1:${server.port}`
-  const home = await fetch(base, { headers: { Accept: 'text/html' } }).then((response) => response.text())
+  const home = await fetch(base, { headers: { Accept: 'text/html' } }).then((response) =>
+    response.text(),
+  )
   const document = await fetch(`${base}/openapi.json`).then((response) => response.text())
   const links = [
     ...[...home.matchAll(/<a [^>]*href="(.+?)"/g)].map(([, href = '']) => new URL(href).pathname),
     ...[...document.matchAll(/\]\(([\w.-]+)\)/g)].map(([, href]) => `/${href}`),
   ]
-  expect(links).toEqual(expect.arrayContaining(['/openapi.json', '/openapi.yaml', '/changelog.md', '/healthz']))
+  expect(links).toEqual(
+    expect.arrayContaining(['/openapi.json', '/openapi.yaml', '/changelog.md', '/healthz']),
+  )
   for (const path of ['/apps', '/readyz', ...links]) {
     const { status } = await fetch(base + path)
     expect([path, status]).toEqual([path, 200])

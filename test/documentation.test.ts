@@ -32,16 +32,24 @@ const pages = folders.flatMap((folder) =>
 
 describe.for(pages)('%s', (page) => {
   test('has no broken link', () => {
-    const targets = [...prose(read(page)).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target)
+    const targets = [...prose(read(page)).matchAll(/\]\(([^)\s]+)\)/g)].map(
+      ([, target = '']) => target,
+    )
     const own = targets.filter((target) => !target.startsWith('https://'))
     expect(own.filter((target) => !isThere(page, target))).toEqual([])
   })
 })
 
 test('README lists every directory of src/', () => {
-  const directories = readdirSync(`${root}/src`, { withFileTypes: true }).filter((entry) => entry.isDirectory())
-  const listed = new Set([...read('README.md').matchAll(/^\| `(src\/\w+)\/`/gm)].map(([, path]) => path))
-  expect(directories.map(({ name }) => `src/${name}`).filter((path) => !listed.has(path))).toEqual([])
+  const directories = readdirSync(`${root}/src`, { withFileTypes: true }).filter((entry) =>
+    entry.isDirectory(),
+  )
+  const listed = new Set(
+    [...read('README.md').matchAll(/^\| `(src\/\w+)\/`/gm)].map(([, path]) => path),
+  )
+  expect(directories.map(({ name }) => `src/${name}`).filter((path) => !listed.has(path))).toEqual(
+    [],
+  )
 })
 
 test('README lists exactly the environment variables', () => {
@@ -61,7 +69,9 @@ test.for<[page: string, writes: RegExp, refusedKeys: RegExp]>([
   ],
 ])('%s has the default limits', ([page, ...patterns]) => {
   const { writeLimit, refusedKeyLimit } = readConfig({})
-  const documented = patterns.map((pattern) => Number(pattern.exec(read(page))?.[1]?.replaceAll(',', '')))
+  const documented = patterns.map((pattern) =>
+    Number(pattern.exec(read(page))?.[1]?.replaceAll(',', '')),
+  )
   expect(documented).toEqual([writeLimit, refusedKeyLimit])
 })
 
@@ -70,15 +80,21 @@ const hour = 60 * 60 * 1000
 const maxBodyKibibytes = maxBytes / 1024
 const idempotencyHours = lifetime / hour
 /** The characters of an idempotency key, without quotes. */
-const idempotencyKeyLength = (/\{(\d+),(\d+)\}/.exec(parameters.IdempotencyKey.schema.pattern) ?? [])
+const idempotencyKeyLength = (
+  /\{(\d+),(\d+)\}/.exec(parameters.IdempotencyKey.schema.pattern) ?? []
+)
   .slice(1)
   .map(Number)
 
 test('the introduction states the limits of the document and the code', () => {
-  const lengthOf = ({ minLength, maxLength }: { minLength: number; maxLength: number }) => [minLength, maxLength]
+  const lengthOf = ({ minLength, maxLength }: { minLength: number; maxLength: number }) => [
+    minLength,
+    maxLength,
+  ]
   const { minimum, maximum, default: usual } = parameters.Limit.schema
   const { writeLimit, refusedKeyLimit } = readConfig({})
-  const [, table = ''] = /^## Limits$([\s\S]*?)^## /m.exec(`${read('openapi/introduction.md')}\n## `) ?? []
+  const [, table = ''] =
+    /^## Limits$([\s\S]*?)^## /m.exec(`${read('openapi/introduction.md')}\n## `) ?? []
   const rows = [...table.matchAll(/^\| (.+?) *\| (.*\d.*) \|$/gm)]
   expect(Object.fromEntries(rows.map(([, name, limit = '']) => [name, numbersIn(limit)]))).toEqual({
     '`limit`': [minimum, maximum, usual, maximum],
@@ -94,7 +110,10 @@ test('the introduction states the limits of the document and the code', () => {
     '`Idempotency-Key`': [...idempotencyKeyLength, idempotencyHours],
     'Request body': [maxBodyKibibytes],
     'Request line and headers': [maxHeaderSize / 1024],
-    'Time for a request to arrive': [defaultTimeouts.request / 1000, defaultTimeouts.headers / 1000],
+    'Time for a request to arrive': [
+      defaultTimeouts.request / 1000,
+      defaultTimeouts.headers / 1000,
+    ],
     'Lifetime of a key': [defaultKeyLifetime / (24 * hour)],
     'Writes by one developer': [writeLimit],
     'Refused keys from one address': [refusedKeyLimit],
@@ -103,11 +122,21 @@ test('the introduction states the limits of the document and the code', () => {
 
 /** The sort key of the order by rating, as a rating. */
 const weighted = (ratings: number, mean: number) =>
-  Number((ratingColumns({ count: ratings, sum: 100 * ratings * mean }).weighted_rating / 1e6).toFixed(2))
+  Number(
+    (ratingColumns({ count: ratings, sum: 100 * ratings * mean }).weighted_rating / 1e6).toFixed(2),
+  )
 
 test.for<[sentence: RegExp, text: string, numbers: number[]]>([
-  [/its newest \d+ reviews/, document.paths['/apps/{id}'].get.description, [schemas.App.properties.reviews.maxItems]],
-  [/More than.*/, parameters.Limit.description, [parameters.Limit.schema.maximum, parameters.Limit.schema.maximum]],
+  [
+    /its newest \d+ reviews/,
+    document.paths['/apps/{id}'].get.description,
+    [schemas.App.properties.reviews.maxItems],
+  ],
+  [
+    /More than.*/,
+    parameters.Limit.description,
+    [parameters.Limit.schema.maximum, parameters.Limit.schema.maximum],
+  ],
   [/at most its first [\d,]+ apps/, parameters.Search.description, [maxMatches]],
   [/`More than.*`/, parameters.Search.description, numbersIn(cutNote('best'))],
   [/One rating of 5\s+gives [\d.]+/, parameters.Sort.description, [5, weighted(1, 5)]],
@@ -125,7 +154,10 @@ test.for<[sentence: RegExp, text: string, numbers: number[]]>([
 })
 
 test('the document says how a key is sent', () => {
-  expect(document.components.securitySchemes.apiKey).toMatchObject({ type: 'http', scheme: 'bearer' })
+  expect(document.components.securitySchemes.apiKey).toMatchObject({
+    type: 'http',
+    scheme: 'bearer',
+  })
 })
 
 test('docs/operating.md states the limits of connections, queues, the shutdown and a network that hangs', () => {
@@ -135,14 +167,18 @@ test('docs/operating.md states the limits of connections, queues, the shutdown a
   const numbersOf = (sentence: RegExp) => numbersIn(sentence.exec(operating)?.[0] ?? '')
   expect(numbersOf(/\| connections \| [\d,]+/)).toEqual([connections])
   expect(numbersOf(/\| pipelined requests that wait[^|]+\| [\d,]+/)).toEqual([waiting])
-  expect(numbersOf(/\| bodies that are arriving[^|]+\| \d+ MiB/)).toEqual([slowClients.maxSize / 2 ** 20])
+  expect(numbersOf(/\| bodies that are arriving[^|]+\| \d+ MiB/)).toEqual([
+    slowClients.maxSize / 2 ** 20,
+  ])
   expect(numbersOf(/\| seconds without a byte[^|]+\| \d+/)).toEqual([idle / 1000])
   const { expensive, cheap, write } = queueLimits
-  expect(numbersOf(/up to [\d,]+ searches and late pages, [\d,]+ other reads and [\d,]+ writes/)).toEqual(
-    [expensive, cheap, write].map(({ queueLimit }) => queueLimit),
-  )
+  expect(
+    numbersOf(/up to [\d,]+ searches and late pages, [\d,]+ other reads and [\d,]+ writes/),
+  ).toEqual([expensive, cheap, write].map(({ queueLimit }) => queueLimit))
   expect(operating).toContain('after half a second, other reads after two, writes after five')
-  expect([expensive, cheap, write].map(({ queueTimeout }) => queueTimeout)).toEqual([500, 2000, 5000])
+  expect([expensive, cheap, write].map(({ queueTimeout }) => queueTimeout)).toEqual([
+    500, 2000, 5000,
+  ])
   expect(operating).toContain('For one second the server still accepts requests')
   expect(drainDelay).toBe(1000)
   expect(drainLimit).toBeLessThan(exitLimit)
@@ -154,7 +190,9 @@ test('docs/operating.md states the limits of connections, queues, the shutdown a
 
 test('docs/operating.md lists exactly the commands', async () => {
   const [, section = ''] = /^## Commands$([\s\S]*?)^## /m.exec(read('docs/operating.md')) ?? []
-  const listed = [...section.matchAll(/^\.\/apps-service ([a-z]+(?: [a-z]+)?)/gm)].map(([, name = '']) => name)
+  const listed = [...section.matchAll(/^\.\/apps-service ([a-z]+(?: [a-z]+)?)/gm)].map(
+    ([, name = '']) => name,
+  )
   const names = leafCommands(await programFor('')).map(({ name }) => name)
   expect(listed.toSorted()).toEqual(names.toSorted())
 })
@@ -164,7 +202,9 @@ test('every decision is in the index with its title, and the numbers have no gap
   const titles = records.map((name) => read(`docs/decisions/${name}`).split('\n', 1)[0])
   expect(index.map(([, number, title]) => `# ${number}. ${title}`)).toEqual(titles)
   expect(index.map(([, , , file]) => file)).toEqual(records)
-  expect(index.map(([, number]) => Number(number))).toEqual(records.map((_, position) => position + 1))
+  expect(index.map(([, number]) => Number(number))).toEqual(
+    records.map((_, position) => position + 1),
+  )
 })
 
 /** The numbers of a text, `code` aside. */

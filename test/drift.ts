@@ -11,11 +11,15 @@ const files = [
 const read = () => files.map((file) => readFileSync(`${root}/${file}`, 'utf8'))
 
 const committed = read()
-const { status, stdout, stderr } = spawnSync('npm', ['run', '--silent', 'generate'], { cwd: root, encoding: 'utf8' })
+const { status, stdout, stderr } = spawnSync('npm', ['run', '--silent', 'generate'], {
+  cwd: root,
+  encoding: 'utf8',
+})
 const made = read()
 
 const drifted = files.filter((_, index) => committed[index] !== made[index])
-for (const [index, file] of files.entries()) writeFileSync(`${root}/${file}`, committed[index] ?? '')
+for (const [index, file] of files.entries())
+  writeFileSync(`${root}/${file}`, committed[index] ?? '')
 
 if (status !== 0) {
   console.error(`make generate fails:\n${stdout}${stderr}`)

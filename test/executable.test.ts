@@ -1,11 +1,22 @@
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import document from '../generated/openapi.json' with { type: 'json' }
 
-/** The file `apps-service` in the root of the clone, without the Node that the tests have on their PATH. */
+/**
+ * The file `apps-service` in the root of the clone, without the Node that the tests have on their
+ * PATH.
+ */
 
 const executable = join(import.meta.dirname, '../apps-service')
 
@@ -27,7 +38,11 @@ function temporaryFolder() {
 test('runs from another directory, through a link, on the Node of its clone', () => {
   const folder = temporaryFolder()
   symlinkSync(executable, join(folder, 'link'))
-  expect(run('./link', folder)).toEqual({ status: 0, stdout: `${document.info.version}\n`, stderr: '' })
+  expect(run('./link', folder)).toEqual({
+    status: 0,
+    stdout: `${document.info.version}\n`,
+    stderr: '',
+  })
 })
 
 test('reads variables of .env in the working directory, and warns of one that is misspelled', () => {
@@ -38,30 +53,40 @@ test('reads variables of .env in the working directory, and warns of one that is
   expect(existsSync(join(folder, 'here.sqlite'))).toBe(true)
 })
 
-test.for<[where: string, file: string, variables: NodeJS.ProcessEnv, path: string, origin: string]>([
+test.for<[where: string, file: string, variables: NodeJS.ProcessEnv, path: string, origin: string]>(
   [
-    'the default',
-    'PORT=3001\n',
-    {},
-    'data/apps.sqlite',
-    'DATABASE_URL is not set; its default is sqlite:data/apps.sqlite, relative to the working directory FOLDER',
+    [
+      'the default',
+      'PORT=3001\n',
+      {},
+      'data/apps.sqlite',
+      'DATABASE_URL is not set; its default is sqlite:data/apps.sqlite, relative to the working directory FOLDER',
+    ],
+    [
+      '.env',
+      'DATABASE_URL=sqlite:here.sqlite\n',
+      {},
+      'here.sqlite',
+      'DATABASE_URL is set in FOLDER/.env',
+    ],
+    [
+      'the environment',
+      'DATABASE_URL=sqlite:here.sqlite\n',
+      { DATABASE_URL: 'sqlite:there.sqlite' },
+      'there.sqlite',
+      'DATABASE_URL is set in the environment',
+    ],
   ],
-  ['.env', 'DATABASE_URL=sqlite:here.sqlite\n', {}, 'here.sqlite', 'DATABASE_URL is set in FOLDER/.env'],
-  [
-    'the environment',
-    'DATABASE_URL=sqlite:here.sqlite\n',
-    { DATABASE_URL: 'sqlite:there.sqlite' },
-    'there.sqlite',
-    'DATABASE_URL is set in the environment',
-  ],
-])('an error names the absolute path of a database from %s', ([, file, variables, path, origin]) => {
+)('an error names the absolute path of a database from %s', ([, file, variables, path, origin]) => {
   const folder = temporaryFolder()
   writeFileSync(join(folder, '.env'), file)
   for (const command of ['serve', 'status']) {
     const { status, stderr } = run(executable, folder, command, variables)
     const from = origin.replace('FOLDER', folder)
     const advice = './apps-service migrate creates a new, empty one'
-    expect(stderr).toBe(`apps-service: the database ${join(folder, path)} does not exist; ${advice} (${from})\n`)
+    expect(stderr).toBe(
+      `apps-service: the database ${join(folder, path)} does not exist; ${advice} (${from})\n`,
+    )
     expect(status).toBe(1)
   }
   const { stdout } = run(executable, folder, 'migrate', variables)

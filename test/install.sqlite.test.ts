@@ -1,10 +1,21 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { temporaryFolder } from './support/database.ts'
 
-/** An installation ends with a SQLite driver that loads. Stands in for npm and the compilers, which would take minutes. */
+/**
+ * An installation ends with a SQLite driver that loads. Stands in for npm and the compilers, which
+ * would take minutes.
+ */
 
 const root = join(import.meta.dirname, '..')
 const driver = join(root, 'node_modules/sqlite3')
@@ -12,7 +23,10 @@ const workingBinary = join(driver, 'build/Release/node_sqlite3.node')
 
 const which = (program: string) => spawnSync('which', [program], { encoding: 'utf8' }).stdout.trim()
 
-/** `ci` lays out the driver with the downloaded binary, and `rebuild` puts the compiled one in its place. */
+/**
+ * `ci` lays out the driver with the downloaded binary, and `rebuild` puts the compiled one in its
+ * place.
+ */
 const npm = `#!/bin/sh
 echo "$1 $2 $npm_config_build_from_source" >> npm.log
 case $1 in
@@ -28,7 +42,10 @@ esac
 
 type Machine = { downloaded?: string; compiled?: string; compilers?: string[] }
 
-/** Files of the repository in a new directory, on a PATH with nothing else than the installation may use. */
+/**
+ * Files of the repository in a new directory, on a PATH with nothing else than the installation may
+ * use.
+ */
 function layOutClone(files: string[]) {
   const folder = temporaryFolder()
   for (const file of files) cpSync(join(root, file), join(folder, file), { recursive: true })
@@ -37,32 +54,61 @@ function layOutClone(files: string[]) {
   writeFileSync(join(programs, 'npm'), npm)
   chmodSync(join(programs, 'npm'), 0o755)
   symlinkSync(process.execPath, join(programs, 'node'))
-  for (const program of ['sh', 'cp', 'ln', 'mkdir', 'rm', 'touch', 'cat', 'grep', 'sort', 'sed', 'expand'])
+  for (const program of [
+    'sh',
+    'cp',
+    'ln',
+    'mkdir',
+    'rm',
+    'touch',
+    'cat',
+    'grep',
+    'sort',
+    'sed',
+    'expand',
+  ])
     symlinkSync(which(program), join(programs, program))
   const broken = join(folder, 'broken.node')
   writeFileSync(broken, 'not a library')
 
-  function run(command: string, { downloaded = broken, compiled = workingBinary, compilers }: Machine) {
+  function run(
+    command: string,
+    { downloaded = broken, compiled = workingBinary, compilers }: Machine,
+  ) {
     for (const compiler of compilers ?? ['g++', 'make', 'python3'])
       if (!existsSync(join(programs, compiler))) symlinkSync('/bin/true', join(programs, compiler))
     const env = { PATH: programs, DOWNLOADED: downloaded, COMPILED: compiled }
-    const { status, stderr } = spawnSync('/bin/sh', ['-c', command], { cwd: folder, env, encoding: 'utf8' })
+    const { status, stderr } = spawnSync('/bin/sh', ['-c', command], {
+      cwd: folder,
+      env,
+      encoding: 'utf8',
+    })
     const calls = readFileSync(join(folder, 'npm.log'), 'utf8').trim().split('\n')
     writeFileSync(join(folder, 'npm.log'), '')
-    const loads = spawnSync(process.execPath, ['-e', "require('sqlite3')"], { cwd: folder }).status === 0
+    const loads =
+      spawnSync(process.execPath, ['-e', "require('sqlite3')"], { cwd: folder }).status === 0
     return { status, stderr, calls: calls.map((call) => call.trim()), loads }
   }
   return { run, broken }
 }
 
 /** What `make install` needs of a clone. */
-const makeFiles = ['Makefile', 'package.json', 'package-lock.json', 'redocly.yaml', 'scripts', 'generated/openapi.json']
+const makeFiles = [
+  'Makefile',
+  'package.json',
+  'package-lock.json',
+  'redocly.yaml',
+  'scripts',
+  'generated/openapi.json',
+]
 
 /** The files that the image's build has when it installs the dependencies, and how it does that. */
 function imageBuild() {
   const [, stage = ''] = readFileSync(join(root, 'deploy/Containerfile'), 'utf8').split(/^FROM /m)
   const [before = '', command = ''] = stage.split(/^RUN (?!apt-get)(.+)$/m)
-  const files = [...before.matchAll(/^COPY (.+) \S+$/gm)].flatMap(([, names = '']) => names.split(' '))
+  const files = [...before.matchAll(/^COPY (.+) \S+$/gm)].flatMap(([, names = '']) =>
+    names.split(' '),
+  )
   return { files, command }
 }
 
@@ -71,20 +117,36 @@ const make = which('make')
 
 describe.each<[how: string, files: string[], command: string, after: string[]]>([
   ['make install', makeFiles, `${make} install`, []],
-  ['make install PRODUCTION=1', makeFiles, `${make} install PRODUCTION=1`, ['run --silent', 'prune --omit=dev']],
+  [
+    'make install PRODUCTION=1',
+    makeFiles,
+    `${make} install PRODUCTION=1`,
+    ['run --silent', 'prune --omit=dev'],
+  ],
   ['the image', image.files, image.command, []],
 ])('%s', (_, files, command, after) => {
   test('keeps a downloaded driver that loads', () => {
     const { run } = layOutClone(files)
     const machine = { downloaded: workingBinary, compilers: [] }
-    expect(run(command, machine)).toEqual({ status: 0, stderr: '', calls: ['ci', ...after], loads: true })
+    expect(run(command, machine)).toEqual({
+      status: 0,
+      stderr: '',
+      calls: ['ci', ...after],
+      loads: true,
+    })
   })
 
   test('compiles the driver if the downloaded one does not load', () => {
     const { run } = layOutClone(files)
     const { stderr, ...result } = run(command, {})
-    expect(result).toEqual({ status: 0, calls: ['ci', 'rebuild sqlite3 sqlite3', ...after], loads: true })
-    expect(stderr).toMatch(/^The downloaded SQLite driver does not load \(.*\.node: .+\)\. Compiling it .*\n$/)
+    expect(result).toEqual({
+      status: 0,
+      calls: ['ci', 'rebuild sqlite3 sqlite3', ...after],
+      loads: true,
+    })
+    expect(stderr).toMatch(
+      /^The downloaded SQLite driver does not load \(.*\.node: .+\)\. Compiling it .*\n$/,
+    )
   })
 
   test('says in one line which compilers to install, and succeeds when they are there', () => {

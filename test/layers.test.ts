@@ -5,7 +5,9 @@ import { expect, test } from 'vitest'
 /** Which directories of src/ may import which others, and which packages. README.md has the map. */
 
 const src = join(import.meta.dirname, '../src')
-const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
+const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) =>
+  file.endsWith('.ts'),
+)
 const codeOf = (file: string) =>
   readFileSync(join(src, file), 'utf8').replace(/\/\*[\s\S]*?\*\/|(?<![:'"])\/\/.*$/gm, '')
 const importsOf = (file: string) =>
@@ -32,7 +34,8 @@ test.for(files.filter((file) => directoryOf(file) !== 'src'))('%s imports downwa
     .filter((name) => !name.startsWith('..'))
   const upwards = imported.filter(
     (name) =>
-      name === 'main.ts' || (directoryOf(name) !== 'src' && layerOf(directoryOf(name)) < layerOf(directoryOf(file))),
+      name === 'main.ts' ||
+      (directoryOf(name) !== 'src' && layerOf(directoryOf(name)) < layerOf(directoryOf(file))),
   )
   expect(
     layerOf(directoryOf(file)),

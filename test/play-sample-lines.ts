@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * Converts the real listings and reviews of a directory (see PLAY_SAMPLE in CONTRIBUTING.md) into a catalogue file:
- * `node test/play-sample-lines.ts FOLDER > listings.ndjson`.
+ * Converts the real listings and reviews of a directory (see PLAY_SAMPLE in CONTRIBUTING.md) into a
+ * catalogue file: `node test/play-sample-lines.ts FOLDER > listings.ndjson`.
  */
 
 type Listing = {
@@ -18,7 +18,13 @@ type Listing = {
   minInstalls: number
   score: number
 }
-type SampleReview = { appId: string; reviewer: string; score: number; content: string | null; at: string }
+type SampleReview = {
+  appId: string
+  reviewer: string
+  score: number
+  content: string | null
+  at: string
+}
 
 export function playSampleLines(folder: string): object[] {
   const listings: Listing[] = JSON.parse(readFileSync(`${folder}/apps.json`, 'utf8'))
@@ -39,7 +45,10 @@ function lineOf(listing: Listing, reviews: SampleReview[]): object {
     version: listing.version,
     package_name: listing.appId,
     // The name of a genre is localized; its id is not.
-    category: { slug: listing.genreId.toLowerCase().replaceAll('_', '-'), name: nameOf(listing.genreId) },
+    category: {
+      slug: listing.genreId.toLowerCase().replaceAll('_', '-'),
+      name: nameOf(listing.genreId),
+    },
     developer_name: listing.developer,
     status: 'approved',
     total_downloads: listing.minInstalls,
@@ -62,4 +71,5 @@ const nameOf = (genreId: string) =>
     .join(' ')
 
 const [folder] = import.meta.main ? process.argv.slice(2) : []
-if (folder !== undefined) for (const line of playSampleLines(folder)) console.log(JSON.stringify(line))
+if (folder !== undefined)
+  for (const line of playSampleLines(folder)) console.log(JSON.stringify(line))

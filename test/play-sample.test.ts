@@ -9,7 +9,14 @@ import { type Service, startEmptyService, startService } from './support/service
 /** Real store listings, which are not in the repository; see CONTRIBUTING.md. */
 const { PLAY_SAMPLE: folder = '' } = process.env
 
-type Listing = { appId: string; title: string; summary: string; description: string; version: string; genreId: string }
+type Listing = {
+  appId: string
+  title: string
+  summary: string
+  description: string
+  version: string
+  genreId: string
+}
 
 describe.skipIf(folder === '')('real listings (skipped without PLAY_SAMPLE)', () => {
   test('can be published, approved, listed, sorted, filtered and found; invalid ones are refused with the right problems', async () => {
@@ -32,23 +39,37 @@ describe.skipIf(folder === '')('real listings (skipped without PLAY_SAMPLE)', ()
       const problems = refusedFields(listing)
       expect(reply.status, `${listing.appId}: ${reply.text}`).toBe(problems.length > 0 ? 400 : 201)
       if (reply.status === 201) created.set(reply.body.data.app_id, listing)
-      else expect(reply.body.data.errors.map(({ field }: { field: string }) => field).toSorted()).toEqual(problems)
+      else
+        expect(
+          reply.body.data.errors.map(({ field }: { field: string }) => field).toSorted(),
+        ).toEqual(problems)
     }
     for (const id of created.keys()) await service.decide('approve', id)
 
-    const listed = new Set([...created.keys(), service.world.apps.approved, service.world.apps.bobs])
+    const listed = new Set([
+      ...created.keys(),
+      service.world.apps.approved,
+      service.world.apps.bobs,
+    ])
     for (const sort of ['latest', 'popular', 'rating']) {
       const ids = await allPages(service, `sort=${sort}&limit=25`)
       expect(ids).toHaveLength(listed.size)
       expect(new Set(ids)).toEqual(listed)
     }
     for (const slug of categories.keys()) {
-      const expected = [...created].filter(([, listing]) => slugOf(listing) === slug).map(([id]) => id)
-      expect((await allPages(service, `category=${slug}&limit=10`)).toSorted()).toEqual(expected.toSorted())
+      const expected = [...created]
+        .filter(([, listing]) => slugOf(listing) === slug)
+        .map(([id]) => id)
+      expect((await allPages(service, `category=${slug}&limit=10`)).toSorted()).toEqual(
+        expected.toSorted(),
+      )
     }
     for (const [id, listing] of created) {
       const { app } = (await service.get(`/apps/${id}`)).body.data
-      expect(app).toMatchObject({ name: listing.title.trim(), description: listing.description.trim() })
+      expect(app).toMatchObject({
+        name: listing.title.trim(),
+        description: listing.description.trim(),
+      })
       const search = new URLSearchParams({ search: [...listing.title].slice(0, 100).join('') })
       const [first] = (await service.get(`/apps?${search}`)).body.data.apps
       // Real apps can share a name; the more popular one comes first.
@@ -57,31 +78,41 @@ describe.skipIf(folder === '')('real listings (skipped without PLAY_SAMPLE)', ()
   })
 })
 
-describe.skipIf(folder === '')('a file of real listings with their reviews (skipped without PLAY_SAMPLE)', () => {
-  test('gives the same public responses when imported twice, exported, and imported elsewhere', async () => {
-    const lines = playSampleLines(folder)
-    const [first, second] = [await startEmptyService(), await startEmptyService()]
-    const valid = lines.length - (await importLines(first.database, lines)).rejected
-    expect(valid).toBeGreaterThan(100)
-    expect(await importLines(first.database, lines)).toMatchObject({ created: 0, updated: 0, unchanged: valid })
+describe.skipIf(folder === '')(
+  'a file of real listings with their reviews (skipped without PLAY_SAMPLE)',
+  () => {
+    test('gives the same public responses when imported twice, exported, and imported elsewhere', async () => {
+      const lines = playSampleLines(folder)
+      const [first, second] = [await startEmptyService(), await startEmptyService()]
+      const valid = lines.length - (await importLines(first.database, lines)).rejected
+      expect(valid).toBeGreaterThan(100)
+      expect(await importLines(first.database, lines)).toMatchObject({
+        created: 0,
+        updated: 0,
+        unchanged: valid,
+      })
 
-    const exported = await exportLines(first.database)
-    expect(await importLines(second.database, exported)).toMatchObject({ created: exported.length, rejected: 0 })
-    expect(await exportLines(second.database)).toEqual(exported)
+      const exported = await exportLines(first.database)
+      expect(await importLines(second.database, exported)).toMatchObject({
+        created: exported.length,
+        rejected: 0,
+      })
+      expect(await exportLines(second.database)).toEqual(exported)
 
-    const pages = ['latest', 'popular', 'rating'].flatMap((sort) =>
-      [1, 2, 3].map((page) => `/apps?sort=${sort}&limit=50&page=${page}`),
-    )
-    const searches = ['covid', '健康', 'здоровье', 'salud pública'].map(
-      (search) => `/apps?${new URLSearchParams({ search })}`,
-    )
-    const details = Array.from({ length: valid }, (_, index) => `/apps/${index + 1}`)
-    for (const path of [...pages, ...searches, ...details]) {
-      const [one, other] = [await first.get(path), await second.get(path)]
-      expect([one.status, other.text], path).toEqual([200, one.text])
-    }
-  })
-})
+      const pages = ['latest', 'popular', 'rating'].flatMap((sort) =>
+        [1, 2, 3].map((page) => `/apps?sort=${sort}&limit=50&page=${page}`),
+      )
+      const searches = ['covid', '健康', 'здоровье', 'salud pública'].map(
+        (search) => `/apps?${new URLSearchParams({ search })}`,
+      )
+      const details = Array.from({ length: valid }, (_, index) => `/apps/${index + 1}`)
+      for (const path of [...pages, ...searches, ...details]) {
+        const [one, other] = [await first.get(path), await second.get(path)]
+        expect([one.status, other.text], path).toEqual([200, one.text])
+      }
+    })
+  },
+)
 
 const slugOf = ({ genreId }: Listing) => `real-${genreId.toLowerCase().replaceAll('_', '-')}`
 
@@ -92,11 +123,14 @@ function refusedFields({ title, summary, description, version, appId }: Listing)
   const bidirectional = /[\u202A-\u202E\u2066-\u2069]/
   const invisible = /[\u061C\u200B\u200E\u200F\u2060\uFEFF]/
   for (const [field, line] of Object.entries({ '/name': title, '/version': version })) {
-    if ([control, bidirectional, invisible].some((rule) => rule.test(line.trim()))) problems.push(field)
+    if ([control, bidirectional, invisible].some((rule) => rule.test(line.trim())))
+      problems.push(field)
   }
-  if (/[^\P{Cc}\t\n\r]/u.test(description) || bidirectional.test(description)) problems.push('/description')
+  if (/[^\P{Cc}\t\n\r]/u.test(description) || bidirectional.test(description))
+    problems.push('/description')
   if (!/^[a-z][\w-]*(\.[a-z][\w-]*){2,}$/i.test(appId)) problems.push('/package_name')
-  if (control.test(summary.trim()) || bidirectional.test(summary)) problems.push('/short_description')
+  if (control.test(summary.trim()) || bidirectional.test(summary))
+    problems.push('/short_description')
   return problems.toSorted()
 }
 
@@ -105,7 +139,10 @@ async function addCategories({ database }: Service, listings: Listing[]) {
   return database.write(async (connection) => {
     const categories = new Map<string, number>()
     for (const slug of slugs) {
-      categories.set(slug, (await categoryStore(connection).add(slug, slug, { operator: 'test' })).id)
+      categories.set(
+        slug,
+        (await categoryStore(connection).add(slug, slug, { operator: 'test' })).id,
+      )
     }
     return categories
   })

@@ -9,14 +9,19 @@ import { withTiming } from '../util/helpers.ts'
 
 const hour = 60 * 60 * 1000
 
-/** Returns a function that finds the caller of an API key, and throws `unauthorized` with the reason if there is none. */
+/**
+ * Returns a function that finds the caller of an API key, and throws `unauthorized` with the reason
+ * if there is none.
+ */
 export function authenticator(database: Database): (key: string) => Promise<Caller> {
   const recording = new Set<string>()
 
   return async (key) => {
     const id = parseKeyId(key)
     if (!id) throw unauthorized('This is not an API key; check that it was copied completely.')
-    const [row] = await database.read(({ select }) => select<ApiKeyRow>('select * from api_keys where id = ?', [id]))
+    const [row] = await database.read(({ select }) =>
+      select<ApiKeyRow>('select * from api_keys where id = ?', [id]),
+    )
     if (!row || !isSameKey(key, row.sha256)) throw unauthorized('This API key is not known.')
     const now = Date.now()
     const state = keyState(row, now)
@@ -44,13 +49,15 @@ export function authenticator(database: Database): (key: string) => Promise<Call
   }
 }
 
-const unauthorized = (message: string) => new ServiceError('unauthorized', message, { refusedKey: true })
+const unauthorized = (message: string) =>
+  new ServiceError('unauthorized', message, { refusedKey: true })
 
 /**
- * An API key is `apps_` + id + `_` + 32 random bytes in base62 + a checksum. The prefix lets scanners recognise a leaked
- * key; the checksum finds a mistyped key without a query.
+ * An API key is `apps_` + id + `_` + 32 random bytes in base62 + a checksum. The prefix lets
+ * scanners recognise a leaked key; the checksum finds a mistyped key without a query.
  */
-const keyPattern = /^apps_(?<id>[0-9a-z]{12})_(?<secret>[0-9A-Za-z]{43})(?<checksum>[0-9A-Za-z]{6})$/
+const keyPattern =
+  /^apps_(?<id>[0-9a-z]{12})_(?<secret>[0-9A-Za-z]{43})(?<checksum>[0-9A-Za-z]{6})$/
 
 /** Returns the id of a well-formed key, or undefined. */
 export function parseKeyId(text: string): string | undefined {
@@ -59,7 +66,8 @@ export function parseKeyId(text: string): string | undefined {
 }
 
 /** Returns the id from an id, an id with `apps_` before it, or a whole key. */
-export const parseKeyIdOrPrefix = (text: string) => parseKeyId(text) ?? /^(?:apps_)?([0-9a-z]{12})$/.exec(text)?.[1]
+export const parseKeyIdOrPrefix = (text: string) =>
+  parseKeyId(text) ?? /^(?:apps_)?([0-9a-z]{12})$/.exec(text)?.[1]
 
 /** The beginning of a key, which is not secret. */
 export const keyPrefix = (id: string) => `apps_${id}`
@@ -70,7 +78,10 @@ export const isSameKey = (key: string, sha256: string) =>
 
 export type KeyState = 'active' | 'expired' | 'revoked'
 
-export function keyState(key: { revoked_at: string | null; expires_at: string }, now: number): KeyState {
+export function keyState(
+  key: { revoked_at: string | null; expires_at: string },
+  now: number,
+): KeyState {
   if (key.revoked_at) return 'revoked'
   return Date.parse(key.expires_at) <= now ? 'expired' : 'active'
 }

@@ -8,10 +8,22 @@ import { required } from '../util/helpers.ts'
 import { generateKey, type KeyState, keyPrefix, keyState } from './keys.ts'
 
 export type Developer = { id: number; name: string; isNew: boolean }
-export type IssuedKey = { id: string; key: string; name: string | null; developer_name: string; expires_at: string }
+export type IssuedKey = {
+  id: string
+  key: string
+  name: string | null
+  developer_name: string
+  expires_at: string
+}
 
 /** A developer with the numbers of their active keys and their apps. */
-export type Account = { id: number; name: string; created_at: string; active_keys: number; apps: StateCounts }
+export type Account = {
+  id: number
+  name: string
+  created_at: string
+  active_keys: number
+  apps: StateCounts
+}
 
 /** A key without its secret. */
 export type KeySummary = {
@@ -28,8 +40,10 @@ export type KeySummary = {
 /** Milliseconds. */
 export const defaultKeyLifetime = 365 * 24 * 60 * 60 * 1000
 
-const developerNotFound = (name: string) => new OperatorError(`there is no developer ${JSON.stringify(name.trim())}`)
-const nameTaken = (name: string) => new OperatorError(`there is already a developer ${JSON.stringify(name)}`)
+const developerNotFound = (name: string) =>
+  new OperatorError(`there is no developer ${JSON.stringify(name.trim())}`)
+const nameTaken = (name: string) =>
+  new OperatorError(`there is already a developer ${JSON.stringify(name)}`)
 
 export const accountStore = (connection: Connection) => {
   const { sql } = connection
@@ -68,7 +82,10 @@ export const accountStore = (connection: Connection) => {
     requireDeveloper,
     accounts,
 
-    /** The developer of exactly this name, added if there is none. Throws an OperatorError if the name is invalid. */
+    /**
+     * The developer of exactly this name, added if there is none. Throws an OperatorError if the
+     * name is invalid.
+     */
     async findOrAddDeveloper(text: string): Promise<Developer> {
       const known = await findDeveloper(text)
       if (known) return { id: known.id, name: known.name, isNew: false }
@@ -83,15 +100,18 @@ export const accountStore = (connection: Connection) => {
     },
 
     /** A page of the developers by name, and the total. */
-    async developers(limit: number, offset: number): Promise<{ developers: Account[]; total: number }> {
+    async developers(
+      limit: number,
+      offset: number,
+    ): Promise<{ developers: Account[]; total: number }> {
       const [all] = await sql('developers').count({ total: '*' })
       const ids = await sql('developers').orderBy('name').limit(limit).offset(offset).pluck('id')
       return { developers: await accounts(ids), total: Number(required(all, 'the count').total) }
     },
 
     /**
-     * Renames a developer, and indexes their listed apps again. Throws an OperatorError if there is no such developer, or
-     * if the name is invalid or taken.
+     * Renames a developer, and indexes their listed apps again. Throws an OperatorError if there is
+     * no such developer, or if the name is invalid or taken.
      */
     async rename(
       from: string,
@@ -105,26 +125,39 @@ export const accountStore = (connection: Connection) => {
       await sql('apps').where({ developer_id: id }).orderBy('id').forUpdate().select('id')
       const before = await sql('developers').where({ id }).forUpdate().first('name')
       if (before?.name !== from.trim()) throw developerNotFound(from)
-      if (name === before.name) throw new OperatorError(`the developer already has the name ${JSON.stringify(name)}`)
+      if (name === before.name)
+        throw new OperatorError(`the developer already has the name ${JSON.stringify(name)}`)
       const at = new Date().toISOString()
       if (await findDeveloper(name)) throw nameTaken(name)
       await sql('developers').where({ id }).update({ name, changed_at: at })
       const change = { before: { name: before.name }, after: { name } }
-      await audit.record([{ action: 'developer rename', at, subject: { developer_id: id }, ...change }], actor)
+      await audit.record(
+        [{ action: 'developer rename', at, subject: { developer_id: id }, ...change }],
+        actor,
+      )
       return { id, name, listed_apps: await appStore(connection).reindexAppsOf(id, onProgress) }
     },
 
-    /** Removes a developer. Throws an OperatorError if there is none; a foreign key rejects one with apps or active keys. */
+    /**
+     * Removes a developer. Throws an OperatorError if there is none; a foreign key rejects one with
+     * apps or active keys.
+     */
     async remove(text: string, actor: Actor): Promise<{ id: number; name: string }> {
       const { id, name } = await requireDeveloper(text)
       const at = new Date().toISOString()
       const keys = sql('api_keys').where({ developer_id: id })
-      await keys.where((key) => key.whereNotNull('revoked_at').orWhere('expires_at', '<=', at)).delete()
+      await keys
+        .where((key) => key.whereNotNull('revoked_at').orWhere('expires_at', '<=', at))
+        .delete()
       await sql('idempotency_keys').where({ developer_id: id }).delete()
       // None if another transaction has removed or renamed the developer in the meantime.
-      if ((await sql('developers').where({ id, name }).delete()) === 0) throw developerNotFound(text)
+      if ((await sql('developers').where({ id, name }).delete()) === 0)
+        throw developerNotFound(text)
       const change = { before: { name }, after: { name: null } }
-      await audit.record([{ action: 'developer remove', at, subject: { developer_id: id }, ...change }], actor)
+      await audit.record(
+        [{ action: 'developer remove', at, subject: { developer_id: id }, ...change }],
+        actor,
+      )
       return { id, name }
     },
 
@@ -139,9 +172,19 @@ export const accountStore = (connection: Connection) => {
       const name = options.name === undefined ? null : parseKeyName(options.name)
       const expires_at = options.expiresAt ?? new Date(now + defaultKeyLifetime).toISOString()
       const created_at = new Date(now).toISOString()
-      await sql('api_keys').insert({ id, sha256, name, developer_id: developer.id, created_at, expires_at })
+      await sql('api_keys').insert({
+        id,
+        sha256,
+        name,
+        developer_id: developer.id,
+        created_at,
+        expires_at,
+      })
       const subject = { developer_id: developer.id }
-      await audit.record([{ action: 'key issue', at: created_at, subject, after: { id, name, expires_at } }], actor)
+      await audit.record(
+        [{ action: 'key issue', at: created_at, subject, after: { id, name, expires_at } }],
+        actor,
+      )
       return { id, key, name, developer_name: developer.name, expires_at }
     },
 
@@ -168,15 +211,22 @@ export const accountStore = (connection: Connection) => {
       }
     },
 
-    /** Takes effect at the next request. Throws an OperatorError if the key does not exist or is revoked already. */
-    async revoke(id: string, actor: Actor): Promise<{ id: string; developer_name: string; revoked_at: string }> {
+    /**
+     * Takes effect at the next request. Throws an OperatorError if the key does not exist or is
+     * revoked already.
+     */
+    async revoke(
+      id: string,
+      actor: Actor,
+    ): Promise<{ id: string; developer_name: string; revoked_at: string }> {
       const key = await sql('api_keys')
         .join('developers', 'developers.id', 'api_keys.developer_id')
         .where('api_keys.id', id)
         .forUpdate('api_keys')
         .first('api_keys.developer_id', 'developers.name as developer_name', 'api_keys.revoked_at')
       if (!key) throw new OperatorError(`there is no key ${keyPrefix(id)}`)
-      if (key.revoked_at) throw new OperatorError(`the key ${keyPrefix(id)} was already revoked at ${key.revoked_at}`)
+      if (key.revoked_at)
+        throw new OperatorError(`the key ${keyPrefix(id)} was already revoked at ${key.revoked_at}`)
       const revoked_at = new Date().toISOString()
       await sql('api_keys').where({ id }).update({ revoked_at })
       const subject = { developer_id: key.developer_id }

@@ -2,7 +2,10 @@ import type { Caller } from '../contract/contract.ts'
 import type { Connection } from '../db/dialect.ts'
 import type { AuditRow } from '../db/tables.ts'
 
-/** The author of a change: a developer (by key), or an operator (by account on the machine, optionally with a name). */
+/**
+ * The author of a change: a developer (by key), or an operator (by account on the machine,
+ * optionally with a name).
+ */
 export type Actor = Caller | Operator
 
 export type Operator = Readonly<{ operator: string; operatorName?: string }>
@@ -28,19 +31,39 @@ export type Action =
   | 'category remove'
 
 /** An entry is about an app and its owner, a developer, or a category. */
-export type Subject = { app_id: number; developer_id: number } | { developer_id: number } | { category_id: number }
+export type Subject =
+  | { app_id: number; developer_id: number }
+  | { developer_id: number }
+  | { category_id: number }
 
 /** `before` and `after` hold the columns that differ. */
-export type NewAuditEntry = { action: Action; at: string; subject: Subject; before?: object; after: object }
+export type NewAuditEntry = {
+  action: Action
+  at: string
+  subject: Subject
+  before?: object
+  after: object
+}
 
-/** An entry as it is read. Either `operator` or `key_id` is set. Slugs and names are the current ones; null if removed. */
+/**
+ * An entry as it is read. Either `operator` or `key_id` is set. Slugs and names are the current
+ * ones; null if removed.
+ */
 export type AuditEntry = Omit<StoredEntry, 'before' | 'after'> & {
   before: Record<string, unknown> | null
   after: Record<string, unknown>
 }
-type StoredEntry = AuditRow & { app_slug: string | null; developer_name: string | null; category_slug: string | null }
+type StoredEntry = AuditRow & {
+  app_slug: string | null
+  developer_name: string | null
+  category_slug: string | null
+}
 
-export type AuditFilter = { appId?: number | undefined; developerId?: number | undefined; since?: string | undefined }
+export type AuditFilter = {
+  appId?: number | undefined
+  developerId?: number | undefined
+  since?: string | undefined
+}
 
 export const auditStore = ({ sql, insertRows }: Connection) => ({
   /** Writes entries, in the transaction of the change. */
@@ -62,9 +85,16 @@ export const auditStore = ({ sql, insertRows }: Connection) => ({
     if (appId !== undefined) query.where('audit.app_id', appId)
     if (developerId !== undefined) query.where('audit.developer_id', developerId)
     if (since !== undefined) query.where('audit.at', '>=', since)
-    const names = ['apps.slug as app_slug', 'developers.name as developer_name', 'categories.slug as category_slug']
+    const names = [
+      'apps.slug as app_slug',
+      'developers.name as developer_name',
+      'categories.slug as category_slug',
+    ]
     const rows: StoredEntry[] = await query.select('audit.*', ...names)
-    return { entries: rows.slice(0, limit).reverse().map(parseEntry), hasOlder: rows.length > limit }
+    return {
+      entries: rows.slice(0, limit).reverse().map(parseEntry),
+      hasOlder: rows.length > limit,
+    }
   },
 })
 

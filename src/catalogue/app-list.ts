@@ -3,7 +3,13 @@ import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/dialect.ts'
 import { nearestSlice, orderBy, orderKeys, type Slice } from '../db/page-slice.ts'
 import { type AppRow, listed } from '../db/tables.ts'
-import { cutNote, findOrRelax, maxMatches, type SortOrder, toQuery } from '../search/best-matches.ts'
+import {
+  cutNote,
+  findOrRelax,
+  maxMatches,
+  type SortOrder,
+  toQuery,
+} from '../search/best-matches.ts'
 
 /** The public list: pages of the listed apps, sorted or searched. */
 
@@ -21,23 +27,39 @@ const orders = {
   rating: ['weighted_rating', 'rating_count', 'id'],
 } satisfies Record<Sort, (keyof AppRow)[]>
 
-/** Up to this offset a page is found from the front: skipping so few ids costs less than another statement. */
+/**
+ * Up to this offset a page is found from the front: skipping so few ids costs less than another
+ * statement.
+ */
 const maxShallowOffset = 1000
 
 /** A page of the list. Its apps and its total are from one snapshot. */
-export function findApps(database: Database, query: ListQuery, signal?: AbortSignal): Promise<AppPage> {
+export function findApps(
+  database: Database,
+  query: ListQuery,
+  signal?: AbortSignal,
+): Promise<AppPage> {
   const { page, limit, category, search, sort } = query
   const offset = (page - 1) * limit
   const expensive = { isExpensive: true, signal }
-  if (search) return database.snapshot((connection) => searchPage(connection, search, query, offset), expensive)
+  if (search)
+    return database.snapshot(
+      (connection) => searchPage(connection, search, query, offset),
+      expensive,
+    )
   const order = orders[sort ?? 'latest']
   const fromFront: Slice = { direction: 'desc', skip: offset, take: limit }
   return offset <= maxShallowOffset
     ? database.read((connection) => readSlice(connection, category, order, fromFront), { signal })
-    : database.snapshot((connection) => deepPage(connection, category, order, limit, offset), expensive)
+    : database.snapshot(
+        (connection) => deepPage(connection, category, order, limit, offset),
+        expensive,
+      )
 }
 
-/** The stored number of listed apps in a category, or in all; no row if the category does not exist. */
+/**
+ * The stored number of listed apps in a category, or in all; no row if the category does not exist.
+ */
 const scopeQuery = (category: string | undefined) =>
   category
     ? 'select id, listed_apps as listed from categories where slug = ?'
@@ -67,14 +89,19 @@ const nameJoins = `
   join developers on developers.id = apps.developer_id
   join categories on categories.id = apps.category_id`
 
-/** The apps of a slice and the total, by one statement. The driver reads one JSON text faster than many rows. */
+/**
+ * The apps of a slice and the total, by one statement. The driver reads one JSON text faster than
+ * many rows.
+ */
 async function readSlice(
   { select, jsonRows }: Connection,
   category: string | undefined,
   order: SortOrder,
   { direction, skip, take }: Slice,
 ): Promise<AppPage> {
-  const inCategory = category ? 'and apps.category_id = (select id from categories where slug = ?)' : ''
+  const inCategory = category
+    ? 'and apps.category_id = (select id from categories where slug = ?)'
+    : ''
   // Names are joined to the rows of the page only: skipping joined rows makes late pages slow.
   const ids = `select apps.id from apps where ${listed} ${inCategory} ${orderBy(order, direction)} limit ? offset ?`
   const keys = order.filter((column) => !fields.includes(column)).map((column) => `apps.${column}`)

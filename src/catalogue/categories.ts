@@ -17,7 +17,9 @@ export const categoryStore = (connection: Connection) => {
     const holders = await sql('categories').where({ slug }).orWhere({ name }).select('id', 'slug')
     const others = holders.filter(({ id }) => id !== ownId)
     if (others.length === 0) return
-    const taken = others.some((other) => other.slug === slug) ? `the slug ${slug}` : `the name ${name}`
+    const taken = others.some((other) => other.slug === slug)
+      ? `the slug ${slug}`
+      : `the name ${name}`
     throw new OperatorError(`there is already a category with ${taken}`)
   }
 
@@ -32,9 +34,11 @@ export const categoryStore = (connection: Connection) => {
   /** Renames several categories, which may exchange their slugs and names. */
   async function renameAll(renames: { before: Category; after: Names }[], actor: Actor) {
     const at = new Date().toISOString()
-    const update = (id: number, columns: Partial<CategoryRow>) => sql('categories').where({ id }).update(columns)
+    const update = (id: number, columns: Partial<CategoryRow>) =>
+      sql('categories').where({ id }).update(columns)
     // Temporary values that no valid slug or name equals.
-    for (const { before } of renames) await update(before.id, { slug: `~${before.id}`, name: `\n${before.id}` })
+    for (const { before } of renames)
+      await update(before.id, { slug: `~${before.id}`, name: `\n${before.id}` })
     for (const { before, after } of renames) await update(before.id, { ...after, changed_at: at })
     await audit.record(
       renames.map(({ before, after }) => ({
@@ -53,9 +57,16 @@ export const categoryStore = (connection: Connection) => {
       return sql('categories').orderBy('name').select('id', 'slug', 'name')
     },
 
-    /** By name, with how many apps are in each: those the public sees, and those in any state, deleted ones too. */
+    /**
+     * By name, with how many apps are in each: those the public sees, and those in any state,
+     * deleted ones too.
+     */
     listWithCounts(): Promise<(Category & { listed_apps: number; all_apps: number })[]> {
-      const counts = sql('apps').groupBy('category_id').select('category_id').count({ all_apps: '*' }).as('counts')
+      const counts = sql('apps')
+        .groupBy('category_id')
+        .select('category_id')
+        .count({ all_apps: '*' })
+        .as('counts')
       return sql('categories')
         .leftJoin(counts, 'counts.category_id', 'categories.id')
         .orderBy('name')
@@ -64,7 +75,10 @@ export const categoryStore = (connection: Connection) => {
 
     requireCategory,
 
-    /** Throws an OperatorError if the slug or name is invalid or taken, or there are too many categories for a response. */
+    /**
+     * Throws an OperatorError if the slug or name is invalid or taken, or there are too many
+     * categories for a response.
+     */
     async add(
       slug: string,
       text: string,
@@ -75,7 +89,9 @@ export const categoryStore = (connection: Connection) => {
       assertSlug(slug)
       const [all] = await sql('categories').count({ count: '*' })
       if (Number(required(all, 'the count').count) >= maxCategories) {
-        throw new OperatorError(`there are ${maxCategories} categories, which is the maximum; rename or remove one`)
+        throw new OperatorError(
+          `there are ${maxCategories} categories, which is the maximum; rename or remove one`,
+        )
       }
       const now = new Date().toISOString()
       const rows = [{ id, slug, name, created_at: created_at ?? now, changed_at: now }]
@@ -83,7 +99,10 @@ export const categoryStore = (connection: Connection) => {
       const [inserted] = await connection.insertRows('categories', rows)
       const category = { id: required(inserted, 'the inserted category').id, slug, name }
       const subject = { category_id: category.id }
-      await audit.record([{ action: 'category add', at: now, subject, after: { slug, name } }], actor)
+      await audit.record(
+        [{ action: 'category add', at: now, subject, after: { slug, name } }],
+        actor,
+      )
       return category
     },
 
@@ -95,25 +114,37 @@ export const categoryStore = (connection: Connection) => {
     renameAll,
 
     /** Throws an OperatorError as `add` does, and if nothing would change. */
-    async rename(slug: string, changes: { name: string; slug?: string | undefined }, actor: Actor): Promise<Category> {
+    async rename(
+      slug: string,
+      changes: { name: string; slug?: string | undefined },
+      actor: Actor,
+    ): Promise<Category> {
       const before = await requireCategory(slug, { forUpdate: true })
       const after = { slug: changes.slug ?? slug, name: parseCategoryName(changes.name) }
       assertSlug(after.slug)
       if (after.slug === slug && after.name === before.name)
-        throw new OperatorError(`the category ${slug} already has the name ${JSON.stringify(after.name)}`)
+        throw new OperatorError(
+          `the category ${slug} already has the name ${JSON.stringify(after.name)}`,
+        )
       await assertFree(after, before.id)
       await renameAll([{ before, after }], actor)
       return { id: before.id, ...after }
     },
 
-    /** Throws an OperatorError if there is no such category; a foreign key rejects one with apps, even deleted ones. */
+    /**
+     * Throws an OperatorError if there is no such category; a foreign key rejects one with apps,
+     * even deleted ones.
+     */
     async remove(slug: string, actor: Actor): Promise<Category> {
       const category = await requireCategory(slug, { forUpdate: true })
       const { id, name } = category
       await sql('categories').where({ id }).delete()
       const change = { before: { slug, name }, after: { slug: null, name: null } }
       const at = new Date().toISOString()
-      await audit.record([{ action: 'category remove', at, subject: { category_id: id }, ...change }], actor)
+      await audit.record(
+        [{ action: 'category remove', at, subject: { category_id: id }, ...change }],
+        actor,
+      )
       return category
     },
   }

@@ -19,22 +19,31 @@ import {
 } from './store.ts'
 
 /**
- * The handlers of the OpenAPI document's operations, by `operationId`. cli/run-server.ts passes them to http/. `Location` and `Link`
- * begin with `baseUrl`.
+ * The handlers of the OpenAPI document's operations, by `operationId`. cli/run-server.ts passes
+ * them to http/. `Location` and `Link` begin with `baseUrl`.
  */
 export function appHandlers(database: Database, baseUrl: string): Handlers {
-  /** A foreign key rejects a category that does not exist, or that is removed during the request. */
+  /**
+   * A foreign key rejects a category that does not exist, or that is removed during the request.
+   */
   async function explainUnknownCategory(error: unknown, id: number | undefined): Promise<never> {
     if (id === undefined || !database.explain(error).violatesForeignKey) throw error
     const categories = await database.read((connection) => categoryStore(connection).all())
     if (categories.some((category) => category.id === id)) throw error
-    throw new ServiceError('unknown_category', `Category ${id} does not exist; data.categories lists those that do.`, {
-      errors: [{ in: 'body', field: '/category_id', message: 'must be the id of a category' }],
-      categories,
-    })
+    throw new ServiceError(
+      'unknown_category',
+      `Category ${id} does not exist; data.categories lists those that do.`,
+      {
+        errors: [{ in: 'body', field: '/category_id', message: 'must be the id of a category' }],
+        categories,
+      },
+    )
   }
 
-  /** Reads that begin in one turn of the event loop share a statement, which gives 40 % more uncached reads. */
+  /**
+   * Reads that begin in one turn of the event loop share a statement, which gives 40 % more
+   * uncached reads.
+   */
   const listedApps = new DataLoader(
     async (ids: readonly number[]) => {
       const find = () => database.read((connection) => appStore(connection).findListed(ids))
@@ -60,7 +69,10 @@ export function appHandlers(database: Database, baseUrl: string): Handlers {
 
     async getApp({ caller, path, signal }) {
       const app = caller
-        ? await database.read((connection) => appStore(connection).find(path.id, { visibleTo: caller }), { signal })
+        ? await database.read(
+            (connection) => appStore(connection).find(path.id, { visibleTo: caller }),
+            { signal },
+          )
         : await measure('waiting', () => listedApps.load(path.id))
       if (!app) throw notFound()
       return { status: 200, headers: {}, body: found(app) }
@@ -71,7 +83,9 @@ export function appHandlers(database: Database, baseUrl: string): Handlers {
       const created = await database
         .write(
           (connection) =>
-            createOnce(connection, request, () => appStore(connection).insert(newApp(caller, body), caller)),
+            createOnce(connection, request, () =>
+              appStore(connection).insert(newApp(caller, body), caller),
+            ),
           { signal, changesPublicData: () => false },
         )
         .catch((error) => explainUnknownCategory(error, body.category_id))
@@ -79,7 +93,10 @@ export function appHandlers(database: Database, baseUrl: string): Handlers {
       return {
         status: 201,
         headers: { Location: `${baseUrl}/apps/${id}` },
-        body: { message: 'App created; it awaits admin approval.', data: { app_id: id, slug, status: 'pending' } },
+        body: {
+          message: 'App created; it awaits admin approval.',
+          data: { app_id: id, slug, status: 'pending' },
+        },
       }
     },
 
@@ -98,7 +115,11 @@ export function appHandlers(database: Database, baseUrl: string): Handlers {
         )
         .catch((error) => explainUnknownCategory(error, body.category_id))
       const data = { app: appDetail(app) }
-      return { status: 200, headers: { ETag: etagOfApp(app) }, body: { message: 'App updated.', data } }
+      return {
+        status: 200,
+        headers: { ETag: etagOfApp(app) },
+        body: { message: 'App updated.', data },
+      }
     },
 
     async deleteApp({ caller, path, header, signal }) {
@@ -111,7 +132,11 @@ export function appHandlers(database: Database, baseUrl: string): Handlers {
         },
         { signal, changesPublicData: isListed },
       )
-      return { status: 200, headers: {}, body: { message: 'App deleted.', data: { app_id: path.id } } }
+      return {
+        status: 200,
+        headers: {},
+        body: { message: 'App deleted.', data: { app_id: path.id } },
+      }
     },
   }
 }
@@ -121,12 +146,17 @@ const maxBatchSize = 8
 
 /** T with each optional field required and nullable, as in a database row. */
 type Nullable<T> = {
-  [Field in keyof T]-?: Record<never, never> extends Pick<T, Field> ? Exclude<T[Field], undefined> | null : T[Field]
+  [Field in keyof T]-?: Record<never, never> extends Pick<T, Field>
+    ? Exclude<T[Field], undefined> | null
+    : T[Field]
 }
 
 const appFields = Object.keys(document.components.schemas.App.properties) as (keyof App)[]
 
-/** The app as callers see it: the document's fields, in its order. The database has nulls, the contract optional fields. */
+/**
+ * The app as callers see it: the document's fields, in its order. The database has nulls, the
+ * contract optional fields.
+ */
 function appDetail(app: Nullable<App>): App {
   const fields = appFields.map((field) => [field, app[field]]).filter(([, value]) => value !== null)
   // Only optional fields can be null, so the rest is an App.
@@ -205,7 +235,11 @@ const mismatchMessages = {
 }
 
 /** A Link header (RFC 8288). The URL of each page keeps the other parameters. */
-function pageLinks(address: string, query: { page: number; limit: number }, totalPages: number): string {
+function pageLinks(
+  address: string,
+  query: { page: number; limit: number },
+  totalPages: number,
+): string {
   const { page } = query
   const targets = {
     first: 1,

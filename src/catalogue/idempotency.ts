@@ -17,9 +17,10 @@ type CreatedApp = Pick<AppRow, 'id' | 'slug'>
 type CreateRequest = { caller: Caller; idempotencyKey: string | undefined; body: NewApp }
 
 /**
- * Creates an app, or returns the one that this developer's key and body created within the last 24 hours. Runs in the create's
- * transaction. Concurrent creates with the same key wait for the first; after the lock timeout they throw `unavailable`. Also
- * throws `idempotency_key_reused`, and what `create` throws.
+ * Creates an app, or returns the one that this developer's key and body created within the last 24
+ * hours. Runs in the create's transaction. Concurrent creates with the same key wait for the first;
+ * after the lock timeout they throw `unavailable`. Also throws `idempotency_key_reused`, and what
+ * `create` throws.
  */
 export async function createOnce(
   { sql }: Connection,
@@ -32,7 +33,8 @@ export async function createOnce(
   const body_hash = hashOf(body)
   const now = Date.now()
   const expired = new Date(now - lifetime).toISOString()
-  // Overwrites an expired row. An unexpired row stays and is locked, so nobody can delete it before it is read.
+  // Overwrites an expired row. An unexpired row stays and is locked, so nobody can delete it before
+  // it is read.
   const inserted = await table()
     .insert({ ...developerKey, body_hash, app_id: null, created_at: new Date(now).toISOString() })
     .onConflict(['developer_id', 'key'])
@@ -48,13 +50,20 @@ export async function createOnce(
   }
   const app = await create()
   await table().where(developerKey).update({ app_id: app.id })
-  const stale = table().where('created_at', '<=', expired).orderBy('created_at').limit(cleanupBatchSize).select('id')
+  const stale = table()
+    .where('created_at', '<=', expired)
+    .orderBy('created_at')
+    .limit(cleanupBatchSize)
+    .select('id')
   // Concurrent creates may delete the same rows; skip those.
   await table().whereIn('id', stale.forUpdate().skipLocked()).delete()
   return app
 }
 
-/** Throws if the bodies differ. Hashes of different formats are not compared; then the key alone counts. */
+/**
+ * Throws if the bodies differ. Hashes of different formats are not compared; then the key alone
+ * counts.
+ */
 function assertSameBody(stored: string, sent: string) {
   if (stored === sent || !stored.startsWith(hashFormat)) return
   throw new ServiceError(
@@ -64,8 +73,12 @@ function assertSameBody(stored: string, sent: string) {
   )
 }
 
-/** Removes the quotes and escapes of a quoted string (RFC 9651, section 3.3.3). The header has been validated. */
-const parseKey = (header: string) => (header.startsWith('"') ? header.slice(1, -1).replaceAll(/\\(.)/g, '$1') : header)
+/**
+ * Removes the quotes and escapes of a quoted string (RFC 9651, section 3.3.3). The header has been
+ * validated.
+ */
+const parseKey = (header: string) =>
+  header.startsWith('"') ? header.slice(1, -1).replaceAll(/\\(.)/g, '$1') : header
 
 /** Version of the hash. Increase it when `hashOf` or the default of a field changes. */
 const hashFormat = '1:'

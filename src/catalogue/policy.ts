@@ -3,7 +3,9 @@ import { ServiceError } from '../contract/errors.ts'
 import { type AppRow, type AppStatus, type OwnerColumn, ownerColumns } from '../db/tables.ts'
 import { pick } from '../util/helpers.ts'
 
-/** Rules for who may change an app, and how a change affects its status and review. Pure functions. */
+/**
+ * Rules for who may change an app, and how a change affects its status and review. Pure functions.
+ */
 
 /** Whether an app is in the public list. The same in SQL is `listed` in db/tables.ts. */
 export const isListed = ({ status, deleted_at }: Pick<AppRow, 'status' | 'deleted_at'>) =>
@@ -12,25 +14,39 @@ export const isListed = ({ status, deleted_at }: Pick<AppRow, 'status' | 'delete
 /** Throws `forbidden` if the app belongs to another developer. */
 export function assertOwner(caller: Caller, app: Pick<AppRow, 'developer_id'>) {
   if (caller.developerId === app.developer_id) return
-  throw new ServiceError('forbidden', 'This app belongs to another developer; only its owner may change or delete it.')
+  throw new ServiceError(
+    'forbidden',
+    'This app belongs to another developer; only its owner may change or delete it.',
+  )
 }
 
 /** An owner's update of a rejected app requests another review. */
-export const statusAfterUpdate = (status: AppStatus): AppStatus => (status === 'rejected' ? 'pending' : status)
+export const statusAfterUpdate = (status: AppStatus): AppStatus =>
+  status === 'rejected' ? 'pending' : status
 
 /** The status of an app after an operator's decision. */
-export const decisions = { approve: 'approved', reject: 'rejected' } as const satisfies Record<string, AppStatus>
+export const decisions = { approve: 'approved', reject: 'rejected' } as const satisfies Record<
+  string,
+  AppStatus
+>
 
 export type Decision = keyof typeof decisions
 
 /** A decision changes the status, or approves the unreviewed changes of an approved app. */
-export const canDecide = (decision: Decision, app: { status: AppStatus; unreviewed_since: string | null }) =>
-  app.status !== decisions[decision] || (decision === 'approve' && app.unreviewed_since !== null)
+export const canDecide = (
+  decision: Decision,
+  app: { status: AppStatus; unreviewed_since: string | null },
+) => app.status !== decisions[decision] || (decision === 'approve' && app.unreviewed_since !== null)
 
-/** The fields that the owner has changed since the last decision, with their values at that decision. */
+/**
+ * The fields that the owner has changed since the last decision, with their values at that
+ * decision.
+ */
 type UnreviewedChanges = Partial<Pick<AppRow, OwnerColumn>>
 
-export const parseUnreviewed = ({ unreviewed_changes }: Pick<AppRow, 'unreviewed_changes'>): UnreviewedChanges =>
+export const parseUnreviewed = ({
+  unreviewed_changes,
+}: Pick<AppRow, 'unreviewed_changes'>): UnreviewedChanges =>
   unreviewed_changes === null ? {} : JSON.parse(unreviewed_changes)
 
 /** The columns of an app without unreviewed changes. */
@@ -38,7 +54,9 @@ export const reviewedColumns = { unreviewed_since: null, unreviewed_changes: nul
 
 /** The value of the column `unreviewed_changes` after an owner's change. */
 export function mergeUnreviewed(app: AppRow, changes: Partial<AppRow>): string {
-  const changed = ownerColumns.filter((column) => changes[column] !== undefined && changes[column] !== app[column])
+  const changed = ownerColumns.filter(
+    (column) => changes[column] !== undefined && changes[column] !== app[column],
+  )
   // Earlier values win: they are those of the last decision.
   const before: UnreviewedChanges = { ...pick(app, ...changed), ...parseUnreviewed(app) }
   // In the order of the columns, so that equal changes give equal texts.

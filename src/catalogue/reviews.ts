@@ -7,7 +7,12 @@ import { ratingColumns } from './ratings.ts'
 import { type AppReview, newestFirst, reviewColumns } from './store.ts'
 
 /** A page of an app's reviews, newest first. */
-export const findReviews = ({ sql }: Connection, appId: number, limit: number, offset: number): Promise<AppReview[]> =>
+export const findReviews = (
+  { sql }: Connection,
+  appId: number,
+  limit: number,
+  offset: number,
+): Promise<AppReview[]> =>
   sql('reviews')
     .where({ app_id: appId })
     .orderByRaw(newestFirst)
@@ -23,7 +28,8 @@ export async function removeReview(
   actor: Actor,
 ): Promise<ReviewRow> {
   const { sql } = connection
-  // The app is locked first, as in `addReviews`, so that its counts and ratings do not change meanwhile.
+  // The app is locked first, as in `addReviews`, so that its counts and ratings do not change
+  // meanwhile.
   const app = await sql('apps')
     .whereIn('id', sql('reviews').where({ id }).select('app_id'))
     .forUpdate()
@@ -31,7 +37,13 @@ export async function removeReview(
   const review = await sql('reviews').where({ id }).first()
   if (!review) throw new OperatorError(`there is no review ${id}`)
   await sql('reviews').where({ id }).delete()
-  const { id: app_id, developer_id, review_count, rating_sum, rating_count } = required(app, 'the app of a review')
+  const {
+    id: app_id,
+    developer_id,
+    review_count,
+    rating_sum,
+    rating_count,
+  } = required(app, 'the app of a review')
   const ratings = ratingColumns({ sum: rating_sum - 100 * review.rating, count: rating_count - 1 })
   const at = new Date().toISOString()
   await sql('apps')

@@ -1,8 +1,9 @@
 import { randomInt } from 'node:crypto'
 
 /**
- * Each change of an app gives it a new revision, so that a decision can be refused if the app is not the one that was read. Operators
- * write it after the id: `108@k3f9a`. It is random, so that an old one never matches by chance; owners do not see it.
+ * Each change of an app gives it a new revision, so that a decision can be refused if the app is
+ * not the one that was read. Operators write it after the id: `108@k3f9a`. It is random, so that an
+ * old one never matches by chance; owners do not see it.
  */
 
 const length = 5

@@ -1,7 +1,10 @@
 import { slugify } from 'transliteration'
 import { maxAppSlugLength } from '../contract/field-rules.ts'
 
-/** A slug that matches `[a-z0-9]+(-[a-z0-9]+)*` and has the document's length; `app` if nothing can be transliterated. */
+/**
+ * A slug that matches `[a-z0-9]+(-[a-z0-9]+)*` and has the document's length; `app` if nothing can
+ * be transliterated.
+ */
 export const toSlug = (name: string) => shorten(transliterate(name), maxAppSlugLength) || 'app'
 
 /** Most names are ASCII and need no transliteration, which takes ten times as long. */

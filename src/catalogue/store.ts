@@ -21,7 +21,11 @@ import { toSlug } from './slug.ts'
 import { uniqueSlugs } from './unique-slugs.ts'
 
 /** An app with the names of its developer and category. */
-export type NamedAppRow = AppRow & { developer_name: string; category_name: string; category_slug: string }
+export type NamedAppRow = AppRow & {
+  developer_name: string
+  category_name: string
+  category_slug: string
+}
 export type AppWithReviews = NamedAppRow & { reviews: AppReview[] }
 export type AppReview = Omit<ReviewRow, 'app_id'>
 
@@ -38,8 +42,13 @@ export type NewAppRow = Omit<AppRow, 'package_key' | 'revision' | GeneratedColum
   Partial<Pick<AppRow, GeneratedColumn>>
 type GeneratedColumn = 'id' | 'slug' | 'changed_at' | keyof typeof appDefaults
 
-/** The columns that a caller of `save` may change. It sets the other ones; ids and slugs never change. */
-export type AppRowChanges = Partial<Omit<AppRow, 'id' | 'slug' | 'package_key' | 'changed_at' | 'revision'>>
+/**
+ * The columns that a caller of `save` may change. It sets the other ones; ids and slugs never
+ * change.
+ */
+export type AppRowChanges = Partial<
+  Omit<AppRow, 'id' | 'slug' | 'package_key' | 'changed_at' | 'revision'>
+>
 
 export type NewReviewRow = Omit<ReviewRow, 'id'> & { id?: number }
 
@@ -67,7 +76,11 @@ export const appStore = (connection: Connection) => {
       apps.map(({ app }) => app),
       actor,
     )
-    const changes = apps.map(({ at, document }, index) => ({ after: required(rows[index], 'the row'), at, document }))
+    const changes = apps.map(({ at, document }, index) => ({
+      after: required(rows[index], 'the row'),
+      at,
+      document,
+    }))
     await applySideEffects(action, changes, actor)
     return rows
   }
@@ -88,7 +101,10 @@ export const appStore = (connection: Connection) => {
     return connection.insertRows('apps', rows)
   }
 
-  /** Throws `package_name_taken` if an app other than `ownId` has the name; it says which app only if it is the actor's. */
+  /**
+   * Throws `package_name_taken` if an app other than `ownId` has the name; it says which app only
+   * if it is the actor's.
+   */
   async function assertPackageNameFree(name: string | null, actor: Actor, ownId?: number) {
     if (name === null) return
     const holder = await sql('apps')
@@ -117,17 +133,23 @@ export const appStore = (connection: Connection) => {
   }
 
   async function updateIndex(changes: AppChange[]) {
-    const unlisted = changes.filter(({ before, after }) => before && isListed(before) && !isListed(after))
+    const unlisted = changes.filter(
+      ({ before, after }) => before && isListed(before) && !isListed(after),
+    )
     await search.remove(unlisted.map(({ after }) => after.id))
     const stale = changes.filter(
-      ({ before, after }) => isListed(after) && !(before && isListed(before) && hasSameDocument(before, after)),
+      ({ before, after }) =>
+        isListed(after) && !(before && isListed(before) && hasSameDocument(before, after)),
     )
-    const names = await developerNames(stale.filter(({ document }) => !document).map(({ after }) => after.developer_id))
+    const names = await developerNames(
+      stale.filter(({ document }) => !document).map(({ after }) => after.developer_id),
+    )
     await search.index(
       stale.map(({ after, document }) => ({
         id: after.id,
         categoryId: after.category_id,
-        ...(document ?? toSearchDocument(after, required(names.get(after.developer_id), 'the developer'))),
+        ...(document ??
+          toSearchDocument(after, required(names.get(after.developer_id), 'the developer'))),
       })),
     )
   }
@@ -147,7 +169,8 @@ export const appStore = (connection: Connection) => {
     }
     // In the order of their ids, so that two transactions cannot deadlock.
     for (const [id, difference] of [...differences].toSorted(([a], [b]) => a - b)) {
-      if (difference !== 0) await sql('categories').where({ id }).increment('listed_apps', difference)
+      if (difference !== 0)
+        await sql('categories').where({ id }).increment('listed_apps', difference)
     }
 
     function add(categoryId: number, difference: 1 | -1) {
@@ -171,14 +194,16 @@ export const appStore = (connection: Connection) => {
 
   return {
     /**
-     * An app with its newest 100 reviews; undefined if it is deleted, unless `includeDeleted`. `forUpdate` locks it until the
-     * transaction ends. With `visibleTo`, a hidden app is not read: reading it takes longer and so would reveal that it exists.
+     * An app with its newest 100 reviews; undefined if it is deleted, unless `includeDeleted`.
+     * `forUpdate` locks it until the transaction ends. With `visibleTo`, a hidden app is not read:
+     * reading it takes longer and so would reveal that it exists.
      */
     async find(
       id: number,
       { includeDeleted = false, forUpdate = false, visibleTo }: FindOptions = {},
     ): Promise<AppWithReviews | undefined> {
-      // Locked before the joined rows are read: one statement that joins and locks may read different versions of them.
+      // Locked before the joined rows are read: one statement that joins and locks may read
+      // different versions of them.
       if (forUpdate) await sql('apps').where({ id }).forUpdate().first('id')
       const [row] = await select(
         `apps.id = ? ${includeDeleted ? '' : 'and apps.deleted_at is null'}
@@ -189,14 +214,20 @@ export const appStore = (connection: Connection) => {
     },
 
     /** The listed apps with these ids, in no order. */
-    findListed: (ids: readonly number[]) => select(`apps.id in (${ids.map(() => '?')}) and ${listed}`, [...ids]),
+    findListed: (ids: readonly number[]) =>
+      select(`apps.id in (${ids.map(() => '?')}) and ${listed}`, [...ids]),
 
     /** How many apps each developer has in each state. A developer without apps is missing. */
     async countStates(developerIds: number[]): Promise<Map<number, StateCounts>> {
-      const rows: { developer_id: number; state: keyof StateCounts; count: unknown }[] = await sql('apps')
+      const rows: { developer_id: number; state: keyof StateCounts; count: unknown }[] = await sql(
+        'apps',
+      )
         .whereIn('developer_id', developerIds)
         .groupBy('developer_id', 'state')
-        .select('developer_id', sql.raw("case when deleted_at is null then status else 'deleted' end as state"))
+        .select(
+          'developer_id',
+          sql.raw("case when deleted_at is null then status else 'deleted' end as state"),
+        )
         .count({ count: '*' })
       const counts = new Map<number, StateCounts>()
       for (const { developer_id, state, count } of rows) {
@@ -205,9 +236,15 @@ export const appStore = (connection: Connection) => {
       return counts
     },
 
-    /** Indexes a developer's listed apps again, after the developer was renamed. Returns their number. */
+    /**
+     * Indexes a developer's listed apps again, after the developer was renamed. Returns their
+     * number.
+     */
     async reindexAppsOf(developerId: number, onProgress: (done: number, total: number) => void) {
-      const ids: number[] = await sql('apps').where({ developer_id: developerId }).whereRaw(listed).pluck('id')
+      const ids: number[] = await sql('apps')
+        .where({ developer_id: developerId })
+        .whereRaw(listed)
+        .pluck('id')
       let done = 0
       for (const batch of chunk(ids, reindexBatchSize)) {
         await indexListedApps(connection, batch)
@@ -225,8 +262,16 @@ export const appStore = (connection: Connection) => {
 
     insertAll,
 
-    /** Writes the columns that differ, if any. Returns the row as it is then. Throws `package_name_taken`. */
-    async save(action: Action, before: AppRow, changes: AppRowChanges, actor: Actor): Promise<AppRow> {
+    /**
+     * Writes the columns that differ, if any. Returns the row as it is then. Throws
+     * `package_name_taken`.
+     */
+    async save(
+      action: Action,
+      before: AppRow,
+      changes: AppRowChanges,
+      actor: Actor,
+    ): Promise<AppRow> {
       if (!hasChanges(before, changes)) return before
       const at = timestampAfter(before.updated_at)
       const { package_name } = { ...before, ...changes }
@@ -234,7 +279,8 @@ export const appStore = (connection: Connection) => {
       const derived = { package_key: packageKey(package_name), changed_at, revision: newRevision() }
       const columns = { updated_at: at, ...changes, ...derived }
       const after: AppRow = { ...before, ...columns }
-      if (package_name !== before.package_name) await assertPackageNameFree(package_name, actor, before.id)
+      if (package_name !== before.package_name)
+        await assertPackageNameFree(package_name, actor, before.id)
       await sql('apps').where({ id: before.id }).update(columns)
       await applySideEffects(action, [{ before, after, at }], actor)
       return after
@@ -267,13 +313,19 @@ export type AppStore = ReturnType<typeof appStore>
 export const hasChanges = (row: AppRow, changes: AppRowChanges) =>
   Object.entries(changes).some(([column, value]) => row[column as keyof AppRow] !== value)
 
-/** The audited columns in which two states of an app differ. A column that is missing in both does not differ. */
+/**
+ * The audited columns in which two states of an app differ. A column that is missing in both does
+ * not differ.
+ */
 export function auditedDifference(before: Partial<AppRow> | undefined, after: Partial<AppRow>) {
   const columns = auditedColumns.filter((column) => before?.[column] !== after[column])
   return { ...(before && { before: pick(before, ...columns) }), after: pick(after, ...columns) }
 }
 
-/** Whether the search index needs no update. It stores the popularity that follows from the downloads, not their number. */
+/**
+ * Whether the search index needs no update. It stores the popularity that follows from the
+ * downloads, not their number.
+ */
 const hasSameDocument = (before: AppRow, after: AppRow) =>
   searchedColumns.every((column) =>
     column === 'total_downloads'
@@ -299,5 +351,9 @@ const describeOwnHolder = ({ id, deleted_at }: Pick<AppRow, 'id' | 'deleted_at'>
 
 const packageKey = (name: string | null) => name?.toLowerCase() ?? null
 
-/** Now, or a millisecond after `time` if that is later: each change gets a new time, and so a new ETag. */
-export const timestampAfter = (time: string) => new Date(Math.max(Date.now(), Date.parse(time) + 1)).toISOString()
+/**
+ * Now, or a millisecond after `time` if that is later: each change gets a new time, and so a new
+ * ETag.
+ */
+export const timestampAfter = (time: string) =>
+  new Date(Math.max(Date.now(), Date.parse(time) + 1)).toISOString()

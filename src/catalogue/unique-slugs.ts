@@ -5,7 +5,10 @@ import { numberedSlug, toSlug } from './slug.ts'
 /** A slug for the name at `index`: `base`, or `base` with a number. */
 type Candidate = { index: number; base: string; slug: string }
 
-/** A slug for each name that no app has, not even a deleted one, and that is not among `reserved`. No two are equal. */
+/**
+ * A slug for each name that no app has, not even a deleted one, and that is not among `reserved`.
+ * No two are equal.
+ */
 export async function uniqueSlugs(
   connection: Connection,
   names: string[],
@@ -44,6 +47,10 @@ async function withNumbers({ sql }: Connection, candidates: Candidate[]): Promis
   return rows.flatMap(({ slug: base, last }) => {
     const group = required(groups.get(base), `the candidates of the slug ${base}`)
     const first = last - group.length + 1
-    return group.map(({ index }, position) => ({ index, base, slug: numberedSlug(base, first + position) }))
+    return group.map(({ index }, position) => ({
+      index,
+      base,
+      slug: numberedSlug(base, first + position),
+    }))
   })
 }

@@ -16,7 +16,11 @@ import {
 import { formatAge } from './time.ts'
 
 export const appCommand = () =>
-  commandGroup('app', 'find apps in any state, restore and transfer them', [list(), restore(), transfer()])
+  commandGroup('app', 'find apps in any state, restore and transfer them', [
+    list(),
+    restore(),
+    transfer(),
+  ])
 
 const states: AppState[] = ['pending', 'approved', 'rejected', 'deleted']
 
@@ -54,25 +58,38 @@ const restore = () =>
   buildDatabaseCommand({
     command: new Command('restore')
       .description('restore a deleted app, in the status it had')
-      .argument('<id>', 'id of the app, optionally with the revision that moderation show prints', parseAppReference),
+      .argument(
+        '<id>',
+        'id of the app, optionally with the revision that moderation show prints',
+        parseAppReference,
+      ),
     examples: ['app restore 42', 'app restore 42@k3f9a'],
     json: '{id, slug, status}.',
     run: (database, { id, revision }: AppReference) =>
-      database.write((connection) => moderationStore(connection).restore(id, currentOperator(), revision), {
-        changesPublicData: ({ status }) => status === 'approved',
-      }),
-    print: ({ id, slug, status }) => print(`Restored app ${id} (${slug}); its status is ${status}.`),
+      database.write(
+        (connection) => moderationStore(connection).restore(id, currentOperator(), revision),
+        {
+          changesPublicData: ({ status }) => status === 'approved',
+        },
+      ),
+    print: ({ id, slug, status }) =>
+      print(`Restored app ${id} (${slug}); its status is ${status}.`),
   })
 
 const transfer = () =>
   buildDatabaseCommand({
     command: new Command('transfer')
-      .description('transfer an app to another developer; from then on only their keys can change it')
+      .description(
+        'transfer an app to another developer; from then on only their keys can change it',
+      )
       .argument('<id>', 'id of the app', parsePositiveInteger)
       .requiredOption('--to <developer>', 'name of an existing developer'),
     examples: ['app transfer 42 --to "Harbour Software"'],
     json: '{id, slug, developer_name}.',
     run: (database, id: number, { to }: { to: string }) =>
-      database.write((connection) => moderationStore(connection).transfer(id, to, currentOperator())),
-    print: ({ id, slug, developer_name }) => print(`App ${id} (${slug}) belongs to ${developer_name} now.`),
+      database.write((connection) =>
+        moderationStore(connection).transfer(id, to, currentOperator()),
+      ),
+    print: ({ id, slug, developer_name }) =>
+      print(`App ${id} (${slug}) belongs to ${developer_name} now.`),
   })

@@ -4,14 +4,22 @@ import { accountStore } from '../accounts/store.ts'
 import { type AuditEntry, auditStore } from '../audit/store.ts'
 import { moderationStore } from '../moderation/store.ts'
 import { required } from '../util/helpers.ts'
-import { buildDatabaseCommand, formatOperator, parsePositiveInteger, printInfo, printTable } from './command.ts'
+import {
+  buildDatabaseCommand,
+  formatOperator,
+  parsePositiveInteger,
+  printInfo,
+  printTable,
+} from './command.ts'
 import { formatDifference, toSingleLine, truncate } from './terminal-text.ts'
 import { formatMinute, parsePastTime } from './time.ts'
 
 export const auditCommand = () =>
   buildDatabaseCommand({
     command: new Command('audit')
-      .description('list who changed which apps, developers, keys and categories: the newest entries, oldest first')
+      .description(
+        'list who changed which apps, developers, keys and categories: the newest entries, oldest first',
+      )
       .option('--app <id>', 'only entries about this app', parsePositiveInteger)
       .option('--developer <name>', 'only entries about this developer, their keys and their apps')
       .option(
@@ -30,7 +38,8 @@ differ; before is null if something was added.`,
     run: (database, { app: appId, developer: name, since, limit }: Options) =>
       database.snapshot(async (connection) => {
         if (appId !== undefined) await moderationStore(connection).requireApp(appId)
-        const developer = name === undefined ? undefined : await accountStore(connection).requireDeveloper(name)
+        const developer =
+          name === undefined ? undefined : await accountStore(connection).requireDeveloper(name)
         return auditStore(connection).list({ appId, developerId: developer?.id, since }, limit)
       }),
     toJson: ({ entries }) => entries,
@@ -48,19 +57,44 @@ export function printEntries(entries: AuditEntry[], withSubject: boolean) {
   printTable(
     ['WHEN (UTC)', 'WHO', 'WHAT', ...(withSubject ? ['ON'] : [])],
     entries.map((entry) => {
-      return [formatMinute(entry.at), actorOf(entry), entry.action, ...(withSubject ? [subjectOf(entry)] : [])]
+      return [
+        formatMinute(entry.at),
+        actorOf(entry),
+        entry.action,
+        ...(withSubject ? [subjectOf(entry)] : []),
+      ]
     }),
     { shrinkable: ['ON', 'WHO'], details: entries.map(changeLines) },
   )
 }
 
-/** A developer changes only what belongs to them, so the developer of the entry is the one with the key. */
-function actorOf({ id, operator, operator_name, key_id, developer_id, developer_name }: AuditEntry): string {
+/**
+ * A developer changes only what belongs to them, so the developer of the entry is the one with the
+ * key.
+ */
+function actorOf({
+  id,
+  operator,
+  operator_name,
+  key_id,
+  developer_id,
+  developer_name,
+}: AuditEntry): string {
   const key = () => keyPrefix(required(key_id, `the key of audit entry ${id}`))
-  return formatOperator(operator, operator_name) ?? `${developer_name ?? `developer ${developer_id}`} (${key()})`
+  return (
+    formatOperator(operator, operator_name) ??
+    `${developer_name ?? `developer ${developer_id}`} (${key()})`
+  )
 }
 
-function subjectOf({ app_id, app_slug, developer_id, developer_name, category_id, category_slug }: AuditEntry): string {
+function subjectOf({
+  app_id,
+  app_slug,
+  developer_id,
+  developer_name,
+  category_id,
+  category_slug,
+}: AuditEntry): string {
   if (app_id !== null) return `app ${app_id} ${app_slug}`
   return category_id === null
     ? `developer ${developer_name ?? `${developer_id} (removed)`}`
@@ -82,4 +116,5 @@ function changeLines({ before, after }: AuditEntry): string[] {
   return changes.length === 0 ? [] : [changes.join('; ')]
 }
 
-const formatValue = (value: unknown) => (value === null || value === undefined ? '–' : String(value))
+const formatValue = (value: unknown) =>
+  value === null || value === undefined ? '–' : String(value)

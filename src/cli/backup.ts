@@ -35,6 +35,8 @@ docs/operating.md says how to restore it.`,
     },
     print({ file, bytes, apps, seconds }) {
       const megabytes = (bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1 })
-      print(`Backed up ${formatCount(apps)} apps to ${file}: ${megabytes} MB, verified, in ${seconds} s.`)
+      print(
+        `Backed up ${formatCount(apps)} apps to ${file}: ${megabytes} MB, verified, in ${seconds} s.`,
+      )
     },
   })

@@ -1,10 +1,21 @@
 import { Command } from 'commander'
 import { categoryStore } from '../catalogue/categories.ts'
 import { OperatorError } from '../contract/errors.ts'
-import { buildDatabaseCommand, commandGroup, currentOperator, print, printTable } from './command.ts'
+import {
+  buildDatabaseCommand,
+  commandGroup,
+  currentOperator,
+  print,
+  printTable,
+} from './command.ts'
 
 export const categoryCommand = () =>
-  commandGroup('category', 'add, list, rename and remove the categories of apps', [add(), list(), rename(), remove()])
+  commandGroup('category', 'add, list, rename and remove the categories of apps', [
+    add(),
+    list(),
+    rename(),
+    remove(),
+  ])
 
 const slugHelp = 'slug, by which the list is filtered: lower-case letters, digits, hyphens'
 
@@ -23,7 +34,9 @@ const add = () =>
 
 const list = () =>
   buildDatabaseCommand({
-    command: new Command('list').description('list categories by name, with the number of apps in each'),
+    command: new Command('list').description(
+      'list categories by name, with the number of apps in each',
+    ),
     examples: ['category list'],
     json: `an array of {id, slug, name, listed_apps, all_apps}. listed_apps counts
 the apps that everyone sees; all_apps counts pending, rejected and deleted ones
@@ -32,7 +45,13 @@ too.`,
     print: (categories) =>
       printTable(
         ['ID', 'SLUG', 'NAME', 'LISTED APPS', 'ALL APPS'],
-        categories.map(({ id, slug, name, listed_apps, all_apps }) => [id, slug, name, listed_apps, all_apps]),
+        categories.map(({ id, slug, name, listed_apps, all_apps }) => [
+          id,
+          slug,
+          name,
+          listed_apps,
+          all_apps,
+        ]),
         { shrinkable: ['SLUG', 'NAME'] },
       ),
   })
@@ -40,20 +59,29 @@ too.`,
 const rename = () =>
   buildDatabaseCommand({
     command: new Command('rename')
-      .description('rename a category; without --slug it keeps its slug, and links to it still work')
+      .description(
+        'rename a category; without --slug it keeps its slug, and links to it still work',
+      )
       .argument('<slug>', 'current slug')
       .requiredOption('--name <name>', 'new name')
       .option('--slug <slug>', `new ${slugHelp}`),
-    examples: ['category rename travel --name "Travel & Maps"', 'category rename travel --name Maps --slug maps'],
+    examples: [
+      'category rename travel --name "Travel & Maps"',
+      'category rename travel --name Maps --slug maps',
+    ],
     json: '{id, slug, name}.',
     run: (database, slug: string, changes: { name: string; slug?: string }) =>
-      database.write((connection) => categoryStore(connection).rename(slug, changes, currentOperator())),
+      database.write((connection) =>
+        categoryStore(connection).rename(slug, changes, currentOperator()),
+      ),
     print: ({ id, slug, name }) => print(`Category ${id} is ${name} (${slug}) now.`),
   })
 
 const remove = () =>
   buildDatabaseCommand({
-    command: new Command('remove').description('remove a category without apps').argument('<slug>', 'current slug'),
+    command: new Command('remove')
+      .description('remove a category without apps')
+      .argument('<slug>', 'current slug'),
     about: 'The audit log keeps its entries about the category.',
     examples: ['category remove trvael'],
     json: '{id, slug, name}.',
@@ -62,7 +90,9 @@ const remove = () =>
         .write((connection) => categoryStore(connection).remove(slug, currentOperator()))
         .catch((error) => {
           if (!database.explain(error).violatesForeignKey) throw error
-          throw new OperatorError(`the category ${slug} has apps, possibly deleted ones; rename it instead`)
+          throw new OperatorError(
+            `the category ${slug} has apps, possibly deleted ones; rename it instead`,
+          )
         }),
     print: ({ id, slug, name }) => print(`Removed category ${id}: ${name} (${slug}).`),
   })

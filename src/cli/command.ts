@@ -9,8 +9,8 @@ import type { Connection, ServerOptions } from '../db/dialect.ts'
 import { sanitize, tableLines, toSingleLine } from './terminal-text.ts'
 
 /**
- * Shared by all commands: building them, opening the database, and printing. A command's `run` gets checked arguments
- * and returns a result, which is printed for people or, with `--json`, as JSON.
+ * Shared by all commands: building them, opening the database, and printing. A command's `run` gets
+ * checked arguments and returns a result, which is printed for people or, with `--json`, as JSON.
  */
 
 export function commandGroup(name: string, description: string, commands: Command[]): Command {
@@ -19,7 +19,10 @@ export function commandGroup(name: string, description: string, commands: Comman
   return group
 }
 
-/** `Args` are what commander passes to an action: the arguments in their order, then the object of options. */
+/**
+ * `Args` are what commander passes to an action: the arguments in their order, then the object of
+ * options.
+ */
 type CommandParts<Args, Result> = {
   /** Its name, description, arguments and options. */
   command: Command
@@ -29,7 +32,10 @@ type CommandParts<Args, Result> = {
   examples: string[]
   /** The fields that `--json` prints. */
   json: string
-  /** The value that `--json` prints, if it is not the result itself. Nothing is printed for undefined. */
+  /**
+   * The value that `--json` prints, if it is not the result itself. Nothing is printed for
+   * undefined.
+   */
   toJson?: (result: NoInfer<Result>, args: NoInfer<Args>) => unknown
   /** Prints the result for people, unless `run` has printed it. */
   print?: (result: NoInfer<Result>, args: NoInfer<Args>) => void
@@ -44,7 +50,10 @@ export function buildCommand<Args extends unknown[], Result>(
   const { command, about, examples, json, run, toJson = (result) => result, print } = parts
   if (about) command.addHelpText('after', `\n${about}`)
   return command
-    .addHelpText('after', ['\nExamples:', ...examples.map((example) => `  ./apps-service ${example}`)].join('\n'))
+    .addHelpText(
+      'after',
+      ['\nExamples:', ...examples.map((example) => `  ./apps-service ${example}`)].join('\n'),
+    )
     .addHelpText('after', `\nJSON: ${json}`)
     .option('--json', 'print JSON')
     .action(async (...given) => {
@@ -58,9 +67,14 @@ export function buildCommand<Args extends unknown[], Result>(
 
 /** A command that works on the database of `DATABASE_URL`. */
 export const buildDatabaseCommand = <Args extends unknown[], Result>(
-  parts: CommandParts<Args, Result> & { run: (database: Database, ...args: Args) => Promise<Result> },
+  parts: CommandParts<Args, Result> & {
+    run: (database: Database, ...args: Args) => Promise<Result>
+  },
 ) =>
-  buildCommand<Args, Result>({ ...parts, run: (...args) => withDatabase((database) => parts.run(database, ...args)) })
+  buildCommand<Args, Result>({
+    ...parts,
+    run: (...args) => withDatabase((database) => parts.run(database, ...args)),
+  })
 
 type PageOptions = { page: number; limit: number; json?: true }
 
@@ -77,13 +91,10 @@ type ListParts<Options, Page> = CommandDescription & {
 }
 
 /** A command that prints a page of a list. A `note` of the page is printed before its rows. */
-export function buildListCommand<Options extends object, Page extends { total: number; note?: string }>({
-  rows,
-  jsonLimit,
-  find,
-  print,
-  ...parts
-}: ListParts<Options, Page>) {
+export function buildListCommand<
+  Options extends object,
+  Page extends { total: number; note?: string },
+>({ rows, jsonLimit, find, print, ...parts }: ListParts<Options, Page>) {
   parts.command
     .option('--page <number>', 'number of the page', parsePositiveInteger, 1)
     .option('--limit <number>', `rows on a page, at most ${maxPageSize}`, parseLimit, 50)
@@ -94,9 +105,14 @@ export function buildListCommand<Options extends object, Page extends { total: n
       const isDefault = parts.command.getOptionValueSource('limit') === 'default'
       const limit = (options.json && isDefault && jsonLimit) || options.limit
       const { page } = options
-      const found = await database.snapshot((connection) => find(connection, options, limit, (page - 1) * limit))
+      const found = await database.snapshot((connection) =>
+        find(connection, options, limit, (page - 1) * limit),
+      )
       const total_pages = Math.ceil(found.total / limit)
-      return { found, pagination: { current_page: page, total_pages, per_page: limit, total: found.total } }
+      return {
+        found,
+        pagination: { current_page: page, total_pages, per_page: limit, total: found.total },
+      }
     },
     toJson: ({ found: { total: _, note: __, ...page }, pagination }) => ({ ...page, pagination }),
     print({ found, pagination: { current_page, total_pages, total } }, [options]) {
@@ -116,9 +132,15 @@ export const withFilterOptions = (command: Command) =>
     .option('--search <text>', 'only apps that the text finds, as in the catalogue')
 
 /** Opens the database of `DATABASE_URL`, and closes it even if the work fails. */
-export async function withDatabase<T>(work: (database: Database) => Promise<T>, options?: ServerOptions): Promise<T> {
+export async function withDatabase<T>(
+  work: (database: Database) => Promise<T>,
+  options?: ServerOptions,
+): Promise<T> {
   const { databaseUrl, databaseOptions } = readConfig(process.env)
-  const database = await openMigratedDatabase(databaseUrl, { ...databaseOptions, ...options }).catch(rethrowWithOrigin)
+  const database = await openMigratedDatabase(databaseUrl, {
+    ...databaseOptions,
+    ...options,
+  }).catch(rethrowWithOrigin)
   try {
     return await work(database)
   } finally {
@@ -128,11 +150,20 @@ export async function withDatabase<T>(work: (database: Database) => Promise<T>, 
 
 /** Adds the source of DATABASE_URL to an error about an unusable database. */
 export function rethrowWithOrigin(error: unknown): never {
-  if (!(error instanceof OperatorError || (error instanceof ServiceError && error.cause === undefined))) throw error
+  if (
+    !(
+      error instanceof OperatorError ||
+      (error instanceof ServiceError && error.cause === undefined)
+    )
+  )
+    throw error
   throw new OperatorError(`${error.message} (${describeDatabaseUrl(process.env)})`)
 }
 
-/** The account that runs the command and, from `OPERATOR`, the name of the person, for the audit log. */
+/**
+ * The account that runs the command and, from `OPERATOR`, the name of the person, for the audit
+ * log.
+ */
 export function currentOperator(): Operator {
   const { operator: operatorName } = readConfig(process.env)
   return { operator: currentAccount(), ...(operatorName !== '' && { operatorName }) }
@@ -171,7 +202,10 @@ function parseLimit(text: string): number {
   return limit
 }
 
-/** Prints text for people. Replaces control characters, with which stored data could move the cursor. */
+/**
+ * Prints text for people. Replaces control characters, with which stored data could move the
+ * cursor.
+ */
 export function print(text: string) {
   process.stdout.write(`${sanitize(text)}\n`)
 }
@@ -201,4 +235,5 @@ export function printJson(value: unknown) {
   process.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
 }
 
-export const printTable = (...table: Parameters<typeof tableLines>) => print(tableLines(...table).join('\n'))
+export const printTable = (...table: Parameters<typeof tableLines>) =>
+  print(tableLines(...table).join('\n'))

@@ -29,6 +29,8 @@ Other users of the machine can see a password in an argument: put it into
     },
     print({ to, rows: { apps, reviews, audit }, seconds }) {
       const copied = `${formatCount(apps)} apps, ${formatCount(reviews)} reviews and ${formatCount(audit)} audit entries`
-      print(`Copied everything to ${to}: ${copied}, in ${seconds} s. Set DATABASE_URL to it, and start the server.`)
+      print(
+        `Copied everything to ${to}: ${copied}, in ${seconds} s. Set DATABASE_URL to it, and start the server.`,
+      )
     },
   })

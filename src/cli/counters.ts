@@ -10,7 +10,10 @@ export const countersCommand = () =>
   buildDatabaseCommand({
     command: new Command('counters')
       .description('set the downloads and ratings of many apps, without changing their listings')
-      .argument('<file>', 'path of the file, or - for standard input: newline-delimited JSON, gzip or not'),
+      .argument(
+        '<file>',
+        'path of the file, or - for standard input: newline-delimited JSON, gzip or not',
+      ),
     about: `A line names an app by slug or package_name, and has total_downloads, or
 average_rating and rating_count, or all three. They mean the same as in import.
 Omitted fields keep their values. Invalid lines and lines that name no app are
@@ -25,5 +28,7 @@ refused, and the exit code is 1.`,
     },
     toJson: ({ created, readError, reasons, ...counts }) => ({ ...counts, reasons: reasons.all() }),
     print: ({ lines, updated, unchanged }) =>
-      print(`${formatCount(lines)} lines: ${formatCount(updated)} updated, ${formatCount(unchanged)} unchanged.`),
+      print(
+        `${formatCount(lines)} lines: ${formatCount(updated)} updated, ${formatCount(unchanged)} unchanged.`,
+      ),
   })

@@ -7,12 +7,16 @@ import { currentOperator, print, rethrowWithOrigin, withDatabase } from './comma
 
 export const migrateCommand = () =>
   new Command('migrate')
-    .description('create the database or upgrade its schema; run it before serve, in only one process')
+    .description(
+      'create the database or upgrade its schema; run it before serve, in only one process',
+    )
     .action(migrate)
 
 export const seedCommand = () =>
   new Command('seed')
-    .description('fill a database without categories with the demo catalogue, and print a key to try it')
+    .description(
+      'fill a database without categories with the demo catalogue, and print a key to try it',
+    )
     .action(seed)
 
 async function migrate() {
@@ -45,7 +49,10 @@ ${addresses}
     await database.seed(`${import.meta.dirname}/../../seeds`)
     const { key } = await database.write(async (connection) => {
       const accounts = accountStore(connection)
-      return accounts.issueKey(await accounts.findOrAddDeveloper('Demo Developer'), currentOperator())
+      return accounts.issueKey(
+        await accounts.findOrAddDeveloper('Demo Developer'),
+        currentOperator(),
+      )
     })
     print(`Added the demo catalogue.
 

@@ -15,7 +15,10 @@ type Row = { line: number; fields: Record<string, unknown> }
 /** Invalid rows that an error message names. */
 const maxNamedRows = 10
 
-/** Reads decisions from CSV with a header, or from NDJSON. Throws an OperatorError that names the lines of invalid ones. */
+/**
+ * Reads decisions from CSV with a header, or from NDJSON. Throws an OperatorError that names the
+ * lines of invalid ones.
+ */
 export async function readDecisions(file: string): Promise<GivenDecision[]> {
   const rows = await readRows(file).catch((error: Error) => {
     throw new OperatorError(cannotRead(file, error))
@@ -36,10 +39,17 @@ export async function readDecisions(file: string): Promise<GivenDecision[]> {
   }
   if (problems.length === 0) return read
   const more = problems.length > maxNamedRows ? `; and ${problems.length - maxNamedRows} more` : ''
-  throw new OperatorError(`nothing was decided: ${problems.slice(0, maxNamedRows).join('; ')}${more}`)
+  throw new OperatorError(
+    `nothing was decided: ${problems.slice(0, maxNamedRows).join('; ')}${more}`,
+  )
 }
 
-function parseDecision({ id, decision, reason: givenReason, ...others }: Row['fields']): GivenDecision {
+function parseDecision({
+  id,
+  decision,
+  reason: givenReason,
+  ...others
+}: Row['fields']): GivenDecision {
   const reason = givenReason ?? ''
   if (typeof reason !== 'string') throw new OperatorError('the reason must be text')
   const [other] = Object.keys(others)
@@ -50,13 +60,16 @@ function parseDecision({ id, decision, reason: givenReason, ...others }: Row['fi
   const app = parseReference(String(id))
   if (!app) throw new OperatorError(`the id must be ${referenceFormat}, not ${JSON.stringify(id)}`)
   if (!isDecision(decision)) {
-    throw new OperatorError(`the decision must be approve or reject, not ${JSON.stringify(decision)}`)
+    throw new OperatorError(
+      `the decision must be approve or reject, not ${JSON.stringify(decision)}`,
+    )
   }
   if (decision === 'approve' && reason !== '') throw new OperatorError('approve takes no reason')
   return { ...app, decision, reason: decision === 'reject' ? parseReason(reason) : '' }
 }
 
-const isDecision = (value: unknown): value is Decision => typeof value === 'string' && Object.hasOwn(decisions, value)
+const isDecision = (value: unknown): value is Decision =>
+  typeof value === 'string' && Object.hasOwn(decisions, value)
 
 /** Throws an Error that describes the problem. */
 async function readRows(file: string): Promise<Row[]> {
@@ -91,7 +104,9 @@ function checkHeader(names: string[]): string[] {
 const parseNdjson = (text: string): Row[] =>
   text
     .split('\n')
-    .flatMap((line, index) => (line.trim() === '' ? [] : [{ line: index + 1, fields: parseObject(line, index + 1) }]))
+    .flatMap((line, index) =>
+      line.trim() === '' ? [] : [{ line: index + 1, fields: parseObject(line, index + 1) }],
+    )
 
 function parseObject(line: string, number: number): Row['fields'] {
   try {

@@ -1,26 +1,42 @@
 import { Command } from 'commander'
 import { accountStore } from '../accounts/store.ts'
 import { OperatorError } from '../contract/errors.ts'
-import { buildDatabaseCommand, buildListCommand, commandGroup, currentOperator, print, printTable } from './command.ts'
+import {
+  buildDatabaseCommand,
+  buildListCommand,
+  commandGroup,
+  currentOperator,
+  print,
+  printTable,
+} from './command.ts'
 import { showCount } from './progress.ts'
 
 export const developerCommand = () =>
-  commandGroup('developer', 'list, rename and remove developers, who own apps and keys', [list(), rename(), remove()])
+  commandGroup('developer', 'list, rename and remove developers, who own apps and keys', [
+    list(),
+    rename(),
+    remove(),
+  ])
 
 const list = () =>
   buildListCommand({
-    command: new Command('list').description('list developers by name, with the number of their apps in each state'),
+    command: new Command('list').description(
+      'list developers by name, with the number of their apps in each state',
+    ),
     examples: ['developer list --page 2'],
     rows: 'developers',
     json: `A developer: {id, name, created_at, active_keys, apps: {pending, approved,
 rejected, deleted}}. A deleted app counts only as deleted.`,
-    find: (connection, _options: object, limit, offset) => accountStore(connection).developers(limit, offset),
+    find: (connection, _options: object, limit, offset) =>
+      accountStore(connection).developers(limit, offset),
     print: ({ developers }) =>
       printTable(
         ['ID', 'NAME', 'PENDING', 'APPROVED', 'REJECTED', 'DELETED', 'ACTIVE KEYS'],
-        developers.map(({ id, name, apps: { pending, approved, rejected, deleted }, active_keys }) => {
-          return [id, name, pending, approved, rejected, deleted, active_keys]
-        }),
+        developers.map(
+          ({ id, name, apps: { pending, approved, rejected, deleted }, active_keys }) => {
+            return [id, name, pending, approved, rejected, deleted, active_keys]
+          },
+        ),
         { shrinkable: ['NAME'] },
       ),
   })
@@ -42,7 +58,8 @@ interrupted rename changes nothing.`,
         .write((connection) => accountStore(connection).rename(name, to, currentOperator(), update))
         .finally(stop)
     },
-    print: ({ name, listed_apps }) => print(`The developer is ${name} now, with ${listed_apps} listed apps.`),
+    print: ({ name, listed_apps }) =>
+      print(`The developer is ${name} now, with ${listed_apps} listed apps.`),
   })
 
 const remove = () =>

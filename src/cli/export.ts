@@ -13,7 +13,11 @@ import { writeNewFile } from './write-new-file.ts'
 export const exportCommand = () =>
   new Command('export')
     .description('export the catalogue, or what has changed, as a file that import reads')
-    .argument('[file]', 'path of a new file, compressed with gzip if it ends in .gz; default: standard output', '-')
+    .argument(
+      '[file]',
+      'path of a new file, compressed with gzip if it ends in .gz; default: standard output',
+      '-',
+    )
     .option(
       '--since <time>',
       'only changes since: the time that the previous export printed, or one in UTC such as 2027-01-31 or 12h',
@@ -35,7 +39,10 @@ Examples:
     )
     .action(runExport)
 
-async function runExport(file: string, { since, public: isPublic }: { since?: string; public?: boolean }) {
+async function runExport(
+  file: string,
+  { since, public: isPublic }: { since?: string; public?: boolean },
+) {
   const options = { since, isPublic }
   const { apps, removed, categories, next } = await withDatabase((database) =>
     file === '-'

@@ -6,8 +6,14 @@ import { getSystemErrorMessage } from 'node:util'
 /** The absolute path; `-` is standard input. */
 export const describeFile = (file: string) => (file === '-' ? 'standard input' : resolve(file))
 
-/** An error of the file system in words, such as "no such file or directory"; the message of any other error. */
+/**
+ * An error of the file system in words, such as "no such file or directory"; the message of any
+ * other error.
+ */
 export const fileErrorReason = (error: Error & { errno?: number; syscall?: string }) =>
-  error.syscall !== undefined && error.errno !== undefined ? getSystemErrorMessage(error.errno) : error.message
+  error.syscall !== undefined && error.errno !== undefined
+    ? getSystemErrorMessage(error.errno)
+    : error.message
 
-export const cannotRead = (file: string, error: Error) => `cannot read ${describeFile(file)}: ${fileErrorReason(error)}`
+export const cannotRead = (file: string, error: Error) =>
+  `cannot read ${describeFile(file)}: ${fileErrorReason(error)}`

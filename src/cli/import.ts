@@ -54,7 +54,11 @@ Invalid lines are refused and the others imported; the exit code is then 1. The
 rejects file has the refused lines with their problems: correct them there, and
 import that file. The next import of FILE replaces its rejects, or removes them
 if there are none. An interrupted import finishes when it is run again.`,
-    examples: ['import catalogue.ndjson.gz', 'import --schema', 'import - --dry-run --json < catalogue.ndjson.gz'],
+    examples: [
+      'import catalogue.ndjson.gz',
+      'import --schema',
+      'import - --dry-run --json < catalogue.ndjson.gz',
+    ],
     json: `{lines, created, updated, unchanged, rejected, seconds, rejects,
 reasons: [{reason, count}]}. rejects: the rejects file; it and reasons are left
 out if no line was refused. A reason for several messages has the first of them
@@ -86,12 +90,16 @@ function printUpdates(updates: Update[], total: number) {
     ['LINE', 'UPDATES'],
     printed.map(({ line, slug, ...update }) => [
       line,
-      'app_id' in update ? `app ${update.app_id} ${slug}` : `category ${update.category_id} ${slug}`,
+      'app_id' in update
+        ? `app ${update.app_id} ${slug}`
+        : `category ${update.category_id} ${slug}`,
     ]),
     { details: printed.map(({ changes }) => formatChanges(changes)) },
   )
   if (total <= printed.length) return
-  print(`and ${formatCount(total - printed.length)} more; --json lists up to ${formatCount(maxUpdates)}`)
+  print(
+    `and ${formatCount(total - printed.length)} more; --json lists up to ${formatCount(maxUpdates)}`,
+  )
 }
 
 async function runImport(file: string, { dryRun, onlyNew = false, rejects: path }: Options) {
@@ -131,35 +139,52 @@ async function runImport(file: string, { dryRun, onlyNew = false, rejects: path 
     stop()
     await rejects.close()
   })
-  printProblems(file, summary, `: see ${resolve(rejectsPath)}; correct the lines there and import that file`)
+  printProblems(
+    file,
+    summary,
+    `: see ${resolve(rejectsPath)}; correct the lines there and import that file`,
+  )
   const isComplete = summary.rejected === 0 && !summary.readError
   if (isComplete && isReplacing && !isStdin && path === undefined && !dryRun) await rm(rejectsPath)
   return { summary, seconds: elapsedSeconds(begin), rejects: rejectsPath, updates }
 }
 
-/** V8 lets garbage grow with the machine's free memory: an import would take 400 MB, and with these flags takes half of that. */
+/**
+ * V8 lets garbage grow with the machine's free memory: an import would take 400 MB, and with these
+ * flags takes half of that.
+ */
 function limitHeapGrowth() {
   setFlagsFromString('--semi-space-growth-factor=1')
   setFlagsFromString('--heap-growing-percent=75')
 }
 
-function formatSummary({ lines, created, updated, unchanged }: ImportSummary, seconds: number): string {
+function formatSummary(
+  { lines, created, updated, unchanged }: ImportSummary,
+  seconds: number,
+): string {
   const counts = `${created} created, ${updated} updated, ${unchanged} unchanged`
   return `${lines} lines in ${seconds.toFixed(1)} s (${linesPerSecond(lines, seconds)}/s): ${counts}`
 }
 
-const linesPerSecond = (lines: number, seconds: number) => Math.round(lines / Math.max(seconds, 0.01))
+const linesPerSecond = (lines: number, seconds: number) =>
+  Math.round(lines / Math.max(seconds, 0.01))
 
 /** Reasons that are printed. */
 const maxReasons = 10
 
 function formatReason({ reason, count, example }: ReasonCount): string {
   if (example === undefined) return `${formatCount(count)} × ${reason}`
-  return count === 1 ? `1 × ${example}` : `${formatCount(count)} × ${reason}; for example ${example}`
+  return count === 1
+    ? `1 × ${example}`
+    : `${formatCount(count)} × ${reason}; for example ${example}`
 }
 
 /** Prints why lines were refused or not read, if any. The exit code is then 1. */
-export function printProblems(file: string, { lines, rejected, reasons, readError }: ImportSummary, advice = '') {
+export function printProblems(
+  file: string,
+  { lines, rejected, reasons, readError }: ImportSummary,
+  advice = '',
+) {
   if (rejected > 0) {
     process.exitCode = 1
     printInfo(`${formatCount(rejected)} refused${advice}`)
@@ -170,5 +195,7 @@ export function printProblems(file: string, { lines, rejected, reasons, readErro
   if (!readError) return
   if (lines === 0) return printError(cannotRead(file, readError))
   const reason = fileErrorReason(readError)
-  printError(`cannot read ${describeFile(file)} beyond line ${lines}: ${reason}; the lines before were imported`)
+  printError(
+    `cannot read ${describeFile(file)} beyond line ${lines}: ${reason}; the lines before were imported`,
+  )
 }

@@ -15,7 +15,11 @@ import {
 import { formatAge, formatDate, formatSecond, parseFutureTime } from './time.ts'
 
 export const keyCommand = () =>
-  commandGroup('key', 'issue, list and revoke the API keys of developers', [issue(), list(), revoke()])
+  commandGroup('key', 'issue, list and revoke the API keys of developers', [
+    issue(),
+    list(),
+    revoke(),
+  ])
 
 const issue = () =>
   buildDatabaseCommand({
@@ -29,14 +33,19 @@ const issue = () =>
       )
       .option('--name <text>', 'what the key is for; key list shows it'),
     about: 'Only the key goes to standard output.',
-    examples: ['key issue --developer "Harbour Software"', 'key issue --developer Ada --expires 90d --name nightly'],
+    examples: [
+      'key issue --developer "Harbour Software"',
+      'key issue --developer Ada --expires 90d --name nightly',
+    ],
     json: '{id, key, name, developer_name, expires_at}; name may be null.',
     run: (database, { developer: developerName, expires: expiresAt, name }: IssueOptions) =>
       database.write(
         async (connection) => {
           const accounts = accountStore(connection)
           const developer = await accounts.findOrAddDeveloper(developerName)
-          const similar = developer.isNew ? await findSimilarDevelopers(connection, developer.name) : []
+          const similar = developer.isNew
+            ? await findSimilarDevelopers(connection, developer.name)
+            : []
           const issued = await accounts.issueKey(developer, currentOperator(), { name, expiresAt })
           return { developer, similar, issued }
         },
@@ -73,7 +82,15 @@ revoked_at may be null. last_used_at is updated at most once an hour.`,
         ['KEY', 'DEVELOPER', 'NAME', 'CREATED', 'EXPIRES', 'USED', 'STATE'],
         keys.map(({ id, developer_name, name, created_at, expires_at, last_used_at, state }) => {
           const used = last_used_at ? formatAge(last_used_at) : 'never'
-          return [keyPrefix(id), developer_name, name, formatDate(created_at), formatDate(expires_at), used, state]
+          return [
+            keyPrefix(id),
+            developer_name,
+            name,
+            formatDate(created_at),
+            formatDate(expires_at),
+            used,
+            state,
+          ]
         }),
         { shrinkable: ['DEVELOPER', 'NAME'] },
       ),
@@ -97,5 +114,6 @@ const revoke = () =>
       database.write((connection) => accountStore(connection).revoke(id, currentOperator()), {
         changesPublicData: () => false,
       }),
-    print: ({ id, developer_name }) => print(`The key ${keyPrefix(id)} of ${developer_name} is revoked.`),
+    print: ({ id, developer_name }) =>
+      print(`The key ${keyPrefix(id)} of ${developer_name} is revoked.`),
   })

@@ -35,13 +35,24 @@ import { formatChanges, formatCount, noValue, sanitize } from './terminal-text.t
 import { formatAge, parseTimeUntilNow, secondsSince } from './time.ts'
 
 export const moderationCommand = () =>
-  commandGroup('moderation', 'decide which apps the catalogue shows', [queue(), show(), approve(), reject(), decide()])
+  commandGroup('moderation', 'decide which apps the catalogue shows', [
+    queue(),
+    show(),
+    approve(),
+    reject(),
+    decide(),
+  ])
 
 const queue = () =>
   buildListCommand({
     command: withFilterOptions(new Command('queue'))
-      .description('list apps that wait for a decision, longest first: pending ones, or changed ones')
-      .option('--changed', 'approved apps that their owners have changed since the last decision, with the changes'),
+      .description(
+        'list apps that wait for a decision, longest first: pending ones, or changed ones',
+      )
+      .option(
+        '--changed',
+        'approved apps that their owners have changed since the last decision, with the changes',
+      ),
     examples: [
       'moderation queue',
       'moderation queue --changed --limit 10',
@@ -63,7 +74,12 @@ the time of the newest update, for --as-of of approve, reject and decide; null
 without apps. Without --limit, JSON has the first 10,000 apps.`,
     async find(connection, options: AppFilter & { changed?: true }, limit, offset) {
       const name = options.changed ? 'changed' : 'pending'
-      const { apps, ...page } = await moderationStore(connection).queue(name, options, limit, offset)
+      const { apps, ...page } = await moderationStore(connection).queue(
+        name,
+        options,
+        limit,
+        offset,
+      )
       // Updates are committed one after the other, so one that is missing here is not older.
       // Imported ones may be in the future.
       const now = new Date().toISOString()
@@ -91,7 +107,9 @@ without apps. Without --limit, JSON has the first 10,000 apps.`,
       )
       for (const app of apps.slice(0, 1)) {
         const withRevision = formatReference(app)
-        printInfo(`A decision on ${withRevision} is refused if the app has changed since; one on ${app.id} is not.`)
+        printInfo(
+          `A decision on ${withRevision} is refused if the app has changed since; one on ${app.id} is not.`,
+        )
       }
     },
   })
@@ -118,20 +136,45 @@ rating_count, review_count, category: {id, slug, name},
 developer: as in developer list, similar: as in queue, changes: as in queue,
 history: the newest ${historyLimit} entries as in audit}.`,
     run: (database, id: number) =>
-      database.snapshot((connection) => moderationStore(connection).reviewDetails(id, historyLimit)),
+      database.snapshot((connection) =>
+        moderationStore(connection).reviewDetails(id, historyLimit),
+      ),
     toJson: (details) => detailsJson(details),
     print: (details) => printDetails(details),
   })
 
 function detailsJson({ app, developer, similar, changes, history }: AppReviewDetails) {
-  const { developer_id, developer_name, category_id, category_slug, category_name, package_key, reviews, ...kept } = app
-  const { changed_at, unreviewed_changes, rating_sum, weighted_rating, other_rating_sum, other_rating_count, ...own } =
-    kept
+  const {
+    developer_id,
+    developer_name,
+    category_id,
+    category_slug,
+    category_name,
+    package_key,
+    reviews,
+    ...kept
+  } = app
+  const {
+    changed_at,
+    unreviewed_changes,
+    rating_sum,
+    weighted_rating,
+    other_rating_sum,
+    other_rating_count,
+    ...own
+  } = kept
   const category = { id: category_id, slug: category_slug, name: category_name }
   return { ...own, category, developer, similar, changes, history }
 }
 
-function printDetails({ app, developer, similar, changes, history, hasOlderHistory }: AppReviewDetails) {
+function printDetails({
+  app,
+  developer,
+  similar,
+  changes,
+  history,
+  hasOlderHistory,
+}: AppReviewDetails) {
   const states = Object.entries(developer.apps).map(([state, count]) => `${count} ${state}`)
   printFields({
     App: `${formatReference(app)} (${app.slug})`,
@@ -144,7 +187,8 @@ function printDetails({ app, developer, similar, changes, history, hasOlderHisto
     Category: `${app.category_name} (${app.category_slug})`,
     Developer: `${developer.name}: ${states.join(', ')}`,
     Downloads: app.total_downloads,
-    Ratings: app.rating_count === 0 ? 'none' : `${app.rating_count}, ${app.average_rating} on average`,
+    Ratings:
+      app.rating_count === 0 ? 'none' : `${app.rating_count}, ${app.average_rating} on average`,
     Reviews: app.review_count,
     Created: app.created_at,
     'First approved': app.approved_at,
@@ -159,10 +203,12 @@ function printDetails({ app, developer, similar, changes, history, hasOlderHisto
   }
   print('\nHistory\n')
   printEntries(history, false)
-  if (hasOlderHistory) printInfo(`The newest ${historyLimit} entries; audit --app ${app.id} --limit shows more.`)
+  if (hasOlderHistory)
+    printInfo(`The newest ${historyLimit} entries; audit --app ${app.id} --limit shows more.`)
 }
 
-const prefixLines = (prefix: string, text: string | null) => sanitize(text ?? noValue).replace(/^/gm, prefix)
+const prefixLines = (prefix: string, text: string | null) =>
+  sanitize(text ?? noValue).replace(/^/gm, prefix)
 
 const approve = () =>
   decisionCommand(
@@ -192,12 +238,19 @@ const decisionCommand = (decision: Decision, command: Command, examples: string[
         'ids of apps, optionally with the revisions that queue and show print',
         (text: string, others: AppReference[] = []) => [...others, parseAppReference(text)],
       )
-      .option('--as-of <time>', 'refuse apps that were updated after this time, in UTC', parseTimeUntilNow),
+      .option(
+        '--as-of <time>',
+        'refuse apps that were updated after this time, in UTC',
+        parseTimeUntilNow,
+      ),
     about: `With a revision, an app that has changed since is refused. Each app is decided
 separately. If one fails, the others are not affected, and the exit code is 1.`,
     examples: examples.map((example) => `moderation ${example}`),
     json: 'an array in the order of the ids: {id, slug, status}, or {id, error}.',
-    run: (apps: AppReference[], { reason = '', ...options }: DecideOptions & { reason?: string }) => {
+    run: (
+      apps: AppReference[],
+      { reason = '', ...options }: DecideOptions & { reason?: string },
+    ) => {
       const unique = new Map(apps.map((app) => [formatReference(app), app])).values()
       return decideEach([...unique.map((app) => ({ ...app, decision, reason }))], options)
     },
@@ -207,9 +260,16 @@ const decide = () =>
   buildCommand({
     command: new Command('decide')
       .description('apply decisions from a file')
-      .argument('<file>', 'CSV whose header is id,decision,reason, or NDJSON with these fields, in UTF-8')
+      .argument(
+        '<file>',
+        'CSV whose header is id,decision,reason, or NDJSON with these fields, in UTF-8',
+      )
       .option('--dry-run', 'only check the decisions, and list those that would be refused')
-      .option('--as-of <time>', 'refuse apps that were updated after this time, in UTC', parseTimeUntilNow),
+      .option(
+        '--as-of <time>',
+        'refuse apps that were updated after this time, in UTC',
+        parseTimeUntilNow,
+      ),
     about: `A decision is approve or reject; reject needs a reason. An id may have the
 revision that queue and show print, such as 42@k3f9a: an app that has changed
 since is refused. If a row is not valid, nothing is decided. Then each app is
@@ -217,10 +277,14 @@ decided separately. If one fails, the others are not affected, and the exit code
 is 1.`,
     examples: ['moderation decide decisions.csv --dry-run', 'moderation decide decisions.csv'],
     json: 'an array in the order of the file: {id, slug, status}, or {id, error}.',
-    run: async (file: string, options: DecideOptions) => decideEach(await readDecisions(file), options),
+    run: async (file: string, options: DecideOptions) =>
+      decideEach(await readDecisions(file), options),
   })
 
-/** Applies each decision in its own transaction, and prints it unless `json`. Refused ones are printed as errors. */
+/**
+ * Applies each decision in its own transaction, and prints it unless `json`. Refused ones are
+ * printed as errors.
+ */
 const decideEach = (decisions: GivenDecision[], { asOf, dryRun, json }: DecideOptions) =>
   withDatabase(async (database) => {
     const actor = currentOperator()
@@ -228,8 +292,17 @@ const decideEach = (decisions: GivenDecision[], { asOf, dryRun, json }: DecideOp
     for (const { id, revision, decision, reason } of decisions) {
       try {
         const { before, ...result } = await database.write(
-          (connection) => moderationStore(connection).decide(decision, id, actor, { reason, revision, asOf, dryRun }),
-          { changesPublicData: ({ before, status }) => !dryRun && (isListed(before) || status === 'approved') },
+          (connection) =>
+            moderationStore(connection).decide(decision, id, actor, {
+              reason,
+              revision,
+              asOf,
+              dryRun,
+            }),
+          {
+            changesPublicData: ({ before, status }) =>
+              !dryRun && (isListed(before) || status === 'approved'),
+          },
         )
         results.push(result)
         if (!json) print(formatDecision(result, before, dryRun))

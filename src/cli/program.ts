@@ -8,11 +8,14 @@ import { readText } from '../transfer/read-lines.ts'
 import { errorPrefix, printError, printInfo } from './command.ts'
 import { cannotRead } from './file-errors.ts'
 
-/** The command line: finds the command, runs it, prints its error and sets the exit code. Called by main.ts. */
+/**
+ * The command line: finds the command, runs it, prints its error and sets the exit code. Called by
+ * main.ts.
+ */
 
 /**
- * Commands and groups of commands, in the order of the help. Each is loaded only when needed, since most of a command's
- * time is spent loading modules.
+ * Commands and groups of commands, in the order of the help. Each is loaded only when needed, since
+ * most of a command's time is spent loading modules.
  */
 const loaders = new Map(
   Object.entries({
@@ -46,8 +49,13 @@ export async function run(args: string[]) {
   // commander's help command ignores the names of subcommands.
   const words = first === 'help' && loaders.has(second) ? [...args.slice(1), '--help'] : args
   const program = await programFor(words[0] ?? '')
-  for (const command of [program, ...program.commands.flatMap((group) => [group, ...group.commands])]) {
-    command.exitOverride().configureOutput({ outputError: (text) => printInfo(commandLineError(text, program)) })
+  for (const command of [
+    program,
+    ...program.commands.flatMap((group) => [group, ...group.commands]),
+  ]) {
+    command
+      .exitOverride()
+      .configureOutput({ outputError: (text) => printInfo(commandLineError(text, program)) })
   }
   try {
     if (existsSync(envFile)) await loadEnvFile(envFile)
@@ -60,7 +68,10 @@ export async function run(args: string[]) {
   }
 }
 
-/** Sets the variables of the file that are not set. Unlike Node's own function, it refuses a file that is not UTF-8. */
+/**
+ * Sets the variables of the file that are not set. Unlike Node's own function, it refuses a file
+ * that is not UTF-8.
+ */
 async function loadEnvFile(file: string) {
   const text = await readText(createReadStream(file)).catch((error: Error) => {
     throw new OperatorError(cannotRead(file, error))
@@ -74,27 +85,36 @@ export async function programFor(name: string): Promise<Command> {
     .description('A catalogue of applications: its server, and the commands of its operators.')
     .version(document.info.version)
   const load = loaders.get(name)
-  for (const loadCommand of load ? [load] : loaders.values()) program.addCommand(await loadCommand())
+  for (const loadCommand of load ? [load] : loaders.values())
+    program.addCommand(await loadCommand())
   return program
 }
 
 /**
- * commander's error with the prefix of all others. It suggests only commands of the top level, so a command of a group is
- * looked up here.
+ * commander's error with the prefix of all others. It suggests only commands of the top level, so a
+ * command of a group is looked up here.
  */
 function commandLineError(text: string, program: Command): string {
   const message = text.trim().replace(/^error: /, '')
   const unknown = /^unknown command '(.+)'/.exec(message)?.[1]
-  const groups = program.commands.filter(({ commands }) => commands.some((command) => command.name() === unknown))
+  const groups = program.commands.filter(({ commands }) =>
+    commands.some((command) => command.name() === unknown),
+  )
   const found = groups.map((group) => `${group.name()} ${unknown}`)
-  const hint = found.length > 0 ? `unknown command '${unknown}'; did you mean ${found.join(' or ')}?` : message
+  const hint =
+    found.length > 0 ? `unknown command '${unknown}'; did you mean ${found.join(' or ')}?` : message
   return `${errorPrefix}${hint.replaceAll('\n', ' ')}`
 }
 
 /** The whole message of errors meant for operators; the first line of any other. */
 function messageOf(error: unknown): string {
-  if (error instanceof ServiceError && error.cause instanceof OperatorError) return error.cause.message
-  if (error instanceof OperatorError || error instanceof ServiceError || error instanceof ConfigError)
+  if (error instanceof ServiceError && error.cause instanceof OperatorError)
+    return error.cause.message
+  if (
+    error instanceof OperatorError ||
+    error instanceof ServiceError ||
+    error instanceof ConfigError
+  )
     return error.message
   const message = error instanceof Error ? error.message : String(error)
   return message.split('\n', 1).join()

@@ -5,10 +5,16 @@ import { formatCount } from './terminal-text.ts'
 /** Milliseconds between two lines. */
 const lineInterval = 10_000
 
-/** Shows progress on standard error: a bar on a terminal, elsewhere, or if the total is unknown, a line every ten seconds. */
+/**
+ * Shows progress on standard error: a bar on a terminal, elsewhere, or if the total is unknown, a
+ * line every ten seconds.
+ */
 export function showProgress() {
   const format = '{bar} {percentage}% | {text} | {eta_formatted} left'
-  const bar = new SingleBar({ format, stream: process.stderr, barsize: 24, etaBuffer: 100 }, Presets.shades_classic)
+  const bar = new SingleBar(
+    { format, stream: process.stderr, barsize: 24, etaBuffer: 100 },
+    Presets.shades_classic,
+  )
   let last = performance.now()
 
   function update(done: number, total: number | undefined, text: string) {

@@ -19,6 +19,8 @@ export const readableLog = (destination: DestinationStream): DestinationStream =
 function format({ time, level, msg, req, responseTime, err }: LogLine): string {
   const clock = new Date(time).toTimeString().slice(0, 8)
   const duration = responseTime === undefined ? undefined : `${Math.round(responseTime)} ms`
-  const line = [clock, levels.labels[level], msg, req?.url, duration].filter((part) => part !== undefined).join(' ')
+  const line = [clock, levels.labels[level], msg, req?.url, duration]
+    .filter((part) => part !== undefined)
+    .join(' ')
   return err === undefined ? line : `${line}\n${err.stack}`
 }

@@ -27,8 +27,8 @@ const cannotWrite = (path: string, reason: string) =>
   new OperatorError(`cannot write rejects to ${resolve(path)}: ${reason}; use --rejects FILE`)
 
 /**
- * Whether the path is the rejects file of an earlier import. Throws an OperatorError if rejects cannot be written there, or would
- * overwrite another file.
+ * Whether the path is the rejects file of an earlier import. Throws an OperatorError if rejects
+ * cannot be written there, or would overwrite another file.
  */
 export async function hasEarlierRejects(path: string, source: Stats): Promise<boolean> {
   const existing = await stat(path).catch(() => undefined)
@@ -38,8 +38,10 @@ export async function hasEarlierRejects(path: string, source: Stats): Promise<bo
   if (!parent?.isDirectory()) throw cannotWrite(path, `${resolve(directory)} is not a directory`)
   // A device, a pipe or an empty file loses nothing.
   if (!existing?.isFile() || existing.size === 0) return false
-  if (existing.dev === source.dev && existing.ino === source.ino) throw cannotWrite(path, 'it is the file to import')
-  if (!(await isRejectsFile(path))) throw cannotWrite(path, 'it already exists and is not a rejects file')
+  if (existing.dev === source.dev && existing.ino === source.ino)
+    throw cannotWrite(path, 'it is the file to import')
+  if (!(await isRejectsFile(path)))
+    throw cannotWrite(path, 'it already exists and is not a rejects file')
   return true
 }
 

@@ -13,7 +13,8 @@ import {
 } from './command.ts'
 import { formatMinute } from './time.ts'
 
-export const reviewCommand = () => commandGroup('review', 'list and remove reviews of apps', [list(), remove()])
+export const reviewCommand = () =>
+  commandGroup('review', 'list and remove reviews of apps', [list(), remove()])
 
 const list = () =>
   buildListCommand({
@@ -30,8 +31,16 @@ const list = () =>
     print: ({ reviews }) =>
       printTable(
         ['ID', 'RATING', 'REVIEWER', 'WHEN (UTC)'],
-        reviews.map(({ id, rating, reviewer_name: name, created_at }) => [id, rating, name, formatMinute(created_at)]),
-        { shrinkable: ['REVIEWER'], details: reviews.map(({ comment }) => (comment === '' ? [] : [comment])) },
+        reviews.map(({ id, rating, reviewer_name: name, created_at }) => [
+          id,
+          rating,
+          name,
+          formatMinute(created_at),
+        ]),
+        {
+          shrinkable: ['REVIEWER'],
+          details: reviews.map(({ comment }) => (comment === '' ? [] : [comment])),
+        },
       ),
   })
 
@@ -44,6 +53,8 @@ const remove = () =>
     examples: ['review remove 1234 --reason "It names a private person."'],
     json: '{id, app_id, rating, created_at, reviewer_name, comment}.',
     run: (database, id: number, { reason }: { reason: string }) =>
-      database.write((connection) => removeReview(connection, id, parseReason(reason), currentOperator())),
+      database.write((connection) =>
+        removeReview(connection, id, parseReason(reason), currentOperator()),
+      ),
     print: ({ id, app_id }) => print(`Removed review ${id} of app ${app_id}.`),
   })

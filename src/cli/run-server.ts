@@ -17,14 +17,23 @@ import { coalesce } from '../util/helpers.ts'
 import { readableLog } from './readable-log.ts'
 import { secondsSince } from './time.ts'
 
-/** Milliseconds from the signal until the process exits, even if something hangs, such as a database that another process locks. */
+/**
+ * Milliseconds from the signal until the process exits, even if something hangs, such as a database
+ * that another process locks.
+ */
 export const exitLimit = 9500
 
-/** Listens as configured. Returns after SIGTERM or SIGINT, when the requests in flight are finished. */
+/**
+ * Listens as configured. Returns after SIGTERM or SIGINT, when the requests in flight are finished.
+ */
 export async function serveUntilSignal(config: Config, database: Database) {
   const { host, metricsPort, baseUrl } = config
-  const logger = createLogger(config.logLevel, process.stdout.isTTY ? readableLog(standardOutput()) : undefined)
-  if (logger.isLevelEnabled('debug')) database.onStatement((sql) => logger.debug(sql.replaceAll(/\s+/g, ' ')))
+  const logger = createLogger(
+    config.logLevel,
+    process.stdout.isTTY ? readableLog(standardOutput()) : undefined,
+  )
+  if (logger.isLevelEnabled('debug'))
+    database.onStatement((sql) => logger.debug(sql.replaceAll(/\s+/g, ' ')))
   const document = await readDocument()
   const docsPage = await readPage()
   const metrics = metricsPort === 0 ? undefined : await createMetrics(document.info.version)
@@ -36,9 +45,12 @@ export async function serveUntilSignal(config: Config, database: Database) {
   const stopMetrics = await metrics?.listen(config).catch(rethrowListenError('METRICS_PORT'))
   const { port, drain } = await listen(app, config, logger).catch(rethrowListenError('PORT'))
   if (docsPage === undefined)
-    logger.warn('generated/docs.html is missing, so there is no /docs; run: make generated/docs.html')
+    logger.warn(
+      'generated/docs.html is missing, so there is no /docs; run: make generated/docs.html',
+    )
   logger.info({ host, port, baseUrl }, `serving ${baseUrl}/apps`)
-  // Keeps V8's young generation at 32 MB. Under load it would grow to 128 MB, for only 4 % more throughput.
+  // Keeps V8's young generation at 32 MB. Under load it would grow to 128 MB, for only 4 % more
+  // throughput.
   setFlagsFromString('--semi-space-growth-factor=1')
 
   logger.info(`${await waitForSignal()}: finishing the requests in flight`)
@@ -58,19 +70,28 @@ async function createMetrics(version: string) {
   return new Metrics({ version, schema: await newestMigration() })
 }
 
-/** Node's message, such as "listen EADDRINUSE: address already in use 127.0.0.1:3000", and what to do. */
+/**
+ * Node's message, such as "listen EADDRINUSE: address already in use 127.0.0.1:3000", and what to
+ * do.
+ */
 const rethrowListenError = (variable: string) => (error: Error) => {
   throw new ServiceError('unavailable', `${error.message}; change HOST or ${variable}`)
 }
 
-/** Resolves with the first signal. The listeners stay: without one, a second signal would end the process at once. */
+/**
+ * Resolves with the first signal. The listeners stay: without one, a second signal would end the
+ * process at once.
+ */
 function waitForSignal(): Promise<string> {
   return new Promise((resolve) => {
     for (const name of ['SIGTERM', 'SIGINT']) process.on(name, resolve)
   })
 }
 
-/** Everything http/ needs from the catalogue: authentication, handlers, and the state of the database. */
+/**
+ * Everything http/ needs from the catalogue: authentication, handlers, and the state of the
+ * database.
+ */
 export const catalogueBackend = (database: Database, baseUrl: string): ServiceBackend => ({
   authenticate: authenticator(database),
   handlers: appHandlers(database, baseUrl),
@@ -79,9 +100,13 @@ export const catalogueBackend = (database: Database, baseUrl: string): ServiceBa
   assertReady: readinessCheck(database),
 })
 
-/** Adds gauges of the apps that wait for operators. While the database cannot be read, only these gauges are missing. */
+/**
+ * Adds gauges of the apps that wait for operators. While the database cannot be read, only these
+ * gauges are missing.
+ */
 export function addCatalogueGauges(metrics: Metrics, database: Database) {
-  // Both gauges of a scrape share one read: a second one would wait, and so look like an overloaded database.
+  // Both gauges of a scrape share one read: a second one would wait, and so look like an overloaded
+  // database.
   const read = coalesce(() =>
     database
       .snapshot(
@@ -93,10 +118,15 @@ export function addCatalogueGauges(metrics: Metrics, database: Database) {
       )
       .catch(() => undefined),
   )
-  metrics.addGauge('apps_by_status', 'Apps in each state; changed ones are approved, too.', ['status'], async () => {
-    const status = await read()
-    return Object.entries(status?.counts ?? {}).map(([status, count]) => [{ status }, count])
-  })
+  metrics.addGauge(
+    'apps_by_status',
+    'Apps in each state; changed ones are approved, too.',
+    ['status'],
+    async () => {
+      const status = await read()
+      return Object.entries(status?.counts ?? {}).map(([status, count]) => [{ status }, count])
+    },
+  )
   const help = 'How long the oldest pending app has waited; 0 if none waits.'
   metrics.addGauge('apps_oldest_pending_seconds', help, [], async () => {
     const status = await read()
@@ -104,15 +134,20 @@ export function addCatalogueGauges(metrics: Metrics, database: Database) {
   })
 }
 
-/** Returns the check of /readyz. Concurrent calls share it and fail after 5 s; the next check begins when it has ended. */
+/**
+ * Returns the check of /readyz. Concurrent calls share it and fail after 5 s; the next check begins
+ * when it has ended.
+ */
 function readinessCheck(database: Database): () => Promise<void> {
   let running: Promise<void> | undefined
 
   async function check() {
     const healthError = await database.checkHealth()
-    if (healthError !== undefined) throw new ServiceError('unavailable', `The database ${healthError}.`)
+    if (healthError !== undefined)
+      throw new ServiceError('unavailable', `The database ${healthError}.`)
     const age = await database.schemaAge().catch(() => undefined)
-    if (age !== 'current') throw new ServiceError('unavailable', 'The database does not answer or is not migrated.')
+    if (age !== 'current')
+      throw new ServiceError('unavailable', 'The database does not answer or is not migrated.')
   }
   async function timeOut() {
     await delay(5000, undefined, { ref: false })

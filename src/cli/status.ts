@@ -11,8 +11,11 @@ import { formatAge, formatDate, formatMinute } from './time.ts'
 
 export const statusCommand = () =>
   buildCommand({
-    command: new Command('status').description('show what waits for operators, and the state of the database'),
-    about: 'If the database is not migrated, only the database and its pending migrations\nare shown.',
+    command: new Command('status').description(
+      'show what waits for operators, and the state of the database',
+    ),
+    about:
+      'If the database is not migrated, only the database and its pending migrations\nare shown.',
     examples: ['status', "status --json | jq '.catalogue.apps.pending'"],
     json: `{engine, bytes, pending_migrations, catalogue}; catalogue is null if
 migrations are pending, or else {apps: {pending, changed, approved, rejected,
@@ -27,7 +30,10 @@ null.`,
       if (catalogue) printCatalogue(catalogue)
       printFields({
         Database: `${engine}, ${(bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1 })} MB`,
-        Migrations: pending_migrations.length === 0 ? null : `missing: ${pending_migrations.join(', ')}; run migrate`,
+        Migrations:
+          pending_migrations.length === 0
+            ? null
+            : `missing: ${pending_migrations.join(', ')}; run migrate`,
       })
     },
   })
@@ -38,10 +44,12 @@ async function readStatus() {
   const database = openDatabase(databaseUrl, databaseOptions)
   try {
     const healthError = await database.checkHealth()
-    if (healthError !== undefined) throw new OperatorError(`the database ${database.name} ${healthError}`)
+    if (healthError !== undefined)
+      throw new OperatorError(`the database ${database.name} ${healthError}`)
     return await database.snapshot(async (connection) => {
       const { pending, unknown } = await compareMigrations(connection.sql)
-      if (unknown.size > 0) throw new OperatorError(`the database ${database.name} ${schemaErrors.newer}`)
+      if (unknown.size > 0)
+        throw new OperatorError(`the database ${database.name} ${schemaErrors.newer}`)
       const catalogue = pending.size > 0 ? null : await statusStore(connection).status()
       return { ...(await connection.describe()), pending_migrations: [...pending], catalogue }
     })
@@ -54,7 +62,14 @@ async function readStatus() {
 
 type Catalogue = NonNullable<Awaited<ReturnType<typeof readStatus>>['catalogue']>
 
-function printCatalogue({ apps, oldest_pending, oldest_changed, developers, expiring_keys, last_import }: Catalogue) {
+function printCatalogue({
+  apps,
+  oldest_pending,
+  oldest_changed,
+  developers,
+  expiring_keys,
+  last_import,
+}: Catalogue) {
   const [firstKey] = expiring_keys
   printFields({
     Pending: formatQueue(apps.pending, oldest_pending),
@@ -73,4 +88,6 @@ function printCatalogue({ apps, oldest_pending, oldest_changed, developers, expi
 }
 
 const formatQueue = (count: number, oldest: OldestWaiting | null) =>
-  oldest ? `${formatCount(count)}, longest for ${formatAge(oldest.waiting_since)}: ${oldest.id} ${oldest.name}` : '0'
+  oldest
+    ? `${formatCount(count)}, longest for ${formatAge(oldest.waiting_since)}: ${oldest.id} ${oldest.name}`
+    : '0'

@@ -1,12 +1,18 @@
 import stringWidth from 'string-width'
 import { required } from '../util/helpers.ts'
 
-/** Makes text safe to print on a terminal, and fits it to the width. Widths are in columns of the terminal. */
+/**
+ * Makes text safe to print on a terminal, and fits it to the width. Widths are in columns of the
+ * terminal.
+ */
 
 /** The width of the terminal; 80 if standard output is not one. */
 export const terminalWidth = () => process.stdout.columns ?? 80
 
-/** Characters that move the cursor or reverse the reading direction, and so could disguise text; not the line break. */
+/**
+ * Characters that move the cursor or reverse the reading direction, and so could disguise text; not
+ * the line break.
+ */
 const unsafeCharacters = /[^\P{Cc}\n]|[\u202A-\u202E\u2066-\u2069]/gu
 
 /** Keeps line breaks. */
@@ -31,13 +37,17 @@ export function truncate(text: string, width: number): string {
 /** Characters shown before the first difference. */
 const contextLength = 8
 
-/** Both texts on one line, each at most `width` wide and, if that is too narrow, from shortly before the first difference. */
+/**
+ * Both texts on one line, each at most `width` wide and, if that is too narrow, from shortly before
+ * the first difference.
+ */
 export function formatDifference(before: string, after: string, width: number): string {
   const [old, now] = [[...toSingleLine(before)], [...toSingleLine(after)]]
   const fits = Math.max(old.length, now.length) <= width
   const first = old.findIndex((character, index) => character !== now[index])
   const start = fits ? 0 : Math.max(0, (first === -1 ? old.length : first) - contextLength)
-  const shown = (characters: string[]) => truncate((start > 0 ? '…' : '') + characters.slice(start).join(''), width)
+  const shown = (characters: string[]) =>
+    truncate((start > 0 ? '…' : '') + characters.slice(start).join(''), width)
   return `${shown(old)} → ${shown(now)}`
 }
 
@@ -76,11 +86,17 @@ export function tableLines(
 ): string[] {
   const columns = head.map((name, index): Column => {
     const cells = [name, ...rows.map((row) => toSingleLine(String(row[index] ?? '')))]
-    return { name, cells, width: cells.reduce((most, cell) => Math.max(most, stringWidth(cell)), 0) }
+    return {
+      name,
+      cells,
+      width: cells.reduce((most, cell) => Math.max(most, stringWidth(cell)), 0),
+    }
   })
   fitToTerminal(columns, shrinkable)
   return [head, ...rows].flatMap((_, line) => {
-    const cells = columns.map(({ cells, width }) => fitToWidth(required(cells[line], 'a cell'), width))
+    const cells = columns.map(({ cells, width }) =>
+      fitToWidth(required(cells[line], 'a cell'), width),
+    )
     const below = details[line - 1] ?? []
     return [
       cells.join(separator).trimEnd(),
@@ -90,7 +106,8 @@ export function tableLines(
 }
 
 function fitToTerminal(columns: Column[], shrinkable: string[]) {
-  const tableWidth = () => columns.reduce((sum, { width }) => sum + width + separator.length, -separator.length)
+  const tableWidth = () =>
+    columns.reduce((sum, { width }) => sum + width + separator.length, -separator.length)
   while (tableWidth() > terminalWidth()) {
     const [widest] = columns
       .filter(({ name, width }) => shrinkable.includes(name) && width > name.length)

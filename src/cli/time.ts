@@ -1,7 +1,10 @@
 import { InvalidArgumentError } from 'commander'
 import ms, { type StringValue } from 'ms'
 
-/** Parses and prints times for operators. A time without an offset is in UTC; a date is its midnight. */
+/**
+ * Parses and prints times for operators. A time without an offset is in UTC; a date is its
+ * midnight.
+ */
 
 /** A time, or a duration before now. */
 export const parsePastTime = (text: string): string =>
@@ -15,8 +18,8 @@ export function parseTimeUntilNow(text: string): string {
 }
 
 /**
- * A time in the future, or a duration from now. Its minutes are `min` only, since `6m` or `6M` as the expiry of a key would be
- * taken for months.
+ * A time in the future, or a duration from now. Its minutes are `min` only, since `6m` or `6M` as
+ * the expiry of a key would be taken for months.
  */
 export function parseFutureTime(text: string): string {
   const time = parseTimeOrDuration(text, 1, ['s', 'min', 'h', 'd', 'w', 'y'])
@@ -37,7 +40,10 @@ function parseTimeOrDuration(text: string, direction: 1 | -1, units: string[]): 
 }
 
 function parseTime(text: string): number {
-  const match = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:\d{2})?)?$/.exec(text)
+  const match =
+    /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:\d{2})?)?$/.exec(
+      text,
+    )
   const [, day = '', time = '00:00', offset = 'Z'] = match ?? []
   const start = Date.parse(day)
   // Date.parse reads the 31st of February as the 3rd of March.
@@ -48,7 +54,8 @@ function parseTime(text: string): number {
 /** How long ago a time was, in the largest unit: `3d`, `5h`. */
 export const formatAge = (time: string) => ms(Math.max(0, Date.now() - Date.parse(time)))
 
-export const secondsSince = (time: string) => Math.max(0, Math.floor((Date.now() - Date.parse(time)) / 1000))
+export const secondsSince = (time: string) =>
+  Math.max(0, Math.floor((Date.now() - Date.parse(time)) / 1000))
 
 /** Seconds since `begin`, a `performance.now()`, rounded to hundredths. */
 export const elapsedSeconds = (begin: number) => Math.round((performance.now() - begin) / 10) / 100

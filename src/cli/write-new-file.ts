@@ -7,32 +7,44 @@ import { withPrivateDirectory } from '../util/private-directory.ts'
 import { errorPrefix, printInfo } from './command.ts'
 
 /**
- * Writes a file in a private directory next to it, and links it to its name when it is complete and synced to disk. So a
- * command that is stopped leaves no partial file. `what` names the directory. Throws an OperatorError if the file exists
- * or cannot be written.
+ * Writes a file in a private directory next to it, and links it to its name when it is complete and
+ * synced to disk. So a command that is stopped leaves no partial file. `what` names the directory.
+ * Throws an OperatorError if the file exists or cannot be written.
  */
-export async function writeNewFile<T>(file: string, what: string, write: (path: string) => Promise<T>): Promise<T> {
+export async function writeNewFile<T>(
+  file: string,
+  what: string,
+  write: (path: string) => Promise<T>,
+): Promise<T> {
   if (file.endsWith(sep)) throw new OperatorError(`${file} is not a file name: it ends with ${sep}`)
   const target = resolve(file)
   assertMissing(target)
-  const reportStop = (signal: NodeJS.Signals) => printInfo(`${errorPrefix}stopped by ${signal}; no ${what} was written`)
-  return withPrivateDirectory(dirname(target), `apps-${what}`, reportStop, async (directory, commit) => {
-    const path = join(directory, basename(target))
-    const written = await write(path)
-    await syncToDisk(path, 'r+')
-    linkIntoPlace(path, target)
-    commit()
-    // Otherwise a power cut could lose the name: https://man7.org/linux/man-pages/man2/fsync.2.html
-    await syncToDisk(dirname(target), 'r')
-    return written
-  }).catch((error: unknown) => {
+  const reportStop = (signal: NodeJS.Signals) =>
+    printInfo(`${errorPrefix}stopped by ${signal}; no ${what} was written`)
+  return withPrivateDirectory(
+    dirname(target),
+    `apps-${what}`,
+    reportStop,
+    async (directory, commit) => {
+      const path = join(directory, basename(target))
+      const written = await write(path)
+      await syncToDisk(path, 'r+')
+      linkIntoPlace(path, target)
+      commit()
+      // Otherwise a power cut could lose the name:
+      // https://man7.org/linux/man-pages/man2/fsync.2.html
+      await syncToDisk(dirname(target), 'r')
+      return written
+    },
+  ).catch((error: unknown) => {
     throw explainFileError(error, target)
   })
 }
 
 function linkIntoPlace(path: string, target: string) {
   try {
-    // Unlike a rename, a link never replaces an existing file: https://man7.org/linux/man-pages/man2/link.2.html
+    // Unlike a rename, a link never replaces an existing file:
+    // https://man7.org/linux/man-pages/man2/link.2.html
     linkSync(path, target)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException

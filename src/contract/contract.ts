@@ -1,7 +1,10 @@
 import type { components, KeyedOperationId, operations } from '../../generated/server.d.ts'
 import type { ResponseBody } from './response.ts'
 
-/** The document as types: what each operation's handler gets and must return. A new operation needs no change here. */
+/**
+ * The document as types: what each operation's handler gets and must return. A new operation needs
+ * no change here.
+ */
 
 type Schemas = components['schemas']
 export type App = Schemas['App']
@@ -36,7 +39,10 @@ type Responses<Id extends OperationId> = operations[Id]['responses']
 /** All errors that operations declare, with their status. */
 type Failure = { [Id in OperationId]: FailureOf<Responses<Id>> }[OperationId]
 type FailureOf<Answers> = {
-  [Status in Exclude<keyof Answers, 200 | 201 | 304>]: { status: Status; body: JsonOf<Answers[Status]> }
+  [Status in Exclude<keyof Answers, 200 | 201 | 304>]: {
+    status: Status
+    body: JsonOf<Answers[Status]>
+  }
 }[Exclude<keyof Answers, 200 | 201 | 304>]
 
 export type ErrorData = Failure['body']['data']
@@ -56,7 +62,9 @@ type AddedHeader<Id extends OperationId> =
   | ('RateLimit-Policy' | 'RateLimit')
   | (304 extends keyof Responses<Id> ? 'ETag' : never)
 type OwnHeaders<T, Added> = T extends { headers: infer H }
-  ? { [Name in keyof H as string extends Name ? never : Name extends Added ? never : Name]: H[Name] }
+  ? {
+      [Name in keyof H as string extends Name ? never : Name extends Added ? never : Name]: H[Name]
+    }
   : never
 
 type DataOf<T> = JsonOf<T> extends { data: infer Data } ? Data : never

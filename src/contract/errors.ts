@@ -17,14 +17,19 @@ export type ErrorDetails = {
 }
 
 /**
- * An error for the client: http/error-response.ts sends its code, message and details. They must not reveal internals; `cause`
- * is only logged.
+ * An error for the client: http/error-response.ts sends its code, message and details. They must
+ * not reveal internals; `cause` is only logged.
  */
 export class ServiceError extends Error {
   readonly code: ErrorCode
   readonly details: ErrorDetails
 
-  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}, options?: ErrorOptions) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    details: ErrorDetails = {},
+    options?: ErrorOptions,
+  ) {
     super(message, options)
     this.name = 'ServiceError'
     this.code = code
@@ -33,8 +38,8 @@ export class ServiceError extends Error {
 }
 
 /**
- * An error for the operator, in one line, which the command line prints. Code that handles HTTP requests does not throw it: the
- * response would be a 500.
+ * An error for the operator, in one line, which the command line prints. Code that handles HTTP
+ * requests does not throw it: the response would be a 500.
  */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError'
@@ -48,5 +53,7 @@ export const httpVersionNotSupported = () =>
 export const invalidRequest = (problems: Problem[]) => {
   const errors = problems.slice(0, 100)
   const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`
-  return new ServiceError('invalid_request', `The request has ${count}; see data.errors.`, { errors })
+  return new ServiceError('invalid_request', `The request has ${count}; see data.errors.`, {
+    errors,
+  })
 }

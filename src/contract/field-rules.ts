@@ -3,8 +3,8 @@ import { OperatorError } from './errors.ts'
 import { characterProblem } from './validation.ts'
 
 /**
- * Rules for texts that operators write or import, from the document: the lengths of response fields, and the characters of
- * request fields. The functions remove surrounding white space.
+ * Rules for texts that operators write or import, from the document: the lengths of response
+ * fields, and the characters of request fields. The functions remove surrounding white space.
  */
 
 const { App, AppSlug, CategoryName, CategorySlug, DeveloperName, Review, UnknownCategoryError } =
@@ -33,25 +33,38 @@ export const appSlugRule = { ...AppSlug, ...slug }
 export const categorySlugRule = { ...CategorySlug, ...slug }
 
 /** Throws an OperatorError with the expected format. */
-export const parseDeveloperName = (text: string) => parseText(text, developerNameRule, 'a developer name')
-export const parseCategoryName = (text: string) => parseText(text, categoryNameRule, 'a category name')
+export const parseDeveloperName = (text: string) =>
+  parseText(text, developerNameRule, 'a developer name')
+export const parseCategoryName = (text: string) =>
+  parseText(text, categoryNameRule, 'a category name')
 
 /** The document has no rule for key names; that for developer names is used. */
-export const parseKeyName = (text: string) => parseText(text, developerNameRule, 'the name of a key')
+export const parseKeyName = (text: string) =>
+  parseText(text, developerNameRule, 'the name of a key')
 
-/** Replaces text that is not UTF-8 (https://www.unicode.org/versions/Unicode16.0.0/core-spec/chapter-5/#G40630). */
+/**
+ * Replaces text that is not UTF-8
+ * (https://www.unicode.org/versions/Unicode16.0.0/core-spec/chapter-5/#G40630).
+ */
 const replacementCharacter = '\uFFFD'
 
 export function parseReason(text: string): string {
   const reason = parseText(text, reasonRule, 'a reason')
   if (!reason.includes(replacementCharacter)) return reason
-  throw new OperatorError('a reason must be valid UTF-8; this one contains U+FFFD, the replacement character')
+  throw new OperatorError(
+    'a reason must be valid UTF-8; this one contains U+FFFD, the replacement character',
+  )
 }
 
-/** Returns the name without surrounding white space; undefined if it is not valid. The rule is that for developer names. */
+/**
+ * Returns the name without surrounding white space; undefined if it is not valid. The rule is that
+ * for developer names.
+ */
 export function parseOperatorName(text: string): string | undefined {
   const name = text.trim()
-  return findProblem(name, developerNameRule) || name.includes(replacementCharacter) ? undefined : name
+  return findProblem(name, developerNameRule) || name.includes(replacementCharacter)
+    ? undefined
+    : name
 }
 
 const { minLength, maxLength, 'x-pattern-message': nameMessage } = developerNameRule
@@ -76,7 +89,9 @@ function parseText(text: string, rule: TextRule, what: string): string {
 }
 
 const findProblem = (text: string, rule: TextRule) =>
-  lengthProblem(rule, text) ?? characterProblem(rule['x-characters'], text) ?? patternProblem(rule, text)
+  lengthProblem(rule, text) ??
+  characterProblem(rule['x-characters'], text) ??
+  patternProblem(rule, text)
 
 /** Lengths count code points, as JSON Schema does. */
 function lengthProblem({ minLength, maxLength }: Rule, text: string): string | undefined {

@@ -1,7 +1,10 @@
 import type { Problem } from './contract.ts'
 import { fieldPointer } from './validation.ts'
 
-/** Finds errors in JSON that JSON.parse does not report: http/ uses it for bodies, transfer/ for lines of files. */
+/**
+ * Finds errors in JSON that JSON.parse does not report: http/ uses it for bodies, transfer/ for
+ * lines of files.
+ */
 
 /** The strings and punctuation of JSON. An unterminated string ends with the text. */
 const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"?|[{}[\]:,]/gs
@@ -11,8 +14,8 @@ export const hasMoreTokensThan = (json: string, limit: number): boolean =>
   json.matchAll(tokens).some((_token, index) => index === limit)
 
 /**
- * The first field that the outermost object of valid JSON has twice (RFC 8259, section 4: the result is unpredictable), and the
- * index of its second name.
+ * The first field that the outermost object of valid JSON has twice (RFC 8259, section 4: the
+ * result is unpredictable), and the index of its second name.
  */
 export function findRepeatedField(json: string): { problem: Problem; index: number } | undefined {
   const names = new Set<string>()
@@ -25,7 +28,11 @@ export function findRepeatedField(json: string): { problem: Problem; index: numb
     else if (token === ':' && depth === 1) {
       const name: string = JSON.parse(previous)
       if (names.has(name)) {
-        const problem = { in: 'body' as const, field: fieldPointer(name), message: 'must be given once' }
+        const problem = {
+          in: 'body' as const,
+          field: fieldPointer(name),
+          message: 'must be given once',
+        }
         return { problem, index: previousIndex }
       }
       names.add(name)
@@ -36,7 +43,10 @@ export function findRepeatedField(json: string): { problem: Problem; index: numb
   return undefined
 }
 
-/** White space, strings, numbers, literals and punctuation (RFC 8259). `cut` marks a string that does not reach its end. */
+/**
+ * White space, strings, numbers, literals and punctuation (RFC 8259). `cut` marks a string that
+ * does not reach its end.
+ */
 const strictTokens =
   /[\t\n\r ]+|"[ !#-[\]-\uFFFF]*(?:\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})[ !#-[\]-\uFFFF]*)*(?:"|(?<cut>))|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[Ee][+-]?\d+)?|true|false|null|[{}[\]:,]/gy
 
@@ -44,8 +54,8 @@ const strictTokens =
 const valueStarts = '"-0123456789tfn{['
 
 /**
- * The index of the first character that cannot continue a JSON text; its length if it ends too early. Only for text that
- * JSON.parse refuses: its messages do not always have the position.
+ * The index of the first character that cannot continue a JSON text; its length if it ends too
+ * early. Only for text that JSON.parse refuses: its messages do not always have the position.
  */
 export function findSyntaxError(json: string): number {
   /** The closing brackets of the objects and arrays around the next token. */
@@ -69,7 +79,10 @@ export function findSyntaxError(json: string): number {
   return index
 }
 
-/** The characters with which a token can begin after a token that is not a name, before `closing`; none at the end. */
+/**
+ * The characters with which a token can begin after a token that is not a name, before `closing`;
+ * none at the end.
+ */
 function startsAfter(start: string, closing = ''): string {
   switch (start) {
     case '{':

@@ -1,7 +1,10 @@
 import type { Ajv, ErrorObject, SchemaValidateFunction } from 'ajv'
 import type { Problem } from './contract.ts'
 
-/** The problems that ajv found in a request (with `verbose`), one per field, in words for the client's developer. */
+/**
+ * The problems that ajv found in a request (with `verbose`), one per field, in words for the
+ * client's developer.
+ */
 export function requestProblems(errors: ErrorObject[]): Problem[] {
   const explained = new Set(
     errors.flatMap(({ keyword, instancePath }) => (keyword === 'x-characters' ? instancePath : [])),
@@ -17,7 +20,9 @@ export function requestProblems(errors: ErrorObject[]): Problem[] {
 
 /** The problems that ajv found in an object outside a request, named as in a body. */
 export const objectProblems = (errors: ErrorObject[]): Problem[] =>
-  requestProblems(errors.map((error) => ({ ...error, instancePath: `/requestBody${error.instancePath}` })))
+  requestProblems(
+    errors.map((error) => ({ ...error, instancePath: `/requestBody${error.instancePath}` })),
+  )
 
 /** The first problem of each field. */
 export function firstProblemPerField(problems: Problem[]): Problem[] {
@@ -47,8 +52,8 @@ function problemOf(error: ErrorObject): Problem {
 }
 
 /**
- * Adds the keyword `x-characters`, which names a set of rules below: what a text may not have, beyond what patterns can exclude
- * in every language. The document's introduction lists it.
+ * Adds the keyword `x-characters`, which names a set of rules below: what a text may not have,
+ * beyond what patterns can exclude in every language. The document's introduction lists it.
  */
 export function addCharacterRules(ajv: Ajv): Ajv {
   const validate: SchemaValidateFunction = (rule: string, text: string) => {
@@ -71,18 +76,22 @@ export function characterProblem(name: string, text: string): string | undefined
   return undefined
 }
 
-function findRefused({ refused }: CharacterRules, text: string): RegExpExecArray | null | undefined {
+function findRefused(
+  { refused }: CharacterRules,
+  text: string,
+): RegExpExecArray | null | undefined {
   const find = (part: string) => refusedAnywhere.exec(part) ?? refused?.exec(part)
   // Removing the sequences is slow, and few texts have characters that occur in them.
   return find(text) && find(text.replace(visibleSequences, ''))
 }
 
 /**
- * Control characters except tabs and line breaks, unpaired surrogates, and ignorable characters beyond 16 bits: format
- * controls, tags and variation selectors (Default_Ignorable_Code_Point in
+ * Control characters except tabs and line breaks, unpaired surrogates, and ignorable characters
+ * beyond 16 bits: format controls, tags and variation selectors (Default_Ignorable_Code_Point in
  * https://www.unicode.org/Public/UCD/latest/ucd/DerivedCoreProperties.txt).
  */
-const refusedAnywhere = /[^\P{Cc}\t\n\r]|[\p{Cs}\u{1BCA0}-\u{1BCA3}\u{1D173}-\u{1D17A}\u{E0000}-\u{E0FFF}]/u
+const refusedAnywhere =
+  /[^\P{Cc}\t\n\r]|[\p{Cs}\u{1BCA0}-\u{1BCA3}\u{1D173}-\u{1D17A}\u{E0000}-\u{E0FFF}]/u
 
 const refusedInNames =
   /(?![\p{Join_Control}\p{Variation_Selector}])[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2028\u2029\uFFF9-\uFFFB]/u
@@ -96,7 +105,10 @@ const characterRules: Record<string, CharacterRules> = {
   version: { refused: refusedInNames, needsVisible: true, needsTrimmed: true },
 }
 
-/** Flags of regions, spelled with tags (https://www.unicode.org/reports/tr51/, section 2.9), and variants of ideographs. */
+/**
+ * Flags of regions, spelled with tags (https://www.unicode.org/reports/tr51/, section 2.9), and
+ * variants of ideographs.
+ */
 const visibleSequences = /\p{RGI_Emoji_Tag_Sequence}|\p{Ideographic}[\u{E0100}-\u{E01EF}]/gv
 
 /** U+2800 is the Braille pattern without a dot. */
@@ -112,12 +124,18 @@ const maxFieldLength = 200
 export const fieldPointer = (...segments: string[]) =>
   truncateField(segments.map((segment) => `/${escapePointer(segment)}`).join(''))
 
-/** The field cut to the length that the document allows: clients choose the names. A character has two units at most. */
+/**
+ * The field cut to the length that the document allows: clients choose the names. A character has
+ * two units at most.
+ */
 const truncateField = (field: string) =>
   [...field.slice(0, 2 * maxFieldLength).toWellFormed()].slice(0, maxFieldLength).join('')
 
 /** A schema can replace the message of a keyword: `x-pattern-message` that of `pattern`. */
-function messageOf({ keyword, params, parentSchema, message }: ErrorObject, place: Problem['in']): string {
+function messageOf(
+  { keyword, params, parentSchema, message }: ErrorObject,
+  place: Problem['in'],
+): string {
   const replacement: unknown = parentSchema?.[`x-${keyword}-message`]
   if (typeof replacement === 'string') return replacement
   switch (keyword) {
@@ -135,7 +153,9 @@ function messageOf({ keyword, params, parentSchema, message }: ErrorObject, plac
     case 'enum':
       return `must be one of ${params.allowedValues.join(', ')}`
     case 'minLength':
-      return params.limit === 1 ? 'must not be empty' : `must have at least ${params.limit} characters`
+      return params.limit === 1
+        ? 'must not be empty'
+        : `must have at least ${params.limit} characters`
     case 'maxLength':
       return `must have at most ${params.limit} characters`
     case 'minimum':
@@ -151,4 +171,5 @@ function messageOf({ keyword, params, parentSchema, message }: ErrorObject, plac
   }
 }
 
-const withArticle = (type: string) => (type === 'null' ? type : /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`)
+const withArticle = (type: string) =>
+  type === 'null' ? type : /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`

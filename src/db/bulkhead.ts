@@ -16,8 +16,9 @@ type BulkheadLimits = Readonly<{
 type Slot = { tasks: number }
 
 /**
- * Limits how many tasks of one kind run at once, so that they cannot starve other kinds. Others wait in a queue; a task throws
- * `unavailable` if the queue is full or it waits too long, and leaves the queue if its caller disconnects.
+ * Limits how many tasks of one kind run at once, so that they cannot starve other kinds. Others
+ * wait in a queue; a task throws `unavailable` if the queue is full or it waits too long, and
+ * leaves the queue if its caller disconnects.
  */
 export class Bulkhead {
   readonly #limits: BulkheadLimits
@@ -91,4 +92,5 @@ export class Bulkhead {
 }
 
 /** Nobody reads this message: the client has disconnected. */
-const abandoned = () => new ServiceError('unavailable', 'The client has disconnected.', { isExpected: true })
+const abandoned = () =>
+  new ServiceError('unavailable', 'The client has disconnected.', { isExpected: true })

@@ -4,12 +4,22 @@ import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
 import { required } from '../util/helpers.ts'
 import { withPrivateDirectory } from '../util/private-directory.ts'
-import { assertUsable, closeEngine, type Database, openDatabase, openEngine, openMigratedDatabase } from './database.ts'
+import {
+  assertUsable,
+  closeEngine,
+  type Database,
+  openDatabase,
+  openEngine,
+  openMigratedDatabase,
+} from './database.ts'
 import type { Connection, NewRow } from './dialect.ts'
 import { indexListedApps } from './index-apps.ts'
 import { findSchemaError } from './migrations.ts'
 
-/** The tables to copy, in the order of their foreign keys. `catalogue_version` is not copied: the target has its own. */
+/**
+ * The tables to copy, in the order of their foreign keys. `catalogue_version` is not copied: the
+ * target has its own.
+ */
 const tables = [
   'developers',
   'api_keys',
@@ -34,8 +44,9 @@ type Row = Record<string, string | number | null>
 const batchSize = 500
 
 /**
- * Copies all rows of a database, with their ids, into another one that is migrated and empty, on any engine. The source is
- * locked meanwhile. The target is written in one transaction, so an interrupted copy leaves it empty. Throws OperatorErrors.
+ * Copies all rows of a database, with their ids, into another one that is migrated and empty, on
+ * any engine. The source is locked meanwhile. The target is written in one transaction, so an
+ * interrupted copy leaves it empty. Throws OperatorErrors.
  */
 export async function copyDatabase(
   from: string,
@@ -44,13 +55,16 @@ export async function copyDatabase(
 ): Promise<{ name: string; counts: RowCounts }> {
   const source = openEngine(from)
   const { name } = openEngine(to)
-  if (source.name === name) throw new OperatorError(`${name} is the source; use another database for --to`)
+  if (source.name === name)
+    throw new OperatorError(`${name} is the source; use another database for --to`)
   const target = await openMigratedDatabase(to)
   try {
     assertUsable(source, await source.checkHealth())
     const counts = await source.withExclusiveLock(async (sql) => {
       assertUsable(source, await findSchemaError(sql))
-      return target.write((connection) => copyAndCount(source.connectionOf(sql), connection, onProgress))
+      return target.write((connection) =>
+        copyAndCount(source.connectionOf(sql), connection, onProgress),
+      )
     })
     await target.optimize({ isLast: true })
     return { name, counts }
@@ -60,10 +74,13 @@ export async function copyDatabase(
 }
 
 /**
- * Runs work on a temporary copy of a database: a SQLite file, for every engine. Does not block writers. The temporary
- * directory needs enough space.
+ * Runs work on a temporary copy of a database: a SQLite file, for every engine. Does not block
+ * writers. The temporary directory needs enough space.
  */
-export const withTemporaryCopy = <T>(source: Database, work: (copy: Database) => Promise<T>): Promise<T> =>
+export const withTemporaryCopy = <T>(
+  source: Database,
+  work: (copy: Database) => Promise<T>,
+): Promise<T> =>
   withPrivateDirectory(
     tmpdir(),
     'apps-copy',
@@ -93,7 +110,8 @@ async function copyAndCount(
   const counts = await countRows(source.sql)
   const existing = await countRows(target.sql)
   const nonEmpty = tables.filter((table) => existing[table] > 0)
-  if (nonEmpty.length > 0) throw new OperatorError(`the target is not empty: it has rows in ${nonEmpty.join(', ')}`)
+  if (nonEmpty.length > 0)
+    throw new OperatorError(`the target is not empty: it has rows in ${nonEmpty.join(', ')}`)
   const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
   let done = 0
   await copyRows(source, target, (count) => {
@@ -102,11 +120,16 @@ async function copyAndCount(
   })
   const copied = await countRows(target.sql)
   const incomplete = tables.filter((table) => copied[table] !== counts[table])
-  if (incomplete.length > 0) throw new Error(`rows are missing in the copy of ${incomplete.join(', ')}`)
+  if (incomplete.length > 0)
+    throw new Error(`rows are missing in the copy of ${incomplete.join(', ')}`)
   return counts
 }
 
-async function copyRows(source: Connection, target: Connection, onCopied: (count: number) => void = () => {}) {
+async function copyRows(
+  source: Connection,
+  target: Connection,
+  onCopied: (count: number) => void = () => {},
+) {
   await reserveAuditedIds(source.sql, target)
   for (const table of tables) {
     for await (const rows of readBatches(source.sql, table)) {
@@ -123,13 +146,21 @@ async function copyRows(source: Connection, target: Connection, onCopied: (count
   }
 }
 
-/** The audit log names removed developers and categories by their ids, which the target must not give to others. */
+/**
+ * The audit log names removed developers and categories by their ids, which the target must not
+ * give to others.
+ */
 async function reserveAuditedIds(source: Knex, { sql, insertRows }: Connection) {
-  const [audited] = await source('audit').max({ developers: 'developer_id', categories: 'category_id' })
+  const [audited] = await source('audit').max({
+    developers: 'developer_id',
+    categories: 'category_id',
+  })
   const row = { name: '', created_at: '', changed_at: '' }
   // No engine gives the id of a deleted row again.
-  if (audited?.developers) await insertRows('developers', [{ ...row, id: Number(audited.developers) }])
-  if (audited?.categories) await insertRows('categories', [{ ...row, slug: '', id: Number(audited.categories) }])
+  if (audited?.developers)
+    await insertRows('developers', [{ ...row, id: Number(audited.developers) }])
+  if (audited?.categories)
+    await insertRows('categories', [{ ...row, slug: '', id: Number(audited.categories) }])
   for (const table of ['developers', 'categories']) await sql(table).delete()
 }
 

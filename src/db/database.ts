@@ -11,10 +11,14 @@ import { sqlite } from './sqlite/dialect.ts'
 
 const dialects: readonly Dialect[] = [sqlite, postgres]
 
-/** The formats of DATABASE_URL, in words, and the correction of the given text, if it resembles one. */
+/**
+ * The formats of DATABASE_URL, in words, and the correction of the given text, if it resembles one.
+ */
 export function expectedUrl(text: string): string {
   const formats = dialects.map(({ urlFormat }) => urlFormat).join(', or ')
-  const corrected = dialects.map(({ correctUrl }) => correctUrl?.(text)).find((url) => url !== undefined)
+  const corrected = dialects
+    .map(({ correctUrl }) => correctUrl?.(text))
+    .find((url) => url !== undefined)
   return corrected === undefined ? formats : `${formats}: write ${corrected}`
 }
 
@@ -28,34 +32,50 @@ export type WorkOptions = Readonly<{
 }>
 
 export type WriteOptions<T> = Pick<WorkOptions, 'signal'> & {
-  /** Whether a result means that public data may have changed. By default it always does, and cached responses are stale. */
+  /**
+   * Whether a result means that public data may have changed. By default it always does, and cached
+   * responses are stale.
+   */
   changesPublicData?: (result: T) => boolean
 }
 
 /** Methods throw `unavailable` if the database cannot be reached or is overloaded. */
-export type Database = Pick<Engine, 'name' | 'checkHealth' | 'explain' | 'committedBefore' | 'optimize'> &
+export type Database = Pick<
+  Engine,
+  'name' | 'checkHealth' | 'explain' | 'committedBefore' | 'optimize'
+> &
   Readonly<{
     /** Runs work of one statement. Cannot write. */
     read: <T>(work: (connection: Connection) => Promise<T>, options?: WorkOptions) => Promise<T>
     /** Runs work whose statements share one snapshot. Cannot write. */
     snapshot: <T>(work: (connection: Connection) => Promise<T>, options?: WorkOptions) => Promise<T>
     /**
-     * Runs work in a transaction that survives a crash once this resolves. The work may run several times, so it must have no
-     * effects outside its connection. It locks the rows that it reads in order to change them.
+     * Runs work in a transaction that survives a crash once this resolves. The work may run several
+     * times, so it must have no effects outside its connection. It locks the rows that it reads in
+     * order to change them.
      */
-    write: <T>(work: (connection: Connection) => Promise<T>, options?: WriteOptions<T>) => Promise<T>
+    write: <T>(
+      work: (connection: Connection) => Promise<T>,
+      options?: WriteOptions<T>,
+    ) => Promise<T>
     /** Brings the schema up to date; returns the names of the migrations it ran. */
     migrate: () => Promise<string[]>
     /** How the schema compares with this program's. Rejects if the database cannot be read. */
     schemaAge: () => Promise<SchemaAge>
     /** Runs the seeds of a directory, each in a transaction. */
     seed: (directory: string) => Promise<void>
-    /** A value that changes with every commit, by any process, that may have changed public data. It never repeats. */
+    /**
+     * A value that changes with every commit, by any process, that may have changed public data. It
+     * never repeats.
+     */
     dataVersion: () => Promise<string>
     /** See `Engine.copyTo`. */
     copyTo: Engine['copyTo']
     usage: () => Usage
-    /** Calls the listener with the text of each statement before it runs. Bound values are not in it. */
+    /**
+     * Calls the listener with the text of each statement before it runs. Bound values are not in
+     * it.
+     */
     onStatement: (listener: (statement: string) => void) => void
     close: () => Promise<void>
   }>
@@ -69,7 +89,8 @@ export type Usage = Readonly<{
 }>
 
 /** Opens a database whose URL `isDatabaseUrl` accepts. Connects when the first statement runs. */
-export const openDatabase = (url: string, options?: ServerOptions): Database => databaseFor(openEngine(url, options))
+export const openDatabase = (url: string, options?: ServerOptions): Database =>
+  databaseFor(openEngine(url, options))
 
 /** For code that needs the engine without the queues of `Database`. */
 export function openEngine(url: string, options?: ServerOptions): Engine {
@@ -82,13 +103,14 @@ export function openEngine(url: string, options?: ServerOptions): Engine {
 
 export async function closeEngine({ reader, monitor, writer }: Engine) {
   await Promise.all([reader.destroy(), monitor.destroy()])
-  // SQLite's last connection to close writes the log into the file. If two close at once, each may see the other open.
+  // SQLite's last connection to close writes the log into the file. If two close at once, each may
+  // see the other open.
   await writer.destroy()
 }
 
 /**
- * Cheap work queues only in bursts. Much expensive work may queue, but not for long: callers that are rejected at once retry
- * at once. Docs: docs/operating.md, decision 19.
+ * Cheap work queues only in bursts. Much expensive work may queue, but not for long: callers that
+ * are rejected at once retry at once. Docs: docs/operating.md, decision 19.
  */
 export const queueLimits = {
   cheap: { queueLimit: 2000, queueTimeout: 2000 },
@@ -105,9 +127,17 @@ const snapshotMode: Knex.TransactionConfig = { isolationLevel: 'repeatable read'
 export function databaseFor(engine: Engine): Database {
   const { name, reader, writer, monitor, connectionOf, copyTo, groupCommitSize: groupSize } = engine
   const cheap = new Bulkhead({ ...queueLimits.cheap, concurrency: engine.concurrency.cheap })
-  const expensive = new Bulkhead({ ...queueLimits.expensive, concurrency: engine.concurrency.expensive })
-  const runTransaction: GroupCommit = groupSize > 1 ? groupCommit(writer) : (work) => writer.transaction(work)
-  const writing = new Bulkhead({ ...queueLimits.write, concurrency: engine.concurrency.write, groupSize })
+  const expensive = new Bulkhead({
+    ...queueLimits.expensive,
+    concurrency: engine.concurrency.expensive,
+  })
+  const runTransaction: GroupCommit =
+    groupSize > 1 ? groupCommit(writer) : (work) => writer.transaction(work)
+  const writing = new Bulkhead({
+    ...queueLimits.write,
+    concurrency: engine.concurrency.write,
+    groupSize,
+  })
   const readConnection = connectionOf(reader)
   const monitorConnection = connectionOf(monitor)
   /** Transactions that have renewed the version: writes that share one need it once. */
@@ -122,12 +152,19 @@ export function databaseFor(engine: Engine): Database {
     if (!isUnavailable) throw error
     const message = 'The service is temporarily unavailable; try again shortly.'
     // The log and the command line have the cause.
-    throw new ServiceError('unavailable', message, {}, { cause: advice ? new OperatorError(advice) : error })
+    throw new ServiceError(
+      'unavailable',
+      message,
+      {},
+      { cause: advice ? new OperatorError(advice) : error },
+    )
   }
 
   function rethrowCopyError(error: unknown): never {
     const { reason } = engine.explain(error)
-    throw reason ? new ServiceError('unavailable', `the database cannot be copied: ${reason}`) : error
+    throw reason
+      ? new ServiceError('unavailable', `the database cannot be copied: ${reason}`)
+      : error
   }
 
   function rethrowMigrationError(error: unknown): never {
@@ -175,28 +212,36 @@ export function databaseFor(engine: Engine): Database {
     dataVersion: () => readVersion(monitorConnection).catch(rethrowUnavailable),
     copyTo: copyTo && ((file, options) => copyTo(file, options).catch(rethrowCopyError)),
     usage: () => ({
-      pools: [poolUsage('reader', reader, [cheap, expensive]), poolUsage('writer', writer, [writing])],
+      pools: [
+        poolUsage('reader', reader, [cheap, expensive]),
+        poolUsage('writer', writer, [writing]),
+      ],
       writes,
       shed: { cheap: cheap.rejected, expensive: expensive.rejected, write: writing.rejected },
     }),
     optimize: (options) => engine.optimize(options).catch(rethrowUnavailable),
     onStatement(listener) {
-      for (const knex of [reader, writer, monitor]) knex.on('query', ({ sql }: Knex.Sql) => listener(sql))
+      for (const knex of [reader, writer, monitor])
+        knex.on('query', ({ sql }: Knex.Sql) => listener(sql))
     },
     close: () => closeEngine(engine),
   }
 }
 
 /**
- * One row identifies the state of the public data. Its value is random, so that a restored or replaced database never
- * repeats the value of other data. Rows read after the value are at least as new as it. Decision 18.
+ * One row identifies the state of the public data. Its value is random, so that a restored or
+ * replaced database never repeats the value of other data. Rows read after the value are at least
+ * as new as it. Decision 18.
  */
 async function readVersion({ select }: Connection): Promise<string> {
   const [row] = await select<{ value: string }>('select value from catalogue_version', [])
   return required(row, 'the row of catalogue_version').value
 }
 
-/** Call it last in a transaction, since on PostgreSQL other writers wait for the row until the commit. */
+/**
+ * Call it last in a transaction, since on PostgreSQL other writers wait for the row until the
+ * commit.
+ */
 const renewVersion = (sql: Knex) => sql('catalogue_version').update({ value: randomUUID() })
 
 async function migrateAndRenew(sql: Knex, schema: SchemaHelpers): Promise<string[]> {
@@ -207,13 +252,20 @@ async function migrateAndRenew(sql: Knex, schema: SchemaHelpers): Promise<string
 
 /** knex's pool is tarn's. Most work queues in the bulkheads before it. */
 function poolUsage(name: string, { client }: Knex, bulkheads: Bulkhead[]) {
-  const pool: { numUsed: () => number; numFree: () => number; numPendingAcquires: () => number } = client.pool
-  const waiting = bulkheads.reduce((sum, bulkhead) => sum + bulkhead.queued, pool.numPendingAcquires())
+  const pool: { numUsed: () => number; numFree: () => number; numPendingAcquires: () => number } =
+    client.pool
+  const waiting = bulkheads.reduce(
+    (sum, bulkhead) => sum + bulkhead.queued,
+    pool.numPendingAcquires(),
+  )
   return { name, used: pool.numUsed(), idle: pool.numFree(), waiting }
 }
 
 /** Opens a database that must exist and be migrated. Throws `unavailable` with what to do. */
-export async function openMigratedDatabase(url: string, options?: ServerOptions): Promise<Database> {
+export async function openMigratedDatabase(
+  url: string,
+  options?: ServerOptions,
+): Promise<Database> {
   const engine = openEngine(url, options)
   try {
     assertUsable(engine, (await engine.checkHealth()) ?? (await findSchemaError(engine.reader)))

@@ -7,15 +7,18 @@ import type { ErrorMeaning } from './errors.ts'
 export const notMigrated = 'is not migrated to this version; run ./apps-service migrate'
 
 /**
- * All differences between database engines. Stores also use features that both engines have: `returning`, partial
- * indexes, row values, `on conflict` and `cast(… as bigint)`.
+ * All differences between database engines. Stores also use features that both engines have:
+ * `returning`, partial indexes, row values, `on conflict` and `cast(… as bigint)`.
  */
 export type Dialect = Readonly<{
   /** The format of this engine's DATABASE_URL, in words. */
   urlFormat: string
   /** Returns a function that opens the database; undefined if the URL is not of this engine. */
   openerOf: (url: string) => ((options?: ServerOptions) => Engine) | undefined
-  /** The URL for a text that names a database of this engine in another format; undefined for any other text. */
+  /**
+   * The URL for a text that names a database of this engine in another format; undefined for any
+   * other text.
+   */
   correctUrl?: (text: string) => string | undefined
 }>
 
@@ -30,11 +33,17 @@ export type ServerOptions = {
 /** Connections of a process to a database server, unless configured. */
 export const defaultPoolSize = 12
 
-/** One database, which connects when the first statement runs. Text is compared and ordered by code point. */
+/**
+ * One database, which connects when the first statement runs. Text is compared and ordered by code
+ * point.
+ */
 export type Engine = Readonly<{
   /** Name of the database for messages, without a password. */
   name: string
-  /** Why it cannot be used now, such as "does not exist"; undefined if no reason is known. Changes nothing and waits for no statement. */
+  /**
+   * Why it cannot be used now, such as "does not exist"; undefined if no reason is known. Changes
+   * nothing and waits for no statement.
+   */
   checkHealth: () => Promise<string | undefined>
   /** Cannot write. Each statement outside a transaction has a snapshot to itself. */
   reader: Knex
@@ -42,26 +51,40 @@ export type Engine = Readonly<{
   writer: Knex
   /** How many waiting writes share a transaction. */
   groupCommitSize: number
-  /** Like the reader, for health checks and the data's version, which must not wait behind other statements. */
+  /**
+   * Like the reader, for health checks and the data's version, which must not wait behind other
+   * statements.
+   */
   monitor: Knex
   /** How many operations of each kind run at once. */
   concurrency: Readonly<{ cheap: number; expensive: number; write: number }>
   /** Creates the stores' interface to the reader, the writer, or a transaction of one. */
   connectionOf: (sql: Knex) => Connection
-  /** Creates the database if it is missing, and runs the work in a transaction while no other process migrates. */
+  /**
+   * Creates the database if it is missing, and runs the work in a transaction while no other
+   * process migrates.
+   */
   migrate: <T>(work: (sql: Knex, schema: SchemaHelpers) => Promise<T>) => Promise<T>
   /** Classifies an error of a statement, a transaction or a connection. */
   explain: (error: unknown) => ErrorMeaning
-  /** A time before which all writes are visible to every reader. Other machines' clocks may differ. */
+  /**
+   * A time before which all writes are visible to every reader. Other machines' clocks may differ.
+   */
   committedBefore: () => Promise<Date>
   /**
-   * Writes a snapshot into a new file, and reads all of it again if `verify`. Throws OperatorErrors; then the caller removes the
-   * file. Undefined for servers.
+   * Writes a snapshot into a new file, and reads all of it again if `verify`. Throws
+   * OperatorErrors; then the caller removes the file. Undefined for servers.
    */
   copyTo?: (file: string, options: { verify: boolean }) => Promise<{ apps: number }>
-  /** Runs the work while no process can write. Throws an OperatorError if another process has the database open. */
+  /**
+   * Runs the work while no process can write. Throws an OperatorError if another process has the
+   * database open.
+   */
   withExclusiveLock: <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
-  /** Call after each large transaction, so that later commits and queries stay fast. `isLast` after the last. */
+  /**
+   * Call after each large transaction, so that later commits and queries stay fast. `isLast` after
+   * the last.
+   */
   optimize: (options: { isLast: boolean }) => Promise<void>
 }>
 
@@ -70,25 +93,38 @@ export type Connection = Readonly<{
   sql: Knex
   /** The engine with its version, and the size of the database with its indexes. */
   describe: () => Promise<{ engine: string; bytes: number }>
-  /** The rows of a written-out statement with `?` for its values. Faster than one that knex builds for each request. */
+  /**
+   * The rows of a written-out statement with `?` for its values. Faster than one that knex builds
+   * for each request.
+   */
   select: <Row>(statement: string, values: (string | number)[]) => Promise<Row[]>
   /** The full-text index. */
   search: SearchIndex
-  /** A subquery whose value is its rows as JSON, so that one statement finds a row and what belongs to it. */
+  /**
+   * A subquery whose value is its rows as JSON, so that one statement finds a row and what belongs
+   * to it.
+   */
   jsonRows: (from: string, columns: readonly string[], orderBy: string) => string
   /**
-   * In a transaction. Inserts rows that have the same columns, and returns them with their ids. A row without an id gets one
-   * that was never in use. Many rows are several statements.
+   * In a transaction. Inserts rows that have the same columns, and returns them with their ids. A
+   * row without an id gets one that was never in use. Many rows are several statements.
    */
   insertRows: <Row extends NewRow>(table: string, rows: Row[]) => Promise<(Row & { id: number })[]>
   /**
-   * Inserts a row and returns its id; undefined if another row has the value of one of the unique columns. Then no id is used up,
-   * and the transaction can continue.
+   * Inserts a row and returns its id; undefined if another row has the value of one of the unique
+   * columns. Then no id is used up, and the transaction can continue.
    */
-  insertUnlessTaken: (table: string, row: NewRow, unique: readonly string[]) => Promise<number | undefined>
+  insertUnlessTaken: (
+    table: string,
+    row: NewRow,
+    unique: readonly string[],
+  ) => Promise<number | undefined>
 }>
 
-export type NewRow = { id?: number | undefined } & Record<string, string | number | null | undefined>
+export type NewRow = { id?: number | undefined } & Record<
+  string,
+  string | number | null | undefined
+>
 
 /** The full-text index of the listed apps. Its changes belong to the transaction. */
 export type SearchIndex = MatchFinder &

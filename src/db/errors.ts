@@ -1,4 +1,7 @@
-/** The meaning of an error. `isUnavailable`: the database could not be used, but the statement is not wrong. */
+/**
+ * The meaning of an error. `isUnavailable`: the database could not be used, but the statement is
+ * not wrong.
+ */
 export type ErrorMeaning = Readonly<{
   isUnavailable: boolean
   /** The transaction failed because of another one, and may be repeated. */
@@ -20,7 +23,10 @@ export class UnusableDatabase extends Error {
 export const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 
-/** Errors of every engine: of this program, or of knex if no connection came free in time or the pool is closed. */
+/**
+ * Errors of every engine: of this program, or of knex if no connection came free in time or the
+ * pool is closed.
+ */
 export const hasNoConnection = (error: Error) =>
   error instanceof UnusableDatabase ||
   error.name === 'KnexTimeoutError' ||

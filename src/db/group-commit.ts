@@ -11,8 +11,9 @@ type Write = {
 }
 
 /**
- * Returns a function that runs a write in a transaction, which writes that begin together share. Each has a savepoint, so a
- * write that fails is rolled back alone. None is acknowledged before the commit.
+ * Returns a function that runs a write in a transaction, which writes that begin together share.
+ * Each has a savepoint, so a write that fails is rolled back alone. None is acknowledged before the
+ * commit.
  */
 export function groupCommit(writer: Knex): GroupCommit {
   let group: Write[] = []
@@ -30,7 +31,8 @@ export function groupCommit(writer: Knex): GroupCommit {
 
   return <T>(work: (sql: Knex) => Promise<T>) => {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
-    // The write's statements count in its own request's timing. BEGIN and COMMIT count in that of the group's first request.
+    // The write's statements count in its own request's timing. BEGIN and COMMIT count in that of
+    // the group's first request.
     const inContext = AsyncLocalStorage.snapshot()
     const run = async (sql: Knex) => {
       const result = await inContext(work, sql)
@@ -42,7 +44,10 @@ export function groupCommit(writer: Knex): GroupCommit {
   }
 }
 
-/** Runs the writes one after the other. Returns functions that resolve or reject each one, to be called after the commit. */
+/**
+ * Runs the writes one after the other. Returns functions that resolve or reject each one, to be
+ * called after the commit.
+ */
 async function runGroup(sql: Knex, group: Write[]): Promise<(() => void)[]> {
   const [only] = group
   if (only && group.length === 1) return [await only.run(sql)]
@@ -53,8 +58,8 @@ async function runGroup(sql: Knex, group: Write[]): Promise<(() => void)[]> {
     try {
       acknowledgements.push(await run(sql))
     } catch (error) {
-      // Some database errors, such as a full disk, end the whole transaction and its savepoints. They reject the whole group;
-      // a ServiceError is only for the client of this write.
+      // Some database errors, such as a full disk, end the whole transaction and its savepoints.
+      // They reject the whole group; a ServiceError is only for the client of this write.
       await sql.raw('rollback to savepoint write').catch((failure) => {
         throw error instanceof ServiceError ? failure : error
       })

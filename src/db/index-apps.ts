@@ -2,8 +2,14 @@ import { toSearchDocument } from '../search/terms.ts'
 import type { Connection } from './dialect.ts'
 import { listed } from './tables.ts'
 
-/** Writes the current rows of these apps into the search index, without the apps that are not listed. */
-export async function indexListedApps({ sql, search }: Pick<Connection, 'sql' | 'search'>, ids: number[]) {
+/**
+ * Writes the current rows of these apps into the search index, without the apps that are not
+ * listed.
+ */
+export async function indexListedApps(
+  { sql, search }: Pick<Connection, 'sql' | 'search'>,
+  ids: number[],
+) {
   const apps = await sql('apps')
     .join('developers', 'developers.id', 'apps.developer_id')
     .whereIn('apps.id', ids)

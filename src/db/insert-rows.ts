@@ -2,8 +2,9 @@ import { required } from '../util/helpers.ts'
 import type { Connection, NewRow } from './dialect.ts'
 
 /**
- * Makes `insertRows` of an engine's `insert`, which returns the ids in any order. Rows with an id come first, so that the table
- * gives greater ids to the others (https://sqlite.org/autoinc.html). It gives them in ascending order.
+ * Makes `insertRows` of an engine's `insert`, which returns the ids in any order. Rows with an id
+ * come first, so that the table gives greater ids to the others (https://sqlite.org/autoinc.html).
+ * It gives them in ascending order.
  */
 export const insertWithIds =
   (insert: (table: string, rows: NewRow[]) => Promise<number[]>): Connection['insertRows'] =>

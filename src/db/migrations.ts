@@ -5,7 +5,10 @@ import { OperatorError } from '../contract/errors.ts'
 import { required } from '../util/helpers.ts'
 import { type Connection, notMigrated, type SchemaHelpers } from './dialect.ts'
 
-/** Compares the schema of a database with migrations/, runs the migrations that are missing, and runs seeds. */
+/**
+ * Compares the schema of a database with migrations/, runs the migrations that are missing, and
+ * runs seeds.
+ */
 
 /** How the schema of a database compares with the one that this program needs. */
 export type SchemaAge = 'older' | 'current' | 'newer'
@@ -46,11 +49,17 @@ const migrationSource = (schema: SchemaHelpers): Knex.MigrationSource<string> =>
   async getMigration(name) {
     const { up }: Migration = await import(join(migrationsDirectory, name))
     // knex requires a `down`, but the way back is a backup.
-    return { up: (sql) => up(sql, schema), down: () => Promise.reject(new Error('restore a backup')) }
+    return {
+      up: (sql) => up(sql, schema),
+      down: () => Promise.reject(new Error('restore a backup')),
+    }
   },
 })
 
-/** knex's lock outlives a killed process. It is unnecessary, since `engine.migrate` admits one process at a time. */
+/**
+ * knex's lock outlives a killed process. It is unnecessary, since `engine.migrate` admits one
+ * process at a time.
+ */
 async function releaseMigrationsLock(sql: Knex) {
   if (!(await sql.schema.hasTable('knex_migrations_lock'))) return
   await sql('knex_migrations_lock').where({ is_locked: 1 }).update({ is_locked: 0 })
@@ -63,7 +72,10 @@ export async function readSchemaAge(sql: Knex): Promise<SchemaAge> {
   return pending.size > 0 ? 'older' : 'current'
 }
 
-/** Why this program cannot use the schema, such as "is not migrated to this version; …"; undefined if it can. */
+/**
+ * Why this program cannot use the schema, such as "is not migrated to this version; …"; undefined
+ * if it can.
+ */
 export const findSchemaError = (sql: Knex): Promise<string | undefined> =>
   readSchemaAge(sql).then(
     (age) => schemaErrors[age],
@@ -71,7 +83,9 @@ export const findSchemaError = (sql: Knex): Promise<string | undefined> =>
   )
 
 /** The migrations that the database lacks, and those that only it knows. */
-export async function compareMigrations(sql: Knex): Promise<{ pending: Set<string>; unknown: Set<string> }> {
+export async function compareMigrations(
+  sql: Knex,
+): Promise<{ pending: Set<string>; unknown: Set<string> }> {
   const hasAny = await sql.schema.hasTable('knex_migrations')
   const completed = new Set<string>(hasAny ? await sql('knex_migrations').pluck('name') : [])
   const known = new Set((await readdir(migrationsDirectory)).toSorted())

@@ -6,10 +6,13 @@ export type Slice = { direction: 'asc' | 'desc'; skip: number; take: number }
 export function nearestSlice(total: number, limit: number, offset: number): Slice {
   const take = Math.min(limit, total - offset)
   const after = total - offset - take
-  return after < offset ? { direction: 'asc', skip: after, take } : { direction: 'desc', skip: offset, take }
+  return after < offset
+    ? { direction: 'asc', skip: after, take }
+    : { direction: 'desc', skip: offset, take }
 }
 
 export const orderKeys = (order: SortOrder, direction: Slice['direction']) =>
   order.map((column) => `apps.${column} ${direction}`).join(', ')
 
-export const orderBy = (order: SortOrder, direction: Slice['direction']) => `order by ${orderKeys(order, direction)}`
+export const orderBy = (order: SortOrder, direction: Slice['direction']) =>
+  `order by ${orderKeys(order, direction)}`

@@ -1,7 +1,10 @@
 import type { App, AppChanges } from '../contract/contract.ts'
 import type { SearchableColumns } from '../search/terms.ts'
 
-/** The rows of each table as the driver returns them; `Generated` columns may be left out of an insert. */
+/**
+ * The rows of each table as the driver returns them; `Generated` columns may be left out of an
+ * insert.
+ */
 
 type Generated<Row, Column extends keyof Row> = Omit<Row, Column> & Partial<Pick<Row, Column>>
 
@@ -17,7 +20,10 @@ export type AppRow = {
   approved_at: string | null
   /** When the owner first changed the app after an operator's last decision. */
   unreviewed_since: string | null
-  /** JSON: the former values of the fields that the owner has changed since; catalogue/policy.ts reads and writes it. */
+  /**
+   * JSON: the former values of the fields that the owner has changed since; catalogue/policy.ts
+   * reads and writes it.
+   */
   unreviewed_changes: string | null
   created_at: string
   updated_at: string
@@ -64,8 +70,9 @@ export const appDefaults = {
 type Column = keyof AppRow
 
 /**
- * For each column of an app: whether the audit log records its changes, whether the search index depends on it, whether owners
- * can change it, and whether a public export may have it. Operators see changes in this order.
+ * For each column of an app: whether the audit log records its changes, whether the search index
+ * depends on it, whether owners can change it, and whether a public export may have it. Operators
+ * see changes in this order.
  */
 const appColumns = {
   name: { isAudited: true, isSearched: true, isOwnerEditable: true, isPublic: true },
@@ -83,10 +90,25 @@ const appColumns = {
   total_downloads: { isAudited: true, isSearched: true, isOwnerEditable: false, isPublic: true },
   average_rating: { isAudited: true, isSearched: false, isOwnerEditable: false, isPublic: true },
   other_rating_sum: { isAudited: false, isSearched: false, isOwnerEditable: false, isPublic: true },
-  other_rating_count: { isAudited: true, isSearched: false, isOwnerEditable: false, isPublic: true },
+  other_rating_count: {
+    isAudited: true,
+    isSearched: false,
+    isOwnerEditable: false,
+    isPublic: true,
+  },
   id: { isAudited: false, isSearched: false, isOwnerEditable: false, isPublic: true },
-  unreviewed_since: { isAudited: false, isSearched: false, isOwnerEditable: false, isPublic: false },
-  unreviewed_changes: { isAudited: false, isSearched: false, isOwnerEditable: false, isPublic: false },
+  unreviewed_since: {
+    isAudited: false,
+    isSearched: false,
+    isOwnerEditable: false,
+    isPublic: false,
+  },
+  unreviewed_changes: {
+    isAudited: false,
+    isSearched: false,
+    isOwnerEditable: false,
+    isPublic: false,
+  },
   created_at: { isAudited: false, isSearched: false, isOwnerEditable: false, isPublic: true },
   updated_at: { isAudited: false, isSearched: false, isOwnerEditable: false, isPublic: true },
   changed_at: { isAudited: false, isSearched: false, isOwnerEditable: false, isPublic: false },
@@ -98,25 +120,47 @@ const appColumns = {
   package_key: { isAudited: false, isSearched: false, isOwnerEditable: false, isPublic: false },
   revision: { isAudited: false, isSearched: false, isOwnerEditable: false, isPublic: false },
 } as const satisfies {
-  // The contract says what owners can change, and all of that is audited. The search document says what is searched.
+  // The contract says what owners can change, and all of that is audited. The search document says
+  // what is searched.
   [C in Column | keyof AppChanges]: C extends Column
     ? C extends keyof AppChanges
       ? { isAudited: true; isSearched: IsSearched<C>; isOwnerEditable: true; isPublic: IsPublic<C> }
-      : { isAudited: boolean; isSearched: IsSearched<C>; isOwnerEditable: false; isPublic: IsPublic<C> }
+      : {
+          isAudited: boolean
+          isSearched: IsSearched<C>
+          isOwnerEditable: false
+          isPublic: IsPublic<C>
+        }
     : never
 }
 
 /** The index also has each app's category and its developer's name. */
-type IsSearched<C extends Column> = C extends keyof SearchableColumns | 'category_id' | 'developer_id' ? true : false
+type IsSearched<C extends Column> = C extends
+  | keyof SearchableColumns
+  | 'category_id'
+  | 'developer_id'
+  ? true
+  : false
 
-/** The contract's fields are public, except for the reason of a rejection. A mirror needs some more for the same responses. */
-type IsPublic<C extends Column> = C extends 'rejection_reason' ? false : C extends keyof App ? true : boolean
+/**
+ * The contract's fields are public, except for the reason of a rejection. A mirror needs some more
+ * for the same responses.
+ */
+type IsPublic<C extends Column> = C extends 'rejection_reason'
+  ? false
+  : C extends keyof App
+    ? true
+    : boolean
 
 type ColumnFlag = keyof (typeof appColumns)[Column]
-type ColumnWith<M extends ColumnFlag> = { [C in Column]: (typeof appColumns)[C][M] extends true ? C : never }[Column]
+type ColumnWith<M extends ColumnFlag> = {
+  [C in Column]: (typeof appColumns)[C][M] extends true ? C : never
+}[Column]
 
 const columnsWith = <M extends ColumnFlag>(flag: M) =>
-  (Object.keys(appColumns) as Column[]).filter((column): column is ColumnWith<M> => appColumns[column][flag])
+  (Object.keys(appColumns) as Column[]).filter(
+    (column): column is ColumnWith<M> => appColumns[column][flag],
+  )
 
 export const auditedColumns = columnsWith('isAudited')
 export const searchedColumns = columnsWith('isSearched')
@@ -124,7 +168,10 @@ export const ownerColumns = columnsWith('isOwnerEditable')
 export const publicColumns = columnsWith('isPublic')
 export type OwnerColumn = ColumnWith<'isOwnerEditable'>
 
-/** The condition of the public list. Literals, because planners use the partial indexes of the listed apps only with these. */
+/**
+ * The condition of the public list. Literals, because planners use the partial indexes of the
+ * listed apps only with these.
+ */
 export const listed = "apps.status = 'approved' and apps.deleted_at is null"
 
 export type ReviewRow = {
@@ -184,7 +231,10 @@ export type AuditRow = {
   after: string
 }
 
-type Table<Row, Column extends keyof Row> = import('knex').Knex.CompositeTableType<Row, Generated<Row, Column>>
+type Table<Row, Column extends keyof Row> = import('knex').Knex.CompositeTableType<
+  Row,
+  Generated<Row, Column>
+>
 
 declare module 'knex/types/tables.js' {
   interface Tables {
@@ -198,7 +248,14 @@ declare module 'knex/types/tables.js' {
     idempotency_keys: Table<IdempotencyKeyRow, 'id'>
     audit: Table<
       AuditRow,
-      'id' | 'app_id' | 'developer_id' | 'category_id' | 'key_id' | 'operator' | 'operator_name' | 'before'
+      | 'id'
+      | 'app_id'
+      | 'developer_id'
+      | 'category_id'
+      | 'key_id'
+      | 'operator'
+      | 'operator_name'
+      | 'before'
     >
   }
 }

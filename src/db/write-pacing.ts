@@ -3,14 +3,16 @@ import type { Database } from './database.ts'
 
 /**
  * Milliseconds. A pause is longer than the 100 ms for which a waiting SQLite writer may sleep
- * (https://sqlite.org/src/file/src/main.c, sqliteDefaultBusyCallback). Each pause optimizes, so more of them would write more.
+ * (https://sqlite.org/src/file/src/main.c, sqliteDefaultBusyCallback). Each pause optimizes, so
+ * more of them would write more.
  */
 const maxBusyTime = 1000
 const pauseLength = 110
 
 /**
- * For long writes that run as several transactions: returns a function to call between two of them, which waits about once a
- * second, so that others write. Otherwise the lock is free too briefly for writers that wait for it.
+ * For long writes that run as several transactions: returns a function to call between two of them,
+ * which waits about once a second, so that others write. Otherwise the lock is free too briefly for
+ * writers that wait for it.
  */
 export function pauseForOthers(database: Pick<Database, 'optimize'>): () => Promise<void> {
   let busySince = performance.now()

@@ -1,4 +1,9 @@
-import express, { type ErrorRequestHandler, type Express, type RequestHandler, Router } from 'express'
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type RequestHandler,
+  Router,
+} from 'express'
 import type { Document } from 'openapi-backend'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
@@ -43,7 +48,10 @@ export type AppOptions = {
   isDraining: () => boolean
 }
 
-/** The whole HTTP service, not yet listening. A request goes through its steps from top to bottom until one responds. */
+/**
+ * The whole HTTP service, not yet listening. A request goes through its steps from top to bottom
+ * until one responds.
+ */
 export async function createApp(options: AppOptions): Promise<Express> {
   const { config, backend, document, docsPage, logger, metrics, isDraining } = options
   const { authenticate, handlers, dataVersion } = backend
@@ -51,7 +59,8 @@ export async function createApp(options: AppOptions): Promise<Express> {
   const path = config.prefix || '/'
   const limits = createRateLimits(config)
   const api = await createApi(document, authenticate, handlers, limits)
-  const cache = cacheSize > 0 ? createResponseCache(api.getOperations(), cacheSize, dataVersion) : undefined
+  const cache =
+    cacheSize > 0 ? createResponseCache(api.getOperations(), cacheSize, dataVersion) : undefined
   if (metrics) exposeMetrics(metrics, backend, limits, cache)
 
   const app = express()
@@ -78,7 +87,11 @@ export async function createApp(options: AppOptions): Promise<Express> {
 }
 
 /** Logs and counts each request. */
-function trackRequests(logger: Logger, metrics: Metrics | undefined, queryParameters: string[]): RequestHandler {
+function trackRequests(
+  logger: Logger,
+  metrics: Metrics | undefined,
+  queryParameters: string[],
+): RequestHandler {
   const documented = new Set(queryParameters)
   return (request, response, next) => {
     const context = createRequestContext(request)
@@ -122,12 +135,18 @@ function exposeMetrics(
       [{ result: 'hit' }, counts.hit],
       [{ result: 'miss' }, counts.miss],
     ])
-    metrics.addCounter('apps_data_versions_total', 'Versions of the data that reads have seen.', [], () => [
-      [{}, counts.versions],
-    ])
+    metrics.addCounter(
+      'apps_data_versions_total',
+      'Versions of the data that reads have seen.',
+      [],
+      () => [[{}, counts.versions]],
+    )
   }
-  metrics.addCounter('apps_limited_requests_total', 'Requests that a limit has refused.', ['limit'], () =>
-    Object.entries(limits).map(([name, limit]) => [{ limit: name }, limit?.refused ?? 0]),
+  metrics.addCounter(
+    'apps_limited_requests_total',
+    'Requests that a limit has refused.',
+    ['limit'],
+    () => Object.entries(limits).map(([name, limit]) => [{ limit: name }, limit?.refused ?? 0]),
   )
   const [pool, state] = ['db_client_connection_pool_name', 'db_client_connection_state']
   const connections = 'Connections to the database, by what they do.'
@@ -145,7 +164,9 @@ function exposeMetrics(
   metrics.addCounter('apps_shed_requests_total', shed, ['kind'], () =>
     Object.entries(usage().shed).map(([kind, count]) => [{ kind }, count]),
   )
-  metrics.addCounter('apps_database_writes_total', 'Committed writes.', [], () => [[{}, usage().writes]])
+  metrics.addCounter('apps_database_writes_total', 'Committed writes.', [], () => [
+    [{}, usage().writes],
+  ])
 }
 
 function addCommonHeaders(baseUrl: string, isDraining: () => boolean): RequestHandler {
@@ -176,17 +197,25 @@ const receiveBodies: RequestHandler = (request, response, next) => {
 function healthRoutes({ assertReady }: ServiceBackend, isDraining: () => boolean): Router {
   const router = Router({ strict: true, caseSensitive: true })
   readOnlyRoute(router, '/healthz', (_request, response) => {
-    response.set('Cache-Control', 'no-store').json({ success: true, message: 'The process is alive.', data: {} })
+    response
+      .set('Cache-Control', 'no-store')
+      .json({ success: true, message: 'The process is alive.', data: {} })
   })
   readOnlyRoute(router, '/readyz', async (_request, response) => {
-    if (isDraining()) throw new ServiceError('unavailable', 'The service is shutting down.', { isExpected: true })
+    if (isDraining())
+      throw new ServiceError('unavailable', 'The service is shutting down.', { isExpected: true })
     await assertReady()
-    response.set('Cache-Control', 'no-store').json({ success: true, message: 'The service is ready.', data: {} })
+    response
+      .set('Cache-Control', 'no-store')
+      .json({ success: true, message: 'The service is ready.', data: {} })
   })
   return router
 }
 
-/** Milliseconds. An outage fails every request, so its cause is logged with one request in this time. */
+/**
+ * Milliseconds. An outage fails every request, so its cause is logged with one request in this
+ * time.
+ */
 const outageLogInterval = 60_000
 
 function createErrorHandler(): ErrorRequestHandler {

@@ -3,21 +3,33 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { finished } from 'node:stream'
 import type { Request, Response } from 'express'
 import { type ErrorDetails, invalidRequest, ServiceError } from '../contract/errors.ts'
-import { findRepeatedField, findSyntaxError, hasMoreTokensThan, positionAfter } from '../contract/json-text.ts'
+import {
+  findRepeatedField,
+  findSyntaxError,
+  hasMoreTokensThan,
+  positionAfter,
+} from '../contract/json-text.ts'
 import { slowClients } from './connections.ts'
 
 /** Bytes. */
 export const maxBytes = 256 * 1024
-/** A body that is too large is read up to here, so that the client gets the response; beyond, the connection is cut. */
+/**
+ * A body that is too large is read up to here, so that the client gets the response; beyond, the
+ * connection is cut.
+ */
 const maxDrainedBytes = 16 * maxBytes
 
-/** No valid body has forty. Describing the problems of a body with very many would block the event loop. */
+/**
+ * No valid body has forty. Describing the problems of a body with very many would block the event
+ * loop.
+ */
 const maxTokens = 1000
 
 /**
- * Receives a request's body. Begins at once and copies the chunks: Node needs some 200 bytes for each chunk that waits, even if
- * it has one byte. Rejects with `payload_too_large`, `malformed_json`, and `unavailable` if it takes longest
- * while slow clients occupy too much memory.
+ * Receives a request's body. Begins at once and copies the chunks: Node needs some 200 bytes for
+ * each chunk that waits, even if it has one byte. Rejects with `payload_too_large`,
+ * `malformed_json`, and `unavailable` if it takes longest while slow clients occupy too much
+ * memory.
  */
 export function receiveBody(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? maxBytes)
@@ -55,9 +67,9 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse):
 }
 
 /**
- * Returns the object or array in a request's body; undefined if there is no body. Any other JSON value is returned as text, which
- * openapi-backend parses: it would take a string for JSON. Throws `unsupported_media_type`, `payload_too_large`, `malformed_json`
- * and `unavailable`.
+ * Returns the object or array in a request's body; undefined if there is no body. Any other JSON
+ * value is returned as text, which openapi-backend parses: it would take a string for JSON. Throws
+ * `unsupported_media_type`, `payload_too_large`, `malformed_json` and `unavailable`.
  */
 export async function readBody(request: Request, response: Response): Promise<unknown> {
   const { 'content-type': type, 'content-encoding': coding = 'identity' } = request.headers
@@ -77,9 +89,14 @@ const isUnencoded = (contentEncoding: string) =>
 
 /** A charset other than UTF-8 is refused: JSON has no other (RFC 8259, section 8.1). */
 const isUtf8Declared = (contentType: string) =>
-  [...contentType.matchAll(/\bcharset\s*=\s*"?([^\s;"]*)/gi)].every(([, label = '']) => isUtf8Label(label))
+  [...contentType.matchAll(/\bcharset\s*=\s*"?([^\s;"]*)/gi)].every(([, label = '']) =>
+    isUtf8Label(label),
+  )
 
-/** Clients write UTF-8 in several ways, such as `utf8`: all of https://encoding.spec.whatwg.org/#names-and-labels. */
+/**
+ * Clients write UTF-8 in several ways, such as `utf8`: all of
+ * https://encoding.spec.whatwg.org/#names-and-labels.
+ */
 function isUtf8Label(label: string): boolean {
   try {
     return new TextDecoder(label).encoding === 'utf-8'
@@ -89,15 +106,20 @@ function isUtf8Label(label: string): boolean {
 }
 
 function parseJson(body: Buffer): unknown {
-  if (!isUtf8(body)) throw malformed(`The body is not valid UTF-8 at ${positionAfter(validStart(body))}.`)
+  if (!isUtf8(body))
+    throw malformed(`The body is not valid UTF-8 at ${positionAfter(validStart(body))}.`)
   const json = new TextDecoder().decode(body)
   if (hasMoreTokensThan(json, maxTokens))
-    throw invalidRequest([{ in: 'body', field: '', message: `must have at most ${maxTokens} JSON tokens` }])
+    throw invalidRequest([
+      { in: 'body', field: '', message: `must have at most ${maxTokens} JSON tokens` },
+    ])
   const value = parse(json)
   const repeated = findRepeatedField(json)
   if (!repeated) return typeof value === 'object' ? value : json
   const position = positionAfter(json.slice(0, repeated.index))
-  throw malformed(`The body repeats a field at ${position}; see data.errors.`, { errors: [repeated.problem] })
+  throw malformed(`The body repeats a field at ${position}; see data.errors.`, {
+    errors: [repeated.problem],
+  })
 }
 
 /** The text before the first bytes that are not UTF-8. */
@@ -119,8 +141,13 @@ function parse(json: string): unknown {
   }
 }
 
-const malformed = (message: string, details?: ErrorDetails) => new ServiceError('malformed_json', message, details)
-const payloadTooLarge = () => new ServiceError('payload_too_large', 'The body is over 256 KiB; send less.')
-const unsupportedMediaType = (message: string) => new ServiceError('unsupported_media_type', message)
+const malformed = (message: string, details?: ErrorDetails) =>
+  new ServiceError('malformed_json', message, details)
+const payloadTooLarge = () =>
+  new ServiceError('payload_too_large', 'The body is over 256 KiB; send less.')
+const unsupportedMediaType = (message: string) =>
+  new ServiceError('unsupported_media_type', message)
 const tooSlow = () =>
-  new ServiceError('unavailable', 'Too many bodies arrive slowly; send this one again.', { isExpected: true })
+  new ServiceError('unavailable', 'Too many bodies arrive slowly; send this one again.', {
+    isExpected: true,
+  })

@@ -10,8 +10,8 @@ export type ConnectionLimits = {
 }
 
 /**
- * Memory that slow clients occupy: arriving bodies by request, unread responses by response. The values are functions that
- * free it; over the limit, the oldest are called.
+ * Memory that slow clients occupy: arriving bodies by request, unread responses by response. The
+ * values are functions that free it; over the limit, the oldest are called.
  */
 export const slowClients = new LRUCache<object, () => void>({
   maxSize: 48 * 2 ** 20,
@@ -20,7 +20,10 @@ export const slowClients = new LRUCache<object, () => void>({
   },
 })
 
-/** Milliseconds without a byte. The client of a half-open connection may have gone; then its search must leave the queue. */
+/**
+ * Milliseconds without a byte. The client of a half-open connection may have gone; then its search
+ * must leave the queue.
+ */
 const halfOpenTimeout = 250
 
 type Connection = {
@@ -33,11 +36,15 @@ type Connection = {
 }
 
 /**
- * Handles one request of a connection at a time. Node emits all requests that it finds in a chunk at once, and buffers their
- * responses without limit; here a request begins when the response before it was sent.
+ * Handles one request of a connection at a time. Node emits all requests that it finds in a chunk
+ * at once, and buffers their responses without limit; here a request begins when the response
+ * before it was sent.
  */
 export function createConnections(listener: RequestListener, limits: ConnectionLimits) {
-  /** Changes only with the sockets: if it changed with each request, V8 would keep its old tables, and the requests in them. */
+  /**
+   * Changes only with the sockets: if it changed with each request, V8 would keep its old tables,
+   * and the requests in them.
+   */
   const connections = new Map<Socket, Connection>()
   let waiting = 0
   let isDraining = false
@@ -52,7 +59,8 @@ export function createConnections(listener: RequestListener, limits: ConnectionL
     const connection = connections.get(socket)
     // Node parses the rest of a chunk even if the socket was destroyed.
     if (socket.destroyed || !connection) return
-    // A server may ignore this header (RFC 9110, section 7.8), but Node drops what follows the request in its packet.
+    // A server may ignore this header (RFC 9110, section 7.8), but Node drops what follows the
+    // request in its packet.
     if (headers.upgrade !== undefined) response.shouldKeepAlive = false
     if (!connection.current) return begin(socket, connection, response)
     connection.waiting.push(response)
@@ -84,7 +92,10 @@ export function createConnections(listener: RequestListener, limits: ConnectionL
     listener(response.req, response)
   }
 
-  /** Calls `finish` when the complete requests are answered. Closes the connection if the incomplete one is answered already. */
+  /**
+   * Calls `finish` when the complete requests are answered. Closes the connection if the incomplete
+   * one is answered already.
+   */
   function end(socket: Socket, finish: () => void) {
     const connection = connections.get(socket)
     if (!connection?.current) return finish()
@@ -98,7 +109,10 @@ export function createConnections(listener: RequestListener, limits: ConnectionL
     else finish()
   }
 
-  /** From now on each connection closes after its current response, which says so if its headers are not sent yet. */
+  /**
+   * From now on each connection closes after its current response, which says so if its headers are
+   * not sent yet.
+   */
   function drain() {
     isDraining = true
     for (const { current } of connections.values()) if (current) current.shouldKeepAlive = false

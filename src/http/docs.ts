@@ -32,7 +32,10 @@ export const documentPlaceholder = '/* the document */'
 /** Text of the introduction that becomes a link to CONTACT_URL. */
 const operatorsPhrase = 'the operators of the catalogue'
 
-/** Serves the home page, the document with this server's address, its Redoc page, the worked example and the changelog. */
+/**
+ * Serves the home page, the document with this server's address, its Redoc page, the worked example
+ * and the changelog.
+ */
 export function docsRouter(document: Document, page: string | undefined, server: Server): Router {
   const served = withServer(document, server)
   const router = Router({ strict: true, caseSensitive: true })
@@ -60,7 +63,11 @@ export function docsRouter(document: Document, page: string | undefined, server:
 }
 
 /** The home page as HTML or as JSON, both with the same links. */
-function sendHome(document: SampledDocument, baseUrl: string, hasReference: boolean): RequestHandler {
+function sendHome(
+  document: SampledDocument,
+  baseUrl: string,
+  hasReference: boolean,
+): RequestHandler {
   const { title, version } = document.info
   const links = homeLinks(baseUrl, hasReference)
   const headers = { Link: linkHeader(links), Vary: 'Accept, Accept-Encoding' }
@@ -78,7 +85,11 @@ type Text = string | Promise<string>
 const html = 'text/html; charset=utf-8'
 
 /** Sends a text that is made on its first request. */
-function sendText(type: string, make: () => Text, headers: Record<string, string> = {}): RequestHandler {
+function sendText(
+  type: string,
+  make: () => Text,
+  headers: Record<string, string> = {},
+): RequestHandler {
   let made: Promise<Representation> | undefined
   return async (request, response) => {
     made ??= Promise.resolve(make())
@@ -102,7 +113,10 @@ function sendText(type: string, make: () => Text, headers: Record<string, string
 
 type Server = Pick<Config, 'baseUrl' | 'contact'>
 
-/** The document with the server's own address, also in the samples, and with the operators' contact if it is configured. */
+/**
+ * The document with the server's own address, also in the samples, and with the operators' contact
+ * if it is configured.
+ */
 function withServer(document: Document, { baseUrl, contact }: Server): SampledDocument {
   const { info, ...rest }: SampledDocument = JSON.parse(
     JSON.stringify(document).replaceAll(documentedUrl, () => baseUrl),
@@ -112,7 +126,10 @@ function withServer(document: Document, { baseUrl, contact }: Server): SampledDo
     address === undefined
       ? operatorsPhrase
       : `[${operatorsPhrase}](${address.replaceAll('(', '%28').replaceAll(')', '%29')})`
-  const description = required(info.description, 'the introduction').replaceAll(operatorsPhrase, () => operatorsLink)
+  const description = required(info.description, 'the introduction').replaceAll(
+    operatorsPhrase,
+    () => operatorsLink,
+  )
   return {
     ...rest,
     info: { ...info, contact: { ...info.contact, ...contact }, description },
@@ -128,7 +145,9 @@ const withoutOptionalSecurity = (document: object): object =>
 
 /** The page runs its own inline scripts, by hash. It may style itself, and load nothing else. */
 function contentSecurityPolicy(page: string): string {
-  const scripts = [...page.matchAll(/<script[^>]*>([\s\S]*?)<\/script>/g)].map(([, text = '']) => text)
+  const scripts = [...page.matchAll(/<script[^>]*>([\s\S]*?)<\/script>/g)].map(
+    ([, text = '']) => text,
+  )
   const hashes = scripts.map((text) => `'sha256-${hash('sha256', text, 'base64')}'`)
   return [
     "default-src 'none'",

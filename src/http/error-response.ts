@@ -28,7 +28,10 @@ const statuses: { [Code in ErrorCode]: StatusOf<Code> } = {
   http_version_not_supported: 505,
 }
 
-/** The only conversion of errors to responses. Any error but a ServiceError is internal, and reveals nothing. */
+/**
+ * The only conversion of errors to responses. Any error but a ServiceError is internal, and reveals
+ * nothing.
+ */
 export function toErrorResponse(thrown: unknown): ErrorResponse {
   const error = thrown instanceof ServiceError ? thrown : internalError
   return {
@@ -49,11 +52,19 @@ function dataOf({ code, details: { errors, categories, appId } }: ServiceError):
     case 'malformed_json':
       return { code, ...(errors && { errors }) }
     case 'package_name_taken':
-      return { code, errors: required(errors, 'what is taken'), ...(appId !== undefined && { app_id: appId }) }
+      return {
+        code,
+        errors: required(errors, 'what is taken'),
+        ...(appId !== undefined && { app_id: appId }),
+      }
     case 'idempotency_key_reused':
       return { code, errors: required(errors, 'what is reused') }
     case 'unknown_category':
-      return { code, errors: required(errors, 'what is unknown'), categories: required(categories, 'the categories') }
+      return {
+        code,
+        errors: required(errors, 'what is unknown'),
+        categories: required(categories, 'the categories'),
+      }
     default:
       return { code }
   }
@@ -77,21 +88,30 @@ function headersOf({ code, message, details }: ServiceError): Record<string, str
   }
 }
 
-/** RFC 6750, section 3: an error code only if a key was sent, and its description in ASCII without quotes. */
+/**
+ * RFC 6750, section 3: an error code only if a key was sent, and its description in ASCII without
+ * quotes.
+ */
 function challenge(reason: string | undefined): string {
   const description = reason?.replace(/[^\x20-\x21\x23-\x5B\x5D-\x7E]+/g, '...')
   return `Bearer realm="apps"${description ? `, error="invalid_token", error_description="${description}"` : ''}`
 }
 
 export const methodNotAllowed = (allow: string[]) =>
-  new ServiceError('method_not_allowed', 'This path does not support that method; see the Allow header.', { allow })
+  new ServiceError(
+    'method_not_allowed',
+    'This path does not support that method; see the Allow header.',
+    { allow },
+  )
 
 /** Answers OPTIONS (RFC 9110, section 9.3.7). */
 export function sendOptions(response: Response, allow: string[]) {
   response.writeHead(204, { Allow: allow.join(', '), 'Cache-Control': 'no-store' }).end()
 }
 
-/** Adds a path outside the operations: GET, HEAD and OPTIONS are answered, other methods are 405. */
+/**
+ * Adds a path outside the operations: GET, HEAD and OPTIONS are answered, other methods are 405.
+ */
 export function readOnlyRoute(router: IRouter, path: string, handler: RequestHandler) {
   const allow = ['GET', 'HEAD', 'OPTIONS']
   router

@@ -2,24 +2,38 @@ import { readFile } from 'node:fs/promises'
 import type { Document } from 'openapi-backend'
 import { required } from '../util/helpers.ts'
 
-/** The home page, at BASE_URL, made from the OpenAPI document: an introduction, links, and a curl example of each operation. */
+/**
+ * The home page, at BASE_URL, made from the OpenAPI document: an introduction, links, and a curl
+ * example of each operation.
+ */
 
 type Operation = { summary: string; 'x-codeSamples': { label: string; source: string }[] }
 /** `make lint` checks that a path has only operations, and each has samples. */
-export type SampledDocument = Pick<Document, 'info' | 'servers'> & { paths: Record<string, Record<string, Operation>> }
+export type SampledDocument = Pick<Document, 'info' | 'servers'> & {
+  paths: Record<string, Record<string, Operation>>
+}
 
 type HomeLink = { rel: string; href: string; title: string }
 
-/** With the link relations of RFC 8631. The health check is served at the root, without the path of `baseUrl`. */
+/**
+ * With the link relations of RFC 8631. The health check is served at the root, without the path of
+ * `baseUrl`.
+ */
 export const homeLinks = (baseUrl: string, hasReference: boolean): HomeLink[] => [
-  ...(hasReference ? [{ rel: 'service-doc', href: `${baseUrl}/docs`, title: 'API reference' }] : []),
+  ...(hasReference
+    ? [{ rel: 'service-doc', href: `${baseUrl}/docs`, title: 'API reference' }]
+    : []),
   { rel: 'service-desc', href: `${baseUrl}/openapi.json`, title: 'OpenAPI document' },
   { rel: 'status', href: new URL('/healthz', baseUrl).href, title: 'Health' },
 ]
 
-export const linkHeader = (links: HomeLink[]) => links.map(({ rel, href }) => `<${href}>; rel="${rel}"`).join(', ')
+export const linkHeader = (links: HomeLink[]) =>
+  links.map(({ rel, href }) => `<${href}>; rel="${rel}"`).join(', ')
 
-export async function homePage({ info, paths }: SampledDocument, links: HomeLink[]): Promise<string> {
+export async function homePage(
+  { info, paths }: SampledDocument,
+  links: HomeLink[],
+): Promise<string> {
   const [introduction = ''] = required(info.description, 'the introduction').split('\n\n', 1)
   const operations = Object.values(paths).flatMap((path) => Object.values(path))
   const parts = new Map([
@@ -27,12 +41,16 @@ export async function homePage({ info, paths }: SampledDocument, links: HomeLink
     ['introduction', escapeHtml(introduction).replaceAll(/`(.+?)`/g, '<code>$1</code>')],
     [
       'links',
-      links.map(({ rel, href, title }) => `<a rel="${rel}" href="${escapeHtml(href)}">${title}</a>`).join('\n'),
+      links
+        .map(({ rel, href, title }) => `<a rel="${rel}" href="${escapeHtml(href)}">${title}</a>`)
+        .join('\n'),
     ],
     ['operations', operations.map(renderOperation).join('\n')],
   ])
   const template = await readFile(`${import.meta.dirname}/home.html`, 'utf8')
-  return template.replaceAll(/\{\{(\w+)\}\}/g, (_, name) => required(parts.get(name), `{{${name}}} of the home page`))
+  return template.replaceAll(/\{\{(\w+)\}\}/g, (_, name) =>
+    required(parts.get(name), `{{${name}}} of the home page`),
+  )
 }
 
 function renderOperation({ summary, 'x-codeSamples': samples }: Operation): string {
@@ -42,4 +60,8 @@ function renderOperation({ summary, 'x-codeSamples': samples }: Operation): stri
 }
 
 const escapeHtml = (text: string) =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
+  text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')

@@ -8,7 +8,10 @@ import type { Timing } from '../util/helpers.ts'
 import { standardOutput } from './standard-output.ts'
 
 /** Writes JSON lines. Neither headers nor anything that could be an API key are logged. */
-export const createLogger = (level: string, destination: DestinationStream = standardOutput()): Logger =>
+export const createLogger = (
+  level: string,
+  destination: DestinationStream = standardOutput(),
+): Logger =>
   pino({ level, hooks: { streamWrite: redact }, serializers: { err: serializeError } }, destination)
 
 /** Without the other properties that libraries add: they may hold what clients sent. */
@@ -20,7 +23,9 @@ function serializeError(error: Error) {
 
 /** The value of `X-Request-Id`: the client's own if it is well-formed, else a new one. */
 export const requestId = (sent: string | string[] | undefined): string =>
-  typeof sent === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(sent) && !sent.match(wholeSecretPattern)?.some(mayBeSecret)
+  typeof sent === 'string' &&
+  /^[A-Za-z0-9._-]{1,128}$/.test(sent) &&
+  !sent.match(wholeSecretPattern)?.some(mayBeSecret)
     ? sent
     : randomUUID()
 
@@ -79,7 +84,11 @@ export function logRequest(
   }
   const message = `${method} ${response.writableEnded ? statusCode : 'aborted'}`
   if (error === undefined) logger.info(line, message)
-  else logger.error({ ...line, err: error instanceof Error ? error : new Error(String(error)) }, message)
+  else
+    logger.error(
+      { ...line, err: error instanceof Error ? error : new Error(String(error)) },
+      message,
+    )
 }
 
 function bodyBytes(response: ServerResponse): number {
@@ -102,7 +111,9 @@ const keyPattern = /(?:a|%61)(?:p|%70){2}(?:s|%73)(?:_|%5F)(?:[0-9A-Z_-]|%[0-9A-
 /** Text in a URL that could be part of a key's secret. */
 const secretPattern = /(?:[0-9A-Za-z]|%[0-9A-Fa-f]{2}){20,}/g
 
-/** Text in a request's id that could be a whole secret. Genuine ids are shorter, or in lower case. */
+/**
+ * Text in a request's id that could be a whole secret. Genuine ids are shorter, or in lower case.
+ */
 const wholeSecretPattern = /[0-9A-Za-z]{40,}/g
 
 /** Letters, digits and underscores in hex. */
@@ -112,7 +123,8 @@ const hasBothCases = (text: string) => /[A-Z]/.test(text) && /[a-z]/.test(text)
 
 /** Whether a text has letters of both cases, also in hex. */
 const mayBeSecret = (text: string): boolean =>
-  hasBothCases(text) || (text.match(hexPattern) ?? []).some((hex) => hasBothCases(Buffer.from(hex, 'hex').toString()))
+  hasBothCases(text) ||
+  (text.match(hexPattern) ?? []).some((hex) => hasBothCases(Buffer.from(hex, 'hex').toString()))
 
 /** Characters of a URL in the log: the longest valid search has 1,200. */
 const maxUrlLength = 2048
@@ -131,12 +143,17 @@ export function redact(text: string): string {
   })
 }
 
-/** The beginning of a URL, without undocumented parameters and anything that could be an API key or part of one. */
+/**
+ * The beginning of a URL, without undocumented parameters and anything that could be an API key or
+ * part of one.
+ */
 function redactUrl(url: string, queryParameters: ReadonlySet<string>): string {
   const [path = '', ...search] = url.slice(0, maxUrlLength).split('?')
   if (search.length === 0) return redactSecrets(path)
   const pairs = search.join('?').split('&')
-  const documented = pairs.filter((pair) => pair === '' || queryParameters.has(pair.split('=', 1).join()))
+  const documented = pairs.filter(
+    (pair) => pair === '' || queryParameters.has(pair.split('=', 1).join()),
+  )
   const logged = documented.map(redactSecrets)
   if (documented.length < pairs.length) logged.push(redacted)
   return `${redactSecrets(path)}?${logged.join('&')}`
@@ -147,7 +164,9 @@ const redacted = '[redacted]'
 function redactSecrets(text: string): string {
   // Text that was percent-encoded several times is searched as if it were so once.
   const encodedOnce = text.replace(/%(?:25)+(?=[0-9A-F]{2})/gi, '%')
-  const found = redact(encodedOnce).replace(secretPattern, (run) => (mayBeSecret(percentDecode(run)) ? redacted : run))
+  const found = redact(encodedOnce).replace(secretPattern, (run) =>
+    mayBeSecret(percentDecode(run)) ? redacted : run,
+  )
   return found === encodedOnce ? text : found
 }
 

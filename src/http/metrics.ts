@@ -1,15 +1,26 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client'
 import type { Config } from '../config.ts'
 
 /** A value of a metric, and its labels. */
 type Sample = [labels: Record<string, string>, value: number]
 
-/** OpenTelemetry's for `http.server.request.duration`, in seconds (semantic conventions, "HTTP metrics"). */
+/**
+ * OpenTelemetry's for `http.server.request.duration`, in seconds (semantic conventions, "HTTP
+ * metrics").
+ */
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
-/** The metrics for Prometheus. The library itself measures the process, its event loop and garbage collection. */
+/**
+ * The metrics for Prometheus. The library itself measures the process, its event loop and garbage
+ * collection.
+ */
 export class Metrics {
   readonly #registry = new Registry()
   readonly #durations: Histogram<string>
@@ -25,10 +36,19 @@ export class Metrics {
       buckets,
       registers,
     })
-    this.addGauge('apps_build_info', 'Always 1; the labels are versions.', Object.keys(build), () => [[build, 1]])
+    this.addGauge(
+      'apps_build_info',
+      'Always 1; the labels are versions.',
+      Object.keys(build),
+      () => [[build, 1]],
+    )
   }
 
-  observeRequest({ method }: IncomingMessage, { statusCode, context: { route } }: ServerResponse, duration: number) {
+  observeRequest(
+    { method }: IncomingMessage,
+    { statusCode, context: { route } }: ServerResponse,
+    duration: number,
+  ) {
     const labels = {
       // Node's parser knows 35 methods, and refuses others.
       http_request_method: method,
@@ -43,7 +63,12 @@ export class Metrics {
 
   /** Returns a function that adds a metric whose samples are read on each scrape. */
   #adderOf(Kind: typeof Counter | typeof Gauge) {
-    return (name: string, help: string, labelNames: string[], read: () => Sample[] | Promise<Sample[]>) => {
+    return (
+      name: string,
+      help: string,
+      labelNames: string[],
+      read: () => Sample[] | Promise<Sample[]>,
+    ) => {
       const metric = new Kind({
         name,
         help,
@@ -60,7 +85,10 @@ export class Metrics {
     }
   }
 
-  /** Serves `GET /metrics` in Prometheus' text format, on a separate port. Returns a function that stops it. */
+  /**
+   * Serves `GET /metrics` in Prometheus' text format, on a separate port. Returns a function that
+   * stops it.
+   */
   async listen({ host, metricsPort }: Pick<Config, 'host' | 'metricsPort'>): Promise<() => void> {
     // It must not keep the process alive if the service cannot listen.
     const server = createServer(this.#listener).listen(metricsPort, host).unref()

@@ -1,22 +1,38 @@
 import addFormats from 'ajv-formats'
 import type { Request, RequestHandler, Response } from 'express'
-import { type Request as ApiRequest, type Context, type Document, OpenAPIBackend } from 'openapi-backend'
+import {
+  type Request as ApiRequest,
+  type Context,
+  type Document,
+  OpenAPIBackend,
+} from 'openapi-backend'
 import type { Caller, Handlers } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { addCharacterRules } from '../contract/validation.ts'
 import { readBody } from './body.ts'
 import { methodNotAllowed } from './error-response.ts'
 import type { RateLimits } from './rate-limits.ts'
-import { assertAcceptsJson, assertDecimals, headerParameters, invalidParts, isPublic, toApiRequest } from './request.ts'
+import {
+  assertAcceptsJson,
+  assertDecimals,
+  headerParameters,
+  invalidParts,
+  isPublic,
+  toApiRequest,
+} from './request.ts'
 import { sendReply, toReply } from './response.ts'
 import type { ResponseCache } from './response-cache.ts'
 
-/** What hooks and handlers get besides openapi-backend's context: its request, to which the body is added, and Express's. */
+/**
+ * What hooks and handlers get besides openapi-backend's context: its request, to which the body is
+ * added, and Express's.
+ */
 type Exchange = { input: ApiRequest; request: Request; response: Response }
 
 /**
- * Registers the handlers with openapi-backend. The checks of each request are its hooks, here in the order in which they run:
- * route (404, 405), read limit (429), Accept (406), key (401, 429), write limit (429), body (415, 413, 400), schema (400).
+ * Registers the handlers with openapi-backend. The checks of each request are its hooks, here in
+ * the order in which they run: route (404, 405), read limit (429), Accept (406), key (401, 429),
+ * write limit (429), body (415, 413, 400), schema (400).
  */
 export async function createApi(
   document: Document,
@@ -50,7 +66,8 @@ export async function createApi(
         if (!operation) return
         response.context.operation = operation.operationId
         response.context.route = request.baseUrl + operation.path
-        if (operation.method === 'get') limits.reads?.enforce(limits.reads.count(response), response)
+        if (operation.method === 'get')
+          limits.reads?.enforce(limits.reads.count(response), response)
         assertAcceptsJson(request.headers.accept)
       },
 
@@ -61,12 +78,16 @@ export async function createApi(
         if (!security.authorized && !isPublic(operation)) return
         const caller: Caller | undefined = security.apiKey
         response.context.caller = caller
-        if (caller && operation.method !== 'get') limits.writes?.enforce(limits.writes.count(response), response)
+        if (caller && operation.method !== 'get')
+          limits.writes?.enforce(limits.writes.count(response), response)
         if (operation.requestBody) input.body = await readBody(request, response)
       },
 
       unauthorizedHandler() {
-        throw new ServiceError('unauthorized', 'This needs an API key; send it as Authorization: Bearer apps_….')
+        throw new ServiceError(
+          'unauthorized',
+          'This needs an API key; send it as Authorization: Bearer apps_….',
+        )
       },
 
       validationFail({ validation, operation }) {
@@ -104,8 +125,12 @@ const toApiHandlers = (handlers: Handlers) =>
   Object.fromEntries(
     Object.entries(handlers).map(([operationId, handler]) => [
       operationId,
-      ({ request, validation, security, operation }: Context, { request: { signal } }: Exchange) => {
-        // Any, because the handlers' types are generated from the schemas by which it has been validated.
+      (
+        { request, validation, security, operation }: Context,
+        { request: { signal } }: Exchange,
+      ) => {
+        // Any, because the handlers' types are generated from the schemas by which it has been
+        // validated.
         // biome-ignore lint/suspicious/noExplicitAny: see above
         const input: any = {
           caller: security.apiKey,
@@ -146,7 +171,11 @@ function bearerToken(header: string): string {
   const token = /^Bearer +(?<token>\S+)$/i.exec(header)?.groups?.token
   if (token !== undefined) return token
   const message = 'The Authorization header must be: Bearer, a space and an API key.'
-  throw new ServiceError('unauthorized', message, /^Bearer\b/i.test(header) ? { refusedKey: true } : {})
+  throw new ServiceError(
+    'unauthorized',
+    message,
+    /^Bearer\b/i.test(header) ? { refusedKey: true } : {},
+  )
 }
 
 /** The methods of a path, including HEAD and OPTIONS. */

@@ -10,14 +10,25 @@ import { required } from '../util/helpers.ts'
 
 /** Seconds. A window begins with the first request that counts. */
 const windowLength = 60
-/** Developers or networks that a limit counts. If there are more, the least recently seen is forgotten. */
+/**
+ * Developers or networks that a limit counts. If there are more, the least recently seen is
+ * forgotten.
+ */
 const maxClients = 100_000
 /** Accepted keys that are remembered, and for how many milliseconds. */
 const maxAcceptedKeys = 10_000
 const acceptedFor = 24 * 60 * 60 * 1000
 
-/** The requests left for a client, as headers of draft-ietf-httpapi-ratelimit-headers-11, sections 3 and 4. */
-type Quota = Readonly<{ policy: string; rateLimit: string; resetSeconds: number; isExceeded: boolean }>
+/**
+ * The requests left for a client, as headers of draft-ietf-httpapi-ratelimit-headers-11, sections 3
+ * and 4.
+ */
+type Quota = Readonly<{
+  policy: string
+  rateLimit: string
+  resetSeconds: number
+  isExceeded: boolean
+}>
 
 type RateLimitOptions = {
   name: string
@@ -28,7 +39,10 @@ type RateLimitOptions = {
   clientOf: (response: ServerResponse) => string | number
 }
 
-/** Counts the requests of each client in a window. Each process counts for itself, by a monotonic clock. */
+/**
+ * Counts the requests of each client in a window. Each process counts for itself, by a monotonic
+ * clock.
+ */
 class RateLimit {
   readonly #options: RateLimitOptions
   /** The option `max` would allocate room for all clients at once, 3 MB. */
@@ -61,15 +75,27 @@ class RateLimit {
     const { limit, clientOf } = this.#options
     const window = this.#windows.get(clientOf(response))
     const left = window ? window.end - performance.now() : 0
-    return window && left > 0 && window.used >= limit ? this.#quota(window.used + 1, left) : undefined
+    return window && left > 0 && window.used >= limit
+      ? this.#quota(window.used + 1, left)
+      : undefined
   }
 
-  /** Adds the quota to the response's headers, after those of other limits. Throws `rate_limited` if it is exceeded. */
-  enforce({ policy, rateLimit, resetSeconds: retryAfter, isExceeded }: Quota, response: ServerResponse) {
+  /**
+   * Adds the quota to the response's headers, after those of other limits. Throws `rate_limited` if
+   * it is exceeded.
+   */
+  enforce(
+    { policy, rateLimit, resetSeconds: retryAfter, isExceeded }: Quota,
+    response: ServerResponse,
+  ) {
     response.appendHeader('RateLimit-Policy', policy).appendHeader('RateLimit', rateLimit)
     if (!isExceeded) return
     this.refused++
-    throw new ServiceError('rate_limited', `${this.#options.message}; try again in ${retryAfter} s.`, { retryAfter })
+    throw new ServiceError(
+      'rate_limited',
+      `${this.#options.message}; try again in ${retryAfter} s.`,
+      { retryAfter },
+    )
   }
 
   #quota(used: number, milliseconds: number): Quota {
@@ -85,17 +111,22 @@ class RateLimit {
 }
 
 /**
- * Counts refused keys. A network with too many of them can use only the keys that were accepted within the last day: so those
- * who share the address can go on.
+ * Counts refused keys. A network with too many of them can use only the keys that were accepted
+ * within the last day: so those who share the address can go on.
  */
 class RefusedKeyLimit extends RateLimit {
   /** When keys were accepted last, by their hashes, which are no secret. */
   readonly #acceptedAt = new LRUCache<string, number>({ max: maxAcceptedKeys })
 
-  async authenticate<T>(authorization: string, response: ServerResponse, authenticate: () => Promise<T>): Promise<T> {
+  async authenticate<T>(
+    authorization: string,
+    response: ServerResponse,
+    authenticate: () => Promise<T>,
+  ): Promise<T> {
     const key = hash('sha256', authorization)
     const acceptedAt = this.#acceptedAt.get(key) ?? Number.NEGATIVE_INFINITY
-    const exceeded = performance.now() - acceptedAt < acceptedFor ? undefined : this.findExceeded(response)
+    const exceeded =
+      performance.now() - acceptedAt < acceptedFor ? undefined : this.findExceeded(response)
     if (exceeded) this.enforce(exceeded, response)
     try {
       const caller = await authenticate()
@@ -111,19 +142,38 @@ class RefusedKeyLimit extends RateLimit {
   }
 }
 
-export type RateLimitsConfig = Pick<Config, 'writeLimit' | 'refusedKeyLimit' | 'readLimit' | 'trustProxy'>
+export type RateLimitsConfig = Pick<
+  Config,
+  'writeLimit' | 'refusedKeyLimit' | 'readLimit' | 'trustProxy'
+>
 export type RateLimits = ReturnType<typeof createRateLimits>
 
 /** A limit of 0 is undefined. Reads and refused keys count by network, writes by developer. */
-export function createRateLimits({ writeLimit, refusedKeyLimit, readLimit, trustProxy }: RateLimitsConfig) {
+export function createRateLimits({
+  writeLimit,
+  refusedKeyLimit,
+  readLimit,
+  trustProxy,
+}: RateLimitsConfig) {
   const network = networkResolver(trustProxy)
-  const developer = ({ context }: ServerResponse) => required(context.caller, 'the caller of a write').developerId
-  const writes = { limit: writeLimit, message: 'Too many writes with keys of this developer', clientOf: developer }
-  const refused = { limit: refusedKeyLimit, message: 'Too many keys from this address were refused', clientOf: network }
+  const developer = ({ context }: ServerResponse) =>
+    required(context.caller, 'the caller of a write').developerId
+  const writes = {
+    limit: writeLimit,
+    message: 'Too many writes with keys of this developer',
+    clientOf: developer,
+  }
+  const refused = {
+    limit: refusedKeyLimit,
+    message: 'Too many keys from this address were refused',
+    clientOf: network,
+  }
   const reads = { limit: readLimit, message: 'Too many reads from this address', clientOf: network }
   return {
     writes: writeLimit ? new RateLimit({ name: 'writes', ...writes }) : undefined,
-    'refused-keys': refusedKeyLimit ? new RefusedKeyLimit({ name: 'refused-keys', ...refused }) : undefined,
+    'refused-keys': refusedKeyLimit
+      ? new RefusedKeyLimit({ name: 'refused-keys', ...refused })
+      : undefined,
     reads: readLimit ? new RateLimit({ name: 'reads', ...reads }) : undefined,
   }
 }
@@ -132,8 +182,8 @@ export function createRateLimits({ writeLimit, refusedKeyLimit, readLimit, trust
 const maxAddressLength = '[0000:0000:0000:0000:0000:0000:255.255.255.255]:65535'.length
 
 /**
- * Finds the network that a request comes from, past trusted proxies: an IPv4 address, or the 56 bits of IPv6 that one household
- * or machine gets as a whole (RIPE-690, section 4.2).
+ * Finds the network that a request comes from, past trusted proxies: an IPv4 address, or the 56
+ * bits of IPv6 that one household or machine gets as a whole (RIPE-690, section 4.2).
  */
 function networkResolver(trustProxy: Config['trustProxy']): (response: ServerResponse) => string {
   const trust =

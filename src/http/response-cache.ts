@@ -20,20 +20,35 @@ const isCacheableReply = (reply: Reply | undefined): reply is CacheableReply =>
 const maxLength = 1000
 
 /**
- * Caches replies to anonymous reads until the version of the public data changes. Each request asks the database for the
- * version before it uses the cache, so no reply is older than the last write that any process acknowledged before the request.
- * Concurrent requests for one URL share one computation.
+ * Caches replies to anonymous reads until the version of the public data changes. Each request asks
+ * the database for the version before it uses the cache, so no reply is older than the last write
+ * that any process acknowledged before the request. Concurrent requests for one URL share one
+ * computation.
  */
-export function createResponseCache(operations: Operation[], maxSize: number, dataVersion: () => Promise<string>) {
-  const publicReads = operations.filter((operation) => operation.method === 'get' && isPublic(operation))
+export function createResponseCache(
+  operations: Operation[],
+  maxSize: number,
+  dataVersion: () => Promise<string>,
+) {
+  const publicReads = operations.filter(
+    (operation) => operation.method === 'get' && isPublic(operation),
+  )
   const urls = publicReads.map(({ path }) => urlPattern(path))
   // Others than If-None-Match could change the response.
-  const headerNames = parameterNames(publicReads, 'header').filter((name) => name !== 'If-None-Match')
+  const headerNames = parameterNames(publicReads, 'header').filter(
+    (name) => name !== 'If-None-Match',
+  )
   // An entry that is being computed counts with its URL.
-  const entries = new LRUCache<string, Entry>({ maxSize, sizeCalculation: (_entry, url) => url.length })
+  const entries = new LRUCache<string, Entry>({
+    maxSize,
+    sizeCalculation: (_entry, url) => url.length,
+  })
   const currentVersion = coalesce(() => withTiming(undefined, dataVersion))
   let entriesVersion = ''
-  /** Reads that the cache answered, those that it did not, and versions of the data that they have seen. */
+  /**
+   * Reads that the cache answered, those that it did not, and versions of the data that they have
+   * seen.
+   */
   const counts = { hit: 0, miss: 0, versions: 0 }
 
   return { counts, isCacheable, load }
@@ -50,7 +65,9 @@ export function createResponseCache(operations: Operation[], maxSize: number, da
     )
   }
 
-  /** The reply for a URL: from the cache, or computed and then cached. Throws what `compute` throws. */
+  /**
+   * The reply for a URL: from the cache, or computed and then cached. Throws what `compute` throws.
+   */
   async function load(url: string, compute: () => Entry): Promise<Loaded> {
     const version = await measure('waiting', currentVersion).catch(() => undefined)
     // The database cannot be read now; the computation reports why.
@@ -61,7 +78,8 @@ export function createResponseCache(operations: Operation[], maxSize: number, da
       counts.versions++
     }
     const known = entries.get(url)
-    // If the computation of another request fails, perhaps because its client disconnected, this request computes its own.
+    // If the computation of another request fails, perhaps because its client disconnected, this
+    // request computes its own.
     const reply = known && (await measure('waiting', () => known.catch(() => undefined)))
     if (isCacheableReply(reply)) return { isHit: true, reply }
     counts.miss++
@@ -78,7 +96,9 @@ export function createResponseCache(operations: Operation[], maxSize: number, da
       if (!isCurrent()) return reply
       // A string may have two bytes per character.
       if (isCacheableReply(reply))
-        entries.set(url, Promise.resolve(reply), { size: reply.representation.maxSize + 2 * url.length })
+        entries.set(url, Promise.resolve(reply), {
+          size: reply.representation.maxSize + 2 * url.length,
+        })
       else entries.delete(url)
       return reply
     } catch (error) {

@@ -20,7 +20,11 @@ import { required } from '../util/helpers.ts'
 /** Serializes, tags and sends what handlers return, with conditional requests and compression. */
 
 /** What handlers and hooks return. */
-type HandlerResponse = { status: number; headers: Record<string, string>; body?: ResponseBody<unknown> }
+type HandlerResponse = {
+  status: number
+  headers: Record<string, string>
+  body?: ResponseBody<unknown>
+}
 
 /** A response that is ready to be sent. Reads can be cached. */
 export type Reply =
@@ -37,7 +41,8 @@ export function toReply(
 ): Reply {
   // With memory of its own. Small Buffers share theirs, and one in the cache would keep all of it.
   const content = body && Buffer.from(new TextEncoder().encode(serialize(body)).buffer)
-  if (operation?.method !== 'get') return { status, headers: { 'Cache-Control': 'no-store', ...headers }, content }
+  if (operation?.method !== 'get')
+    return { status, headers: { 'Cache-Control': 'no-store', ...headers }, content }
   const read = required(content, `the body of ${operation.operationId}`)
   const cacheHeaders = {
     // Caches revalidate at each use, and never share a response between callers.
@@ -46,12 +51,20 @@ export function toReply(
   }
   return {
     operation,
-    representation: new Representation(jsonType, etagOf(read), read, { ...cacheHeaders, ...headers }),
+    representation: new Representation(jsonType, etagOf(read), read, {
+      ...cacheHeaders,
+      ...headers,
+    }),
   }
 }
 
 /** Sends a reply. Without one, calls `next`. */
-export async function sendReply(request: Request, response: Response, reply: Reply | undefined, next: NextFunction) {
+export async function sendReply(
+  request: Request,
+  response: Response,
+  reply: Reply | undefined,
+  next: NextFunction,
+) {
   if (!reply) return next()
   if ('representation' in reply) return sendRepresentation(request, response, reply.representation)
   response.status(reply.status).set(reply.headers)
@@ -70,12 +83,19 @@ const encoders = {
 type Compression = keyof typeof encoders
 
 /** Each running encoder has some 300 KB. */
-const encoding = new Bulkhead({ concurrency: availableParallelism(), queueLimit: 500, queueTimeout: 500 })
+const encoding = new Bulkhead({
+  concurrency: availableParallelism(),
+  queueLimit: 500,
+  queueTimeout: 500,
+})
 
 /** Bytes. Bodies up to this length are sent unencoded. */
 const minEncodedLength = 1024
 
-/** The 200 response to a read. A body is encoded when a coding is first requested, and kept for later requests. */
+/**
+ * The 200 response to a read. A body is encoded when a coding is first requested, and kept for
+ * later requests.
+ */
 export class Representation {
   /** Content-Type. */
   readonly type: string
@@ -94,7 +114,10 @@ export class Representation {
     this.headers = Object.entries(headers).flat()
   }
 
-  /** Bytes of memory, at most: a body for each coding, strings of two bytes per character, and a kilobyte of objects. */
+  /**
+   * Bytes of memory, at most: a body for each coding, strings of two bytes per character, and a
+   * kilobyte of objects.
+   */
   get maxSize(): number {
     const length = this.body.length * (this.body.length > minEncodedLength ? codings.length : 1)
     return this.headers.reduce((size, text) => size + 2 * text.length, length + 1024)
@@ -107,7 +130,9 @@ export class Representation {
       : negotiatedCodings.memo(String(acceptEncoding))
   }
 
-  /** The body in a coding. Rejects if many others are being encoded; the next request tries again. */
+  /**
+   * The body in a coding. Rejects if many others are being encoded; the next request tries again.
+   */
   encode(coding: Compression): Promise<Buffer> {
     const known = this.#encoded.get(coding)
     if (known) return known
@@ -119,18 +144,28 @@ export class Representation {
 }
 
 /** Sends a 200, or a 304 if the client has the response in any coding. */
-export async function sendRepresentation(request: Request, response: Response, representation: Representation) {
+export async function sendRepresentation(
+  request: Request,
+  response: Response,
+  representation: Representation,
+) {
   const { etag, body, type, headers } = representation
-  const { authorization, 'accept-encoding': acceptEncoding, 'if-none-match': ifNoneMatch } = request.headers
+  const {
+    authorization,
+    'accept-encoding': acceptEncoding,
+    'if-none-match': ifNoneMatch,
+  } = request.headers
   // Lengths of compressed responses to a key could leak content.
   const coding = authorization === undefined ? representation.codingFor(acceptEncoding) : 'identity'
-  const unchanged = ifNoneMatch === undefined ? undefined : findUnchangedCoding(ifNoneMatch, etag, coding)
+  const unchanged =
+    ifNoneMatch === undefined ? undefined : findUnchangedCoding(ifNoneMatch, etag, coding)
   if (unchanged !== undefined) {
     response.writeHead(304, [...headers, ...codingHeaders(etag, unchanged)]).end()
     return
   }
   // If the body cannot be encoded soon, it is sent as it is.
-  const encoded = coding === 'identity' ? undefined : await representation.encode(coding).catch(() => undefined)
+  const encoded =
+    coding === 'identity' ? undefined : await representation.encode(coding).catch(() => undefined)
   const content = encoded ?? body
   response.writeHead(200, [
     ...headers,
@@ -150,17 +185,21 @@ const codingHeaders = (etag: string, coding: Coding) => [
 ]
 
 /**
- * Codings by Accept-Encoding header. Clients send few different values, and parsing one takes longer than sending a
- * cached response.
+ * Codings by Accept-Encoding header. Clients send few different values, and parsing one takes
+ * longer than sending a cached response.
  */
 const negotiatedCodings = new LRUCache<string, Coding>({ max: 1000, memoMethod: negotiateCoding })
 
 /** The best coding that an Accept-Encoding header accepts (RFC 9110, section 12.5.3). */
 function negotiateCoding(acceptEncoding: string): Coding {
-  const negotiator = new Negotiator({ headers: { 'accept-encoding': acceptEncoding } }) as Negotiator & WithPreference
+  const negotiator = new Negotiator({
+    headers: { 'accept-encoding': acceptEncoding },
+  }) as Negotiator & WithPreference
   const [name] = negotiator.encodings([...codings], { preferred: ['br', 'gzip'] })
   return codings.find((coding) => coding === name) ?? 'identity'
 }
 
 /** negotiator has the second parameter since 1.0; its types lack it. */
-type WithPreference = { encodings: (available: string[], options: { preferred: string[] }) => string[] }
+type WithPreference = {
+  encodings: (available: string[], options: { preferred: string[] }) => string[]
+}

@@ -16,13 +16,21 @@ export type Timeouts = {
   headers: number
   /** From a connection's first byte to the end of a request's body. */
   request: number
-  /** Without a byte sent or received: ends clients that read nothing. A request may wait for the database for less. */
+  /**
+   * Without a byte sent or received: ends clients that read nothing. A request may wait for the
+   * database for less.
+   */
   idle: number
   /** Between two requests of a connection. */
   keepAlive: number
-  /** The same behind proxies. A request that one sends on a connection that is being closed is lost. */
+  /**
+   * The same behind proxies. A request that one sends on a connection that is being closed is lost.
+   */
   proxyKeepAlive: number
-  /** From the signal until new connections are refused, so that a load balancer sees that the service is not ready. */
+  /**
+   * From the signal until new connections are refused, so that a load balancer sees that the
+   * service is not ready.
+   */
   drainDelay: number
   /** From the signal until open connections are cut. */
   drainLimit: number
@@ -42,7 +50,10 @@ export const defaultTimeouts: Timeouts = {
   drainLimit: 8000,
 }
 
-/** Connections that wait to be accepted; the system may allow fewer. With Node's 511, some clients of a burst wait for seconds. */
+/**
+ * Connections that wait to be accepted; the system may allow fewer. With Node's 511, some clients
+ * of a burst wait for seconds.
+ */
 const backlog = 4096
 
 /** Starts listening. Throws Node's error if it cannot. */
@@ -68,11 +79,15 @@ export async function listen(
   )
   server.maxConnections = limits.connections
   server.timeout = timeouts.idle
-  // RFC 9110, section 10.1.1 lets a server ignore an unknown expectation; Node would send a bare 417.
+  // RFC 9110, section 10.1.1 lets a server ignore an unknown expectation; Node would send a bare
+  // 417.
   server.on('checkExpectation', connections.handle)
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
-    else connections.end(socket, () => sendParserError(socket, parserError(error.code), error.code, logger))
+    else
+      connections.end(socket, () =>
+        sendParserError(socket, parserError(error.code), error.code, logger),
+      )
   })
   // Node's property has no type: it answers clients that have ended their side of the connection.
   Object.assign(server, { httpAllowHalfOpen: true })
@@ -84,7 +99,10 @@ export async function listen(
   return {
     server,
     port: (server.address() as AddressInfo).port,
-    /** Finishes the requests in flight and refuses new ones, within `drainLimit`. Readiness must be off before. */
+    /**
+     * Finishes the requests in flight and refuses new ones, within `drainLimit`. Readiness must be
+     * off before.
+     */
     async drain() {
       setTimeout(() => server.closeAllConnections(), timeouts.drainLimit).unref()
       connections.drain()
@@ -104,14 +122,22 @@ function logDroppedConnections(logger: Logger) {
     dropped++
     const now = performance.now()
     if (now - lastLogged < 60_000) return
-    logger.warn({ dropped }, 'there are as many connections as the server takes; others were closed')
+    logger.warn(
+      { dropped },
+      'there are as many connections as the server takes; others were closed',
+    )
     lastLogged = now
     dropped = 0
   }
 }
 
 /** Sends an error, in the envelope, for input that the parser refuses. */
-function sendParserError(socket: Socket, error: ServiceError, code: string | undefined, logger: Logger) {
+function sendParserError(
+  socket: Socket,
+  error: ServiceError,
+  code: string | undefined,
+  logger: Logger,
+) {
   if (!socket.writable) return
   const { status, headers, body } = toErrorResponse(error)
   const content = JSON.stringify(body)
@@ -137,9 +163,15 @@ function sendParserError(socket: Socket, error: ServiceError, code: string | und
 function parserError(code: string | undefined): ServiceError {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return new ServiceError('headers_too_large', 'The request line and headers are over 16 KiB; send less.')
+      return new ServiceError(
+        'headers_too_large',
+        'The request line and headers are over 16 KiB; send less.',
+      )
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new ServiceError('request_timeout', 'The request took too long to arrive; send it again.')
+      return new ServiceError(
+        'request_timeout',
+        'The request took too long to arrive; send it again.',
+      )
     case 'HPE_INVALID_VERSION':
     case 'HPE_PAUSED_H2_UPGRADE':
       return httpVersionNotSupported()

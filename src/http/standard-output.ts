@@ -8,9 +8,9 @@ const maxBufferedLength = 8 * 2 ** 20
 const retryDelay = 5
 
 /**
- * Writes log lines to standard output. The lines of one turn of the event loop are one write, since a write costs as much as
- * a small response. A slow reader or a full disk delays no response: pino's own destination sleeps 100 ms if a pipe is full,
- * and ends the process if a disk is.
+ * Writes log lines to standard output. The lines of one turn of the event loop are one write, since
+ * a write costs as much as a small response. A slow reader or a full disk delays no response:
+ * pino's own destination sleeps 100 ms if a pipe is full, and ends the process if a disk is.
  */
 export function standardOutput(): DestinationStream {
   let lines = ''
@@ -50,7 +50,8 @@ export function standardOutput(): DestinationStream {
     // A reader may be busy for half a second.
     for (let tries = 0; tries < 100 && (lines !== '' || unwritten.length > 0); tries++) {
       flush()
-      if (unwritten.length > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryDelay)
+      if (unwritten.length > 0)
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryDelay)
     }
   })
   return { write }

@@ -20,8 +20,9 @@ export type AppFilter = {
 export type AppState = keyof StateCounts
 
 /**
- * A set of apps in an order, as literal SQL so that the query planner sees which partial index applies. `hasOwnIndex`: the
- * set has a short index, which the planner must prefer to the long index of a category.
+ * A set of apps in an order, as literal SQL so that the query planner sees which partial index
+ * applies. `hasOwnIndex`: the set has a short index, which the planner must prefer to the long
+ * index of a category.
  */
 type AppSet = Readonly<{ where: string; order: string; hasOwnIndex: boolean }>
 
@@ -39,19 +40,31 @@ export const queues = {
 
 const anyState: AppSet = { where: 'true', order: newestFirst, hasOwnIndex: false }
 export const states: Record<AppState, AppSet> = {
-  // Its index has the order of the queue. Without the plus the planner would scan the whole table, which has this order.
+  // Its index has the order of the queue. Without the plus the planner would scan the whole table,
+  // which has this order.
   pending: { where: pending, order: `+${newestFirst}`, hasOwnIndex: true },
   approved: { where: listed, order: newestFirst, hasOwnIndex: false },
-  rejected: { where: "apps.status = 'rejected' and apps.deleted_at is null", order: newestFirst, hasOwnIndex: true },
+  rejected: {
+    where: "apps.status = 'rejected' and apps.deleted_at is null",
+    order: newestFirst,
+    hasOwnIndex: true,
+  },
   deleted: { where: 'apps.deleted_at is not null', order: newestFirst, hasOwnIndex: true },
 }
 const unlisted = [states.pending, states.rejected, states.deleted]
 
 /** `note` says why the list is incomplete. */
 type Page = { ids: number[]; total: number; note?: string }
-type Scope = { developerId: number | undefined; categoryId: number | undefined; terms: readonly Term[] | undefined }
+type Scope = {
+  developerId: number | undefined
+  categoryId: number | undefined
+  terms: readonly Term[] | undefined
+}
 
-/** A page of a set's apps, in its order, and the total. Throws an OperatorError if the developer or category is missing. */
+/**
+ * A page of a set's apps, in its order, and the total. Throws an OperatorError if the developer or
+ * category is missing.
+ */
 export async function findPage(
   connection: Connection,
   set: AppSet,
@@ -60,7 +73,12 @@ export async function findPage(
   offset: number,
 ): Promise<Page> {
   const scope = await resolveScope(connection, filter)
-  if (scope.terms) return slicePage(cut(await findMatches(connection, set, scope, scope.terms), 'first'), limit, offset)
+  if (scope.terms)
+    return slicePage(
+      cut(await findMatches(connection, set, scope, scope.terms), 'first'),
+      limit,
+      offset,
+    )
   const apps = appsInScope(connection, set, scope)
   const [all] = await apps.clone().count({ total: '*' })
   const ids = await apps.orderByRaw(set.order).limit(limit).offset(offset).pluck('apps.id')
@@ -68,9 +86,9 @@ export async function findPage(
 }
 
 /**
- * A page of the apps in a state, or in any, newest first. With a search text and without a developer, listed apps are found
- * by the catalogue's search, best match first. That index has only listed apps, so the texts of the others are read; those
- * that match come first.
+ * A page of the apps in a state, or in any, newest first. With a search text and without a
+ * developer, listed apps are found by the catalogue's search, best match first. That index has only
+ * listed apps, so the texts of the others are read; those that match come first.
  */
 export async function findPageInState(
   connection: Connection,
@@ -86,51 +104,91 @@ export async function findPageInState(
   const others: number[] = []
   for (const one of state === undefined ? unlisted : [])
     others.push(...(await findMatches(connection, one, scope, scope.terms)))
-  const matches = await bestMatches(connection.search, toQuery(filter.search ?? '', scope.categoryId))
+  const matches = await bestMatches(
+    connection.search,
+    toQuery(filter.search ?? '', scope.categoryId),
+  )
   return slicePage(cut([...others.toSorted((a, b) => b - a), ...matches], 'best'), limit, offset)
 }
 
-async function resolveScope(connection: Connection, { developer, category, search }: AppFilter): Promise<Scope> {
+async function resolveScope(
+  connection: Connection,
+  { developer, category, search }: AppFilter,
+): Promise<Scope> {
   return {
-    developerId: developer === undefined ? undefined : (await accountStore(connection).requireDeveloper(developer)).id,
-    categoryId: category === undefined ? undefined : (await categoryStore(connection).requireCategory(category)).id,
+    developerId:
+      developer === undefined
+        ? undefined
+        : (await accountStore(connection).requireDeveloper(developer)).id,
+    categoryId:
+      category === undefined
+        ? undefined
+        : (await categoryStore(connection).requireCategory(category)).id,
     terms: search?.trim() ? queryTerms(search) : undefined,
   }
 }
 
-const appsInScope = ({ sql }: Connection, { where, hasOwnIndex }: AppSet, { developerId, categoryId }: Scope) =>
+const appsInScope = (
+  { sql }: Connection,
+  { where, hasOwnIndex }: AppSet,
+  { developerId, categoryId }: Scope,
+) =>
   sql('apps')
     .whereRaw(where)
     .modify((apps) => developerId !== undefined && apps.where('apps.developer_id', developerId))
     .modify(
       (apps) =>
-        categoryId !== undefined && apps.whereRaw(`${hasOwnIndex ? '+' : ''}apps.category_id = ?`, [categoryId]),
+        categoryId !== undefined &&
+        apps.whereRaw(`${hasOwnIndex ? '+' : ''}apps.category_id = ?`, [categoryId]),
     )
 
 /** Apps that are read at a time: some megabytes. */
 const batchSize = 500
 
-/** The ids of the first of a set's apps that have the terms, one more than `maxMatches` if there are more. Reads their texts. */
-async function findMatches(connection: Connection, set: AppSet, scope: Scope, terms: readonly Term[]) {
+/**
+ * The ids of the first of a set's apps that have the terms, one more than `maxMatches` if there are
+ * more. Reads their texts.
+ */
+async function findMatches(
+  connection: Connection,
+  set: AppSet,
+  scope: Scope,
+  terms: readonly Term[],
+) {
   const matches: number[] = []
   for (let offset = 0; ; offset += batchSize) {
     const apps = await appsInScope(connection, set, scope)
       .orderByRaw(set.order)
       .limit(batchSize)
       .offset(offset)
-      .select('apps.id', 'apps.name', 'apps.short_description', 'apps.description', 'apps.package_name')
-      .select(connection.sql.raw('(select name from developers where id = apps.developer_id) as developer_name'))
+      .select(
+        'apps.id',
+        'apps.name',
+        'apps.short_description',
+        'apps.description',
+        'apps.package_name',
+      )
+      .select(
+        connection.sql.raw(
+          '(select name from developers where id = apps.developer_id) as developer_name',
+        ),
+      )
     for (const { id, developer_name, ...app } of apps) {
       if (hasTerms(toSearchDocument(app, developer_name), terms)) matches.push(id)
     }
-    if (apps.length < batchSize || matches.length > maxMatches) return matches.slice(0, maxMatches + 1)
+    if (apps.length < batchSize || matches.length > maxMatches)
+      return matches.slice(0, maxMatches + 1)
   }
 }
 
 const cut = (ids: number[], which: 'best' | 'first') =>
   ids.length > maxMatches ? { ids: ids.slice(0, maxMatches), note: cutNote(which) } : { ids }
 
-const slicePage = ({ ids, ...page }: { ids: number[]; note?: string }, limit: number, offset: number): Page => ({
+const slicePage = (
+  { ids, ...page }: { ids: number[]; note?: string },
+  limit: number,
+  offset: number,
+): Page => ({
   ...page,
   ids: ids.slice(offset, offset + limit),
   total: ids.length,

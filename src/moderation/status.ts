@@ -4,7 +4,10 @@ import type { AuditRow } from '../db/tables.ts'
 import { required } from '../util/helpers.ts'
 import { queues, states } from './app-filter.ts'
 
-/** Counts and dates for operators and monitoring. Apps have stored counts or short indexes; developers are counted. */
+/**
+ * Counts and dates for operators and monitoring. Apps have stored counts or short indexes;
+ * developers are counted.
+ */
 
 /** `changed`: approved apps whose owners have changed them since the last decision. */
 export type AppCounts = StateCounts & { changed: number }
@@ -20,7 +23,10 @@ const expiryNotice = 30 * 24 * 60 * 60 * 1000
 export const statusStore = (connection: Connection) => {
   const { sql, select } = connection
 
-  /** Counts apps by state. The approved ones are not counted here: each category stores how many it has. */
+  /**
+   * Counts apps by state. The approved ones are not counted here: each category stores how many it
+   * has.
+   */
   async function countApps(): Promise<AppCounts> {
     const count = (where: string) => `(select count(*) from apps where ${where})`
     const [counts] = await select<AppCounts>(
@@ -48,12 +54,21 @@ export const statusStore = (connection: Connection) => {
     sql('api_keys')
       .join('developers', 'developers.id', 'api_keys.developer_id')
       .whereNull('revoked_at')
-      .whereBetween('expires_at', [new Date(now).toISOString(), new Date(now + expiryNotice).toISOString()])
+      .whereBetween('expires_at', [
+        new Date(now).toISOString(),
+        new Date(now + expiryNotice).toISOString(),
+      ])
       .orderBy(['expires_at', 'api_keys.id'])
       .select('api_keys.id', 'developers.name as developer_name', 'expires_at')
 
-  /** The last app that an import created or updated; an import that changed nothing leaves no trace. Null if there is none. */
-  async function findLastImport(): Promise<Pick<AuditRow, 'at' | 'operator' | 'operator_name'> | null> {
+  /**
+   * The last app that an import created or updated; an import that changed nothing leaves no trace.
+   * Null if there is none.
+   */
+  async function findLastImport(): Promise<Pick<
+    AuditRow,
+    'at' | 'operator' | 'operator_name'
+  > | null> {
     // Literal, so that the index applies.
     const imports = sql('audit').whereRaw("action = 'app import'")
     return (await imports.orderBy('id', 'desc').first('at', 'operator', 'operator_name')) ?? null

@@ -1,7 +1,13 @@
 import { type Account, accountStore } from '../accounts/store.ts'
 import { type Actor, type AuditEntry, auditStore } from '../audit/store.ts'
 import { categoryStore } from '../catalogue/categories.ts'
-import { canDecide, type Decision, decisions, parseUnreviewed, reviewedColumns } from '../catalogue/policy.ts'
+import {
+  canDecide,
+  type Decision,
+  decisions,
+  parseUnreviewed,
+  reviewedColumns,
+} from '../catalogue/policy.ts'
 import { type AppWithReviews, appStore } from '../catalogue/store.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
@@ -11,15 +17,34 @@ import { pick, required } from '../util/helpers.ts'
 import { type AppFilter, type AppState, findPage, findPageInState, queues } from './app-filter.ts'
 import { findSimilarApps, type SimilarApp } from './similar-names.ts'
 
-/** A field that the owner has changed since the last decision. The value of `category` is its slug. */
+/**
+ * A field that the owner has changed since the last decision. The value of `category` is its slug.
+ */
 export type Change = { field: string; before: string | null; after: string | null }
 
 type NamedApp = AppRow & { developer_name: string; category_slug: string }
 
 const names = ['developer_name', 'category_slug'] as const
 const times = ['created_at', 'updated_at'] as const
-const queueFields = ['id', 'revision', 'name', 'slug', 'short_description', ...names, ...times] as const
-const listFields = ['id', 'name', 'slug', 'package_name', ...names, 'status', 'deleted_at', ...times] as const
+const queueFields = [
+  'id',
+  'revision',
+  'name',
+  'slug',
+  'short_description',
+  ...names,
+  ...times,
+] as const
+const listFields = [
+  'id',
+  'name',
+  'slug',
+  'package_name',
+  ...names,
+  'status',
+  'deleted_at',
+  ...times,
+] as const
 
 /** Everything that a decision on an app may need. */
 export type AppReviewDetails = {
@@ -61,7 +86,8 @@ export const moderationStore = (connection: Connection) => {
 
   async function requireActiveApp(id: number): Promise<AppWithReviews> {
     const app = await requireApp(id, { forUpdate: true })
-    if (app.deleted_at) throw new OperatorError(`app ${id} is deleted now; it must be restored first`)
+    if (app.deleted_at)
+      throw new OperatorError(`app ${id} is deleted now; it must be restored first`)
     return app
   }
 
@@ -99,7 +125,9 @@ export const moderationStore = (connection: Connection) => {
       return { apps, ...page }
     },
 
-    /** A page of the apps in a state, or in any, in the order of `findPageInState`, and the total. */
+    /**
+     * A page of the apps in a state, or in any, in the order of `findPageInState`, and the total.
+     */
     async list(state: AppState | undefined, filter: AppFilter, limit: number, offset: number) {
       const { ids, ...page } = await findPageInState(connection, state, filter, limit, offset)
       const apps = (await findNamedApps(ids)).map((app) => pick(app, ...listFields))
@@ -121,7 +149,10 @@ export const moderationStore = (connection: Connection) => {
       }
     },
 
-    /** Throws an OperatorError if the app's status does not allow the decision. `before` is the app that it is about. */
+    /**
+     * Throws an OperatorError if the app's status does not allow the decision. `before` is the app
+     * that it is about.
+     */
     async decide(
       decision: Decision,
       id: number,
@@ -133,17 +164,28 @@ export const moderationStore = (connection: Connection) => {
       if (!canDecide(decision, app)) throw new OperatorError(`app ${id} is already ${app.status}`)
       assertRevision(app, revision)
       if (asOf !== undefined && app.updated_at > asOf) {
-        throw new OperatorError(`app ${id} was updated at ${app.updated_at}, after the time given; look at it again`)
+        throw new OperatorError(
+          `app ${id} was updated at ${app.updated_at}, after the time given; look at it again`,
+        )
       }
       const status = decisions[decision]
       const result = { id, slug: app.slug, status, before: app }
       if (dryRun) return result
-      const approved_at = status === 'approved' ? (app.approved_at ?? new Date().toISOString()) : app.approved_at
-      await apps.save(`app ${decision}`, app, { status, approved_at, rejection_reason, ...reviewedColumns }, actor)
+      const approved_at =
+        status === 'approved' ? (app.approved_at ?? new Date().toISOString()) : app.approved_at
+      await apps.save(
+        `app ${decision}`,
+        app,
+        { status, approved_at, rejection_reason, ...reviewedColumns },
+        actor,
+      )
       return result
     },
 
-    /** Restores a deleted app in the status it had. Throws an OperatorError if it is not deleted, or has another revision now. */
+    /**
+     * Restores a deleted app in the status it had. Throws an OperatorError if it is not deleted, or
+     * has another revision now.
+     */
     async restore(id: number, actor: Actor, revision?: string): Promise<DecisionResult> {
       const app = await requireApp(id, { forUpdate: true })
       if (!app.deleted_at) throw new OperatorError(`app ${id} is not deleted; it is ${app.status}`)
@@ -167,7 +209,9 @@ export const moderationStore = (connection: Connection) => {
 /** Throws an OperatorError if the app has another revision than the given one. */
 function assertRevision({ id, revision }: AppRow, given: string | undefined) {
   if (given === undefined || given === revision) return
-  throw new OperatorError(`app ${id} has changed since revision ${given}; look at it again: moderation show ${id}`)
+  throw new OperatorError(
+    `app ${id} has changed since revision ${given}; look at it again: moderation show ${id}`,
+  )
 }
 
 /** The owner's changes since the last decision, without those that were undone. */

@@ -1,16 +1,32 @@
-import { type Phrase, phrasesOf, queryTerms, type SearchQuery, type Term, type Tier } from './terms.ts'
+import {
+  type Phrase,
+  phrasesOf,
+  queryTerms,
+  type SearchQuery,
+  type Term,
+  type Tier,
+} from './terms.ts'
 import { isCorrectable, similarWords } from './typos.ts'
 
-/** Finds the best matches of a search. Engines only list apps that have given phrases; scores and relaxing are here. */
+/**
+ * Finds the best matches of a search. Engines only list apps that have given phrases; scores and
+ * relaxing are here.
+ */
 
 /** An app whose name matches, with what the index stores for the score. */
 export type NameMatch = Readonly<{ id: number; popularity: number; nameWords: string }>
 
-/** Columns to sort apps by, all descending; the last one is unique. The listed apps have an index in this order. */
+/**
+ * Columns to sort apps by, all descending; the last one is unique. The listed apps have an index in
+ * this order.
+ */
 export type SortOrder = readonly string[]
 
 export type MatchFinder = Readonly<{
-  /** The ids of the first `limit` apps that have a phrase of each list, in an order or, without one, by rank. None without lists. */
+  /**
+   * The ids of the first `limit` apps that have a phrase of each list, in an order or, without one,
+   * by rank. None without lists.
+   */
   firstMatches: (phrases: Phrase[][], limit: number, order?: SortOrder) => Promise<number[]>
   /** The same by rank, with what the score of a name needs, which takes longer. */
   firstNameMatches: (phrases: Phrase[][], limit: number) => Promise<NameMatch[]>
@@ -21,7 +37,8 @@ export type MatchFinder = Readonly<{
 /** Apps that a search returns at most. */
 export const maxMatches = 1000
 
-export const cutNote = (which: 'best' | 'first') => `More than 1,000 apps match; these are the ${which} 1,000.`
+export const cutNote = (which: 'best' | 'first') =>
+  `More than 1,000 apps match; these are the ${which} 1,000.`
 
 export const toQuery = (text: string, categoryId: number | undefined): SearchQuery => ({
   text,
@@ -29,8 +46,15 @@ export const toQuery = (text: string, categoryId: number | undefined): SearchQue
   categoryId,
 })
 
-/** The ids of the first matches in an order or, without one, of the best. One more than `maxMatches` if there are more. */
-export async function bestMatches(index: MatchFinder, query: SearchQuery, order?: SortOrder): Promise<number[]> {
+/**
+ * The ids of the first matches in an order or, without one, of the best. One more than `maxMatches`
+ * if there are more.
+ */
+export async function bestMatches(
+  index: MatchFinder,
+  query: SearchQuery,
+  order?: SortOrder,
+): Promise<number[]> {
   const limit = maxMatches + 1
   if (order) return index.firstMatches(phrasesOf(query, 'prefix'), limit, order)
   const ids = new Set(await index.firstMatches(phrasesOf(query, 'key'), limit))
@@ -45,20 +69,30 @@ export async function bestMatches(index: MatchFinder, query: SearchQuery, order?
 }
 
 /**
- * In steps of popularity, four per doubling of the downloads. A name that is spelled like the search precedes all others.
- * Otherwise a match must be this much more popular to precede a closer one: 64 times if its words only begin with the terms,
- * 16 times if its name does not begin with the first term, and up to 256 times if its name says much more.
+ * In steps of popularity, four per doubling of the downloads. A name that is spelled like the
+ * search precedes all others. Otherwise a match must be this much more popular to precede a closer
+ * one: 64 times if its words only begin with the terms, 16 times if its name does not begin with
+ * the first term, and up to 256 times if its name says much more.
  */
 const weights = { same: 10_000, whole: 24, start: 16, share: 32 }
 
-/** How well a name that has all terms matches, popularity included. Integers, so that the order is the same everywhere. */
+/**
+ * How well a name that has all terms matches, popularity included. Integers, so that the order is
+ * the same everywhere.
+ */
 function scoreMatch(terms: readonly Term[], { popularity, nameWords }: NameMatch): number {
   const words = nameWords.split(' ')
   const name = words.join('')
   const searched = terms.map(({ text }) => text).join('')
-  const whole = new Set([name, ...words, ...words.map((word, index) => `${word}${words[index + 1] ?? ''}`)])
+  const whole = new Set([
+    name,
+    ...words,
+    ...words.map((word, index) => `${word}${words[index + 1] ?? ''}`),
+  ])
   // A term that is not a prefix matches whole words only.
-  const isWhole = terms.every((term) => !term.isPrefix || term.spellings.some((spelling) => whole.has(spelling)))
+  const isWhole = terms.every(
+    (term) => !term.isPrefix || term.spellings.some((spelling) => whole.has(spelling)),
+  )
   const isAtStart = terms[0]?.spellings.some((spelling) => name.startsWith(spelling))
   return (
     popularity +
@@ -76,8 +110,9 @@ const maxRelaxedTerms = 8
 type KnownTerm = { term: Term; count: number; note?: string }
 
 /**
- * Like `bestMatches`. If nothing matches, corrects typos in the terms that no app of the category has, drops those that it
- * cannot correct, and then drops the commonest term until there are matches. The notes say so.
+ * Like `bestMatches`. If nothing matches, corrects typos in the terms that no app of the category
+ * has, drops those that it cannot correct, and then drops the commonest term until there are
+ * matches. The notes say so.
  */
 export async function findOrRelax(
   index: MatchFinder,
@@ -86,7 +121,11 @@ export async function findOrRelax(
 ): Promise<{ ids: number[]; notes: string[] }> {
   const ids = await bestMatches(index, query, order)
   if (ids.length > 0) return { ids, notes: [] }
-  for (let known = await knownTerms(index, query); known.length > 0; known = withoutCommonest(known)) {
+  for (
+    let known = await knownTerms(index, query);
+    known.length > 0;
+    known = withoutCommonest(known)
+  ) {
     const isComplete = known.length === query.terms.length
     const corrections = known.flatMap(({ note }) => note ?? [])
     if (isComplete && corrections.length === 0) continue
@@ -109,7 +148,10 @@ async function knownTerms(index: MatchFinder, query: SearchQuery): Promise<Known
   return known
 }
 
-/** Up to `maxMatches` apps that have the term as a whole word or, if there are none, as the beginning of one. */
+/**
+ * Up to `maxMatches` apps that have the term as a whole word or, if there are none, as the
+ * beginning of one.
+ */
 async function countMatches(index: MatchFinder, query: SearchQuery, term: Term): Promise<number> {
   const count = async (tier: Tier) =>
     (await index.firstMatches(phrasesOf({ ...query, terms: [term] }, tier), maxMatches)).length
@@ -119,7 +161,10 @@ async function countMatches(index: MatchFinder, query: SearchQuery, term: Term):
 /** Corrections of one word that a note lists, to keep it short. */
 const maxNamedWords = 3
 
-/** The term with its typo corrected to any of the known words; none if no app of the category has these. */
+/**
+ * The term with its typo corrected to any of the known words; none if no app of the category has
+ * these.
+ */
 async function correct(index: MatchFinder, query: SearchQuery, term: Term): Promise<KnownTerm[]> {
   if (!isCorrectable(term)) return []
   const words = (await index.knownWords(similarWords(term.text))).toSorted()

@@ -2,21 +2,26 @@ import { hash } from 'node:crypto'
 import unhomoglyph from 'unhomoglyph'
 
 /**
- * Cuts text into the tokens that search works on. The same functions serve the index and the query, whatever the database, so
- * that they cannot disagree.
+ * Cuts text into the tokens that search works on. The same functions serve the index and the query,
+ * whatever the database, so that they cannot disagree.
  */
 
 /** Characters. Longer tokens are truncated. */
 const maxTokenLength = 100
 
-/** Letters, marks and digits of the scripts without spaces between words. Two or more of them are called a run. */
+/**
+ * Letters, marks and digits of the scripts without spaces between words. Two or more of them are
+ * called a run.
+ */
 const unspaced =
   '[[\\p{L}\\p{M}\\p{N}]&&[\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}\\p{scx=Myanmar}]]'
 const isRun = new RegExp(`^${unspaced}{2,}$`, 'v')
 const word = `[[\\p{L}\\p{N}]--${unspaced}][[\\p{L}\\p{M}\\p{N}]--${unspaced}]*`
 const isWord = new RegExp(`^${word}`, 'v')
 
-/** Emoji as `fold` leaves them. Matching the Unicode property RGI_Emoji takes thirty times as long. */
+/**
+ * Emoji as `fold` leaves them. Matching the Unicode property RGI_Emoji takes thirty times as long.
+ */
 const pictograph = '[\\p{Emoji}--[\\p{ASCII}\\p{RI}©®]][\\u{E0020}-\\u{E007F}]*'
 const emoji = `\\p{RI}{2}|[#*]\\u20E3|${pictograph}(?:\\u200D${pictograph})*`
 
@@ -28,13 +33,17 @@ const wordGroups = new RegExp(`${emoji}|(?!\\p{M})${unspaced}+|${joinedWords}`, 
 const joiner = /[-'&._+](?![+#]|$)/
 
 /**
- * Characters that search ignores: accents, Hebrew points, Arabic vowels and tatweel, which writers often omit; variation
- * selectors and soft hyphens, which are invisible; and the skin tones of emoji.
+ * Characters that search ignores: accents, Hebrew points, Arabic vowels and tatweel, which writers
+ * often omit; variation selectors and soft hyphens, which are invisible; and the skin tones of
+ * emoji.
  */
 const diacritics =
   /[\u0300-\u036F\u1AB0-\u1AFF\u1DC0-\u1DFF\u20D0-\u20DF\uFE20-\uFE2F\uFE00-\uFE0F\u{E0100}-\u{E01EF}\u00AD\u0591-\u05C7\u064B-\u065F\u0670\u0640\p{Emoji_Modifier}]/gu
 
-/** Letters that Unicode does not decompose, the final sigma, and variants of the apostrophe and the hyphen. */
+/**
+ * Letters that Unicode does not decompose, the final sigma, and variants of the apostrophe and the
+ * hyphen.
+ */
 // biome-ignore format: one line for letters, one for punctuation
 const equivalents: Record<string, string> = {
   ø: 'o', ł: 'l', đ: 'd', ħ: 'h', ŧ: 't', æ: 'ae', œ: 'oe', ς: 'σ',
@@ -42,8 +51,9 @@ const equivalents: Record<string, string> = {
 }
 
 /**
- * More marks on one letter than any script needs. `normalize` sorts them, in time quadratic in their number
- * (https://www.unicode.org/reports/tr15/#Stream_Safe_Text_Format, which has the same limit).
+ * More marks on one letter than any script needs. `normalize` sorts them, in time quadratic in
+ * their number (https://www.unicode.org/reports/tr15/#Stream_Safe_Text_Format, which has the same
+ * limit).
  */
 const manyMarks = /(\p{M}{30})\p{M}+/gu
 
@@ -65,31 +75,40 @@ export function fold(text: string): string {
 export const nameKey = (name: string) => fold(name).replace(/\s+/g, ' ').trim()
 
 /** Folds the name after replacing look-alike characters. Skips ASCII, where m would become rn. */
-export const foldLookAlikes = (name: string) => fold(name.normalize('NFD').replace(/\P{ASCII}+/gu, unhomoglyph))
+export const foldLookAlikes = (name: string) =>
+  fold(name.normalize('NFD').replace(/\P{ASCII}+/gu, unhomoglyph))
 
 /**
- * Names look alike if they share a skeleton. Case changes what a character looks like, so there are up to three: of the name as
- * written, where a capital I looks like an l; with only its other look-alikes replaced first; and folded first.
+ * Names look alike if they share a skeleton. Case changes what a character looks like, so there are
+ * up to three: of the name as written, where a capital I looks like an l; with only its other
+ * look-alikes replaced first; and folded first.
  */
 export const skeletonsOf = (name: string): string[] => [
   ...new Set([name, foldLookAlikes(name), fold(name)].map(skeleton)),
 ]
 
-/** The skeleton of UTS #39 (https://www.unicode.org/reports/tr39/#Confusable_Detection), folded, without spaces, and with vv for w. */
+/**
+ * The skeleton of UTS #39 (https://www.unicode.org/reports/tr39/#Confusable_Detection), folded,
+ * without spaces, and with vv for w.
+ */
 const skeleton = (text: string) =>
   fold(unhomoglyph(text.normalize('NFD')))
     .replace(/[\s\p{Default_Ignorable_Code_Point}]+/gu, '')
     .replaceAll('w', 'vv')
 
-/** The folded words of a text, in groups that punctuation joins. An emoji or a run is a group by itself. */
-const wordsOf = (text: string): string[][] => (fold(text).match(wordGroups) ?? []).map((group) => group.split(joiner))
+/**
+ * The folded words of a text, in groups that punctuation joins. An emoji or a run is a group by
+ * itself.
+ */
+const wordsOf = (text: string): string[][] =>
+  (fold(text).match(wordGroups) ?? []).map((group) => group.split(joiner))
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole of ASCII
 export const isAscii = (text: string) => /^[\u0000-\u007F]*$/.test(text)
 
 /**
- * The tokens that the index stores for a text: each word and each join of words once, then the runs, each as overlapping
- * pairs of characters in their order.
+ * The tokens that the index stores for a text: each word and each join of words once, then the
+ * runs, each as overlapping pairs of characters in their order.
  */
 export function indexTokens(text: string): string[] {
   const words = new Set<string>()
@@ -108,7 +127,11 @@ const article = /^(?:[وبكف]?ال|لل)(?=\p{L}{3})/u
 const withJoined = (words: string[]) =>
   words.length === 1
     ? words
-    : [...words, ...words.flatMap((_, index) => joinWords(words.slice(index, index + 2))), ...joinWords(words)]
+    : [
+        ...words,
+        ...words.flatMap((_, index) => joinWords(words.slice(index, index + 2))),
+        ...joinWords(words),
+      ]
 
 /** Several words as one; none if they are only numbers: 3.5 is not 35. */
 function joinWords(words: string[]): string[] {
@@ -126,23 +149,26 @@ function pairsOf(run: string): string[] {
 
 /** Inserts `_` where a capital begins a word within another: NewPipe becomes New_Pipe. */
 const splitByCase = (name: string) =>
-  name.normalize('NFC').replace(/\p{Ll}(?=\p{Lu})|\p{N}(?=\p{Lu}\p{Ll})|\p{Lu}(?=\p{Lu}\p{Ll})/gu, '$&_')
+  name
+    .normalize('NFC')
+    .replace(/\p{Ll}(?=\p{Lu})|\p{N}(?=\p{Lu}\p{Ll})|\p{Lu}(?=\p{Lu}\p{Ll})/gu, '$&_')
 
 /** The text that is indexed for a name: the name, and again with all its words joined. */
-const nameText = (name: string) => `${splitByCase(name)}\n${splitByCase(name).replace(/[\s\p{P}]+/gu, '_')}`
+const nameText = (name: string) =>
+  `${splitByCase(name)}\n${splitByCase(name).replace(/[\s\p{P}]+/gu, '_')}`
 
 /** The folded words of a name in their order. */
 const nameWords = (name: string) => wordsOf(splitByCase(name)).flat()
 
 /**
- * One word of a search. An app has the term if it has any of the spellings as a word or, if `isPrefix`, as the beginning of
- * one. A run may be anywhere in another run.
+ * One word of a search. An app has the term if it has any of the spellings as a word or, if
+ * `isPrefix`, as the beginning of one. A run may be anywhere in another run.
  */
 export type Term = Readonly<{ text: string; spellings: readonly string[]; isPrefix: boolean }>
 
 /**
- * The terms of a search, each once; none if the text has no letter, digit or emoji. The spellings of a word are the word
- * itself, and its joins with the words before and after it.
+ * The terms of a search, each once; none if the text has no letter, digit or emoji. The spellings
+ * of a word are the word itself, and its joins with the words before and after it.
  */
 export function queryTerms(text: string): Term[] {
   const words = wordsOf(text).flat().map(truncate)
@@ -165,10 +191,15 @@ export type SearchDocument = Readonly<{
   popularity: number
 }>
 
-/** Prefixes of tokens other than words of a text: words of the name, hashes of names and of skeletons, categories. */
+/**
+ * Prefixes of tokens other than words of a text: words of the name, hashes of names and of
+ * skeletons, categories.
+ */
 const marks = { name: '~', key: '=', skeleton: '=~', category: '/' }
 
-/** The columns of an app that its document is made from. The developer's name is in another table. */
+/**
+ * The columns of an app that its document is made from. The developer's name is in another table.
+ */
 export type SearchableColumns = {
   name: string
   short_description?: string | null
@@ -181,7 +212,12 @@ export function toSearchDocument(app: SearchableColumns, developerName: string):
   const name = indexTokens(nameText(app.name))
   const packageName = app.package_name ?? ''
   // The dots would join the parts of a package name into words such as "comexample".
-  const texts = [developerName, app.short_description, app.description, packageName.replaceAll('.', ' ')]
+  const texts = [
+    developerName,
+    app.short_description,
+    app.description,
+    packageName.replaceAll('.', ' '),
+  ]
   // Line breaks separate the runs of two texts.
   const words = [...indexTokens(texts.join('\n')), ...name]
   const keys = [app.name, packageName]
@@ -201,7 +237,8 @@ const nameToken = (token: string) => `${marks.name}${token}`
 
 const keyToken = (name: string) => `${marks.key}${hashed(nameKey(name))}`
 
-const skeletonTokens = (name: string) => skeletonsOf(name).map((text) => `${marks.skeleton}${hashed(text)}`)
+const skeletonTokens = (name: string) =>
+  skeletonsOf(name).map((text) => `${marks.skeleton}${hashed(text)}`)
 
 /** A hash, because a token has no spaces and is short. */
 const hashed = (text: string) => hash('sha256', text).slice(0, 16)
@@ -209,7 +246,11 @@ const hashed = (text: string) => hash('sha256', text).slice(0, 16)
 export const categoryToken = (categoryId: number) => `${marks.category}${categoryId}`
 
 /** An app matches if it has every term, and is in the category. */
-export type SearchQuery = Readonly<{ text: string; terms: readonly Term[]; categoryId: number | undefined }>
+export type SearchQuery = Readonly<{
+  text: string
+  terms: readonly Term[]
+  categoryId: number | undefined
+}>
 
 /**
  * What an app must have, strictest first:
@@ -224,11 +265,16 @@ export type Tier = 'key' | 'name' | 'whole' | 'prefix'
 /** Consecutive tokens. If `isPrefix`, the last may be the beginning of a longer one. */
 export type Phrase = Readonly<{ tokens: readonly string[]; isPrefix: boolean }>
 
-/** An app is in the tier if it has a phrase of each list. Without terms there are no lists, and nothing matches. */
+/**
+ * An app is in the tier if it has a phrase of each list. Without terms there are no lists, and
+ * nothing matches.
+ */
 export function phrasesOf({ text, terms, categoryId }: SearchQuery, tier: Tier): Phrase[][] {
   if (terms.length === 0) return []
   return [
-    ...(tier === 'key' ? [[exactly(keyToken(text))]] : terms.map((term) => termPhrases(term, tier))),
+    ...(tier === 'key'
+      ? [[exactly(keyToken(text))]]
+      : terms.map((term) => termPhrases(term, tier))),
     ...(categoryId === undefined ? [] : [[exactly(categoryToken(categoryId))]]),
   ]
 }
@@ -241,7 +287,10 @@ const exactly = (token: string): Phrase => ({ tokens: [token], isPrefix: false }
 const termPhrases = ({ spellings, isPrefix }: Term, tier: Tier): Phrase[] =>
   spellings.map((spelling) => {
     const tokens = isRun.test(spelling) ? pairsOf(spelling) : [spelling]
-    return { tokens: tier === 'name' ? tokens.map(nameToken) : tokens, isPrefix: isPrefix && tier !== 'whole' }
+    return {
+      tokens: tier === 'name' ? tokens.map(nameToken) : tokens,
+      isPrefix: isPrefix && tier !== 'whole',
+    }
   })
 
 /** Whether an app, which need not be in the index, has all terms. */
@@ -253,13 +302,16 @@ export function hasTerms({ tokens }: SearchDocument, terms: readonly Term[]): bo
 }
 
 /**
- * Downloads on a logarithmic scale, four steps per doubling. Each step that an app climbs writes its document again, and
- * nobody would notice finer steps in the order of apps.
+ * Downloads on a logarithmic scale, four steps per doubling. Each step that an app climbs writes
+ * its document again, and nobody would notice finer steps in the order of apps.
  */
 export const popularity = (downloads: number) => Math.floor(4 * Math.log2(downloads + 1))
 
 /** Ids are less than this, so that a rank is a safe integer. The search index refuses others. */
 export const idLimit = 2 ** 40
 
-/** Ranks order apps by popularity, and equally popular ones by id: the newest has the greatest rank. */
-export const searchRank = ({ id, popularity }: { id: number; popularity: number }) => popularity * idLimit + id
+/**
+ * Ranks order apps by popularity, and equally popular ones by id: the newest has the greatest rank.
+ */
+export const searchRank = ({ id, popularity }: { id: number; popularity: number }) =>
+  popularity * idLimit + id

@@ -9,7 +9,10 @@ export const isCorrectable = ({ text, isPrefix }: Term) => isPrefix && correctab
 /** Shorter words have too many neighbours at distance one; longer ones cost too much to look up. */
 const correctable = /^[\p{L}\p{N}].{3,29}$/u
 
-/** All words at distance one, each once: one letter added, removed or replaced, or two adjacent letters swapped. */
+/**
+ * All words at distance one, each once: one letter added, removed or replaced, or two adjacent
+ * letters swapped.
+ */
 export function similarWords(word: string): string[] {
   // In Hangul, a typo may change a syllable or one of its letters.
   const spellings = new Set([word, word.normalize('NFD')])
@@ -30,22 +33,34 @@ function withOneEdit(letters: string[]): string[] {
     return [
       `${before}${after}`,
       [before, letters[at + 1], letter, ...letters.slice(at + 2)].join(''),
-      ...alphabet.flatMap((other) => [`${before}${other}${after}`, `${before}${other}${letter}${after}`]),
+      ...alphabet.flatMap((other) => [
+        `${before}${other}${after}`,
+        `${before}${other}${letter}${after}`,
+      ]),
     ]
   })
 }
 
-/** Code points per block of Unicode. Few blocks of this size have letters of more than one script. */
+/**
+ * Code points per block of Unicode. Few blocks of this size have letters of more than one script.
+ */
 const blockSize = 128
 
 /** Words from more blocks mix scripts, and would have too many letters to try. */
 const maxBlocks = 3
 
-/** The letters of the blocks that the word is in, and so of its script: for Latin, a to z. With digits if the word has one. */
+/**
+ * The letters of the blocks that the word is in, and so of its script: for Latin, a to z. With
+ * digits if the word has one.
+ */
 function alphabetOf(letters: string[]): string[] {
-  const blocks = new Set(letters.map((letter) => Math.floor(required(letter.codePointAt(0), 'a letter') / blockSize)))
+  const blocks = new Set(
+    letters.map((letter) => Math.floor(required(letter.codePointAt(0), 'a letter') / blockSize)),
+  )
   if (blocks.size > maxBlocks) return []
-  const wanted = letters.some((letter) => /[0-9]/.test(letter)) ? /[\p{L}\p{M}0-9]/u : /[\p{L}\p{M}]/u
+  const wanted = letters.some((letter) => /[0-9]/.test(letter))
+    ? /[\p{L}\p{M}0-9]/u
+    : /[\p{L}\p{M}]/u
   return [...blocks]
     .flatMap((block) => Array.from({ length: blockSize }, (_, index) => block * blockSize + index))
     .map((point) => String.fromCodePoint(point))

@@ -51,12 +51,19 @@ async function setCounters(connection: Connection, batch: ImportLine[], actor: A
     }
     const { total_downloads = app.total_downloads } = given
     const changes = { total_downloads, ...ratingsAfter(given, app) }
-    const isChanged = counterColumns.some((column) => column !== 'id' && app[column] !== changes[column])
+    const isChanged = counterColumns.some(
+      (column) => column !== 'id' && app[column] !== changes[column],
+    )
     line.outcome = isChanged ? 'updated' : 'unchanged'
     if (!isChanged) continue
     changed.add(app)
     const subject = { app_id: app.id, developer_id: app.developer_id }
-    entries.push({ action: 'app counters', at, subject, ...auditedDifference(app, { ...app, ...changes }) })
+    entries.push({
+      action: 'app counters',
+      at,
+      subject,
+      ...auditedDifference(app, { ...app, ...changes }),
+    })
     if (popularity(app.total_downloads) !== popularity(total_downloads)) reindexedIds.push(app.id)
     // A later line of the batch may be about the same app.
     Object.assign(app, changes)
@@ -67,11 +74,16 @@ async function setCounters(connection: Connection, batch: ImportLine[], actor: A
   await indexListedApps(connection, reindexedIds)
 }
 
-/** Updates all apps in one statement, which takes a third of the time. The values are numbers, so they need no escaping. */
+/**
+ * Updates all apps in one statement, which takes a third of the time. The values are numbers, so
+ * they need no escaping.
+ */
 async function update({ sql }: Connection, apps: Counters[], at: string) {
   const rows = apps.map((app) => `(${counterColumns.map((column) => app[column])})`)
   // SQLite and PostgreSQL both name the columns of `values` column1, column2 …
-  const assignments = counterColumns.slice(1).map((column, index) => `${column} = given.column${index + 2}`)
+  const assignments = counterColumns
+    .slice(1)
+    .map((column, index) => `${column} = given.column${index + 2}`)
   await sql.raw(
     `update apps set ${assignments}, changed_at = ? from (values ${rows}) as given where apps.id = given.column1`,
     [at],

@@ -13,7 +13,9 @@ type Categories = Map<number, LineCategory>
 export type ExportOptions = {
   /** Exports what has changed since that time, and possibly more. */
   since?: string | undefined
-  /** Exports listed apps, as everyone sees them. With `since`, also which apps are no longer listed. */
+  /**
+   * Exports listed apps, as everyone sees them. With `since`, also which apps are no longer listed.
+   */
   isPublic?: boolean | undefined
 }
 
@@ -26,8 +28,8 @@ const idBatchSize = 20_000
 const maxClockSkew = 60_000
 
 /**
- * Writes the catalogue of one moment: its categories, then its apps by id, including deleted ones. Returns their numbers,
- * and `next`, the `since` of an export that continues this one.
+ * Writes the catalogue of one moment: its categories, then its apps by id, including deleted ones.
+ * Returns their numbers, and `next`, the `since` of an export that continues this one.
  */
 export async function exportCatalogue(
   database: Database,
@@ -42,9 +44,12 @@ export async function exportCatalogue(
   }
   return database.snapshot(async (connection) => {
     const all = await connection.sql('categories').orderBy('id')
-    const categories = new Map(all.map((category) => [category.id, pick(category, 'id', 'slug', 'name')]))
+    const categories = new Map(
+      all.map((category) => [category.id, pick(category, 'id', 'slug', 'name')]),
+    )
     const changed = all.filter(({ changed_at }) => changed_at >= since)
-    for (const category of changed) await write({ category: pick(category, 'id', 'slug', 'name', 'created_at') })
+    for (const category of changed)
+      await write({ category: pick(category, 'id', 'slug', 'name', 'created_at') })
     let removed = 0
     // Before the apps, which may have got the package names of removed ones.
     if (isPublic && since !== '') {
@@ -57,7 +62,8 @@ export async function exportCatalogue(
     let apps = 0
     for await (const ids of changedAppIds(connection, since)) {
       const found = await readApps(connection, ids, isPublic)
-      for (const app of found) await write(isPublic ? toPublicLine(app, categories) : toLine(app, categories))
+      for (const app of found)
+        await write(isPublic ? toPublicLine(app, categories) : toLine(app, categories))
       apps += found.length
     }
     return { apps, removed, categories: changed.length, next }
@@ -66,7 +72,8 @@ export async function exportCatalogue(
 
 /** Ids of apps that have changed, or whose developer or category has, a page at a time. */
 async function* changedAppIds({ sql }: Connection, since: string): AsyncGenerator<number[]> {
-  const changedIds = (table: 'developers' | 'categories') => sql(table).where('changed_at', '>=', since).select('id')
+  const changedIds = (table: 'developers' | 'categories') =>
+    sql(table).where('changed_at', '>=', since).select('id')
   const appIds = () => {
     if (since === '') return sql('apps').select('id').as('changed')
     return sql('apps')
@@ -79,14 +86,21 @@ async function* changedAppIds({ sql }: Connection, since: string): AsyncGenerato
       .as('changed')
   }
   for (let last = 0; ; ) {
-    const found: number[] = await sql(appIds()).where('id', '>', last).orderBy('id').limit(idBatchSize).pluck('id')
+    const found: number[] = await sql(appIds())
+      .where('id', '>', last)
+      .orderBy('id')
+      .limit(idBatchSize)
+      .pluck('id')
     yield* chunk(found, pageSize)
     if (found.length < idBatchSize) return
     last = required(found.at(-1), 'the last id of a batch')
   }
 }
 
-/** Unlisted apps that may have been listed before. The ids of apps that were never approved are not public either. */
+/**
+ * Unlisted apps that may have been listed before. The ids of apps that were never approved are not
+ * public either.
+ */
 const findUnlistedApps = ({ sql }: Connection, ids: number[]): Promise<RemovedApp[]> =>
   sql('apps')
     .whereIn('id', ids)
@@ -95,8 +109,16 @@ const findUnlistedApps = ({ sql }: Connection, ids: number[]): Promise<RemovedAp
     .orderBy('id')
     .select('id', 'created_at')
 
-async function readApps({ sql, jsonRows }: Connection, ids: number[], isPublic: boolean): Promise<ExportedApp[]> {
-  const reviews = jsonRows('(select * from reviews where app_id = apps.id) as own', reviewColumns, 'id')
+async function readApps(
+  { sql, jsonRows }: Connection,
+  ids: number[],
+  isPublic: boolean,
+): Promise<ExportedApp[]> {
+  const reviews = jsonRows(
+    '(select * from reviews where app_id = apps.id) as own',
+    reviewColumns,
+    'id',
+  )
   const rows: (AppRow & { developer_name: string; reviews: string })[] = await sql('apps')
     .join('developers', 'developers.id', 'apps.developer_id')
     .whereIn('apps.id', ids)
@@ -111,7 +133,8 @@ const toLine = (app: ExportedApp, categories: Categories): Required<Line> => ({
   ...pick(app, 'id', 'name', 'short_description', 'description', 'version', 'package_name', 'slug'),
   category: required(categories.get(app.category_id), 'the category of an app'),
   ...pick(app, 'developer_name', 'status', 'rejection_reason', 'total_downloads'),
-  average_rating: app.other_rating_count === 0 ? null : app.other_rating_sum / (100 * app.other_rating_count),
+  average_rating:
+    app.other_rating_count === 0 ? null : app.other_rating_sum / (100 * app.other_rating_count),
   rating_count: app.other_rating_count === 0 ? null : app.other_rating_count,
   ...pick(app, 'created_at', 'updated_at', 'approved_at', 'deleted_at'),
   reviews: app.reviews,

@@ -15,7 +15,14 @@ import {
   toColumns,
   toNewRow,
 } from './columns.ts'
-import { type ImportLine, type Line, type LineCategory, type LineReview, problem, type RemovedApp } from './line.ts'
+import {
+  type ImportLine,
+  type Line,
+  type LineCategory,
+  type LineReview,
+  problem,
+  type RemovedApp,
+} from './line.ts'
 import {
   type ExistingApp,
   isAccepted,
@@ -36,12 +43,14 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
   const owners = new Map<string, number>()
 
   /**
-   * Writes a batch of lines and sets the outcome of each. No two lines may claim the same app. A refused line leaves nothing
-   * behind, except for its new category if its package name is taken.
+   * Writes a batch of lines and sets the outcome of each. No two lines may claim the same app. A
+   * refused line leaves nothing behind, except for its new category if its package name is taken.
    */
   async function write(lines: ImportLine[]) {
     // Categories first: an export has them before their apps.
-    const categoryLines = lines.flatMap((line) => (line.category ? [{ line, category: line.category }] : []))
+    const categoryLines = lines.flatMap((line) =>
+      line.category ? [{ line, category: line.category }] : [],
+    )
     if (categoryLines.length > 0) await writeCategories(categoryLines)
     for (const line of lines) if (line.removed) line.outcome = await hideApp(line, line.removed)
     const appLines = lines.filter(({ app }) => app)
@@ -54,7 +63,9 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
     const others: typeof lines = []
     for (const { line, category } of lines) {
       const { id, slug, name, created_at } = category
-      const before = current.find((existing) => existing.id === id && existing.created_at === created_at)
+      const before = current.find(
+        (existing) => existing.id === id && existing.created_at === created_at,
+      )
       line.outcome = 'unchanged'
       if (!before) others.push({ line, category })
       else if (!onlyNew && (before.slug !== slug || before.name !== name)) {
@@ -65,11 +76,17 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
       }
     }
     // All or none, because categories may exchange their names.
-    const after = current.map((category) => renames.find(({ before }) => before === category)?.after ?? category)
-    const isUnique = (field: 'slug' | 'name') => new Set(after.map((one) => one[field])).size === after.length
+    const after = current.map(
+      (category) => renames.find(({ before }) => before === category)?.after ?? category,
+    )
+    const isUnique = (field: 'slug' | 'name') =>
+      new Set(after.map((one) => one[field])).size === after.length
     const arePossible = isUnique('slug') && isUnique('name')
     if (arePossible) await categories.renameAll(renames, actor)
-    const refusal = problem('/category', 'is not renamed: a slug or name in the file belongs to another category')
+    const refusal = problem(
+      '/category',
+      'is not renamed: a slug or name in the file belongs to another category',
+    )
     for (const { line } of renames) line.outcome = arePossible ? 'updated' : [refusal]
     // Afterwards, because a new category may have a name that another gave up.
     const ids = await findCategoryIds()
@@ -81,7 +98,8 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
   }
 
   /** By slug. */
-  const findCategoryIds = async () => new Map((await categories.all()).map(({ slug, id }) => [slug, id]))
+  const findCategoryIds = async () =>
+    new Map((await categories.all()).map(({ slug, id }) => [slug, id]))
 
   /** Adds a category, and its id to `ids`. Returns why it could not. */
   async function addCategory(category: LineCategory, ids: Map<string, number>): Promise<Problem[]> {
@@ -107,7 +125,11 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
     const { slug, updated_at } = app
     const hidden = { deleted_at: now, package_name: null }
     await apps.save('app import', app, { ...hidden, updated_at }, actor)
-    line.update = { app_id: id, slug, changes: listDifferences(app, hidden, ['package_name', 'deleted_at']) }
+    line.update = {
+      app_id: id,
+      slug,
+      changes: listDifferences(app, hidden, ['package_name', 'deleted_at']),
+    }
     return 'updated'
   }
 
@@ -115,7 +137,9 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
     const matches = matchLines(lines, await findExistingApps(lines.flatMap(({ app }) => app ?? [])))
     // Also resets the lines after an earlier attempt at this transaction.
     for (const { source } of matches) source.outcome = 'unchanged'
-    const { first, repeated } = splitRepeats(onlyNew ? matches.filter(({ app, holder }) => !app && !holder) : matches)
+    const { first, repeated } = splitRepeats(
+      onlyNew ? matches.filter(({ app, holder }) => !app && !holder) : matches,
+    )
     await writeMatches(first)
     // The second line of an app must read the first one's result.
     if (repeated.length > 0) await writeApps(repeated.map(({ source }) => source))
@@ -123,27 +147,35 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
 
   async function writeMatches(matches: Match[]) {
     const categoryIds = await resolveCategories(matches.filter(isAccepted))
-    // After the categories, because an app whose line is refused for its category keeps its package name.
+    // After the categories, because an app whose line is refused for its category keeps its package
+    // name.
     refuseTakenNames(matches)
     const accepted = matches.filter(isAccepted)
     const holders = accepted.flatMap(({ holder }) => holder?.id ?? [])
-    if (holders.length > 0) await sql('apps').whereIn('id', holders).update({ package_name: null, package_key: null })
+    if (holders.length > 0)
+      await sql('apps').whereIn('id', holders).update({ package_name: null, package_key: null })
     await addOwners(accepted)
     const given = { ownerIds: owners, categoryIds, now }
     const created = accepted.filter(({ app }) => !app)
     if (created.length > 0) await createApps(created, given)
     await updateApps(accepted, given)
-    for (const { source, problems } of matches.filter((match) => !isAccepted(match))) source.outcome = problems
+    for (const { source, problems } of matches.filter((match) => !isAccepted(match)))
+      source.outcome = problems
   }
 
-  /** Adds the categories that lines describe, and refuses lines whose categories do not exist. Returns ids by slug. */
+  /**
+   * Adds the categories that lines describe, and refuses lines whose categories do not exist.
+   * Returns ids by slug.
+   */
   async function resolveCategories(matches: Match[]): Promise<Map<string, number>> {
     const ids = await findCategoryIds()
     for (const match of matches) {
       const { category } = match.line
-      if (typeof category !== 'string' && !ids.has(category.slug)) match.problems = await addCategory(category, ids)
+      if (typeof category !== 'string' && !ids.has(category.slug))
+        match.problems = await addCategory(category, ids)
     }
-    for (const match of matches.filter(isAccepted)) match.problems = categoryProblems(match.line, ids)
+    for (const match of matches.filter(isAccepted))
+      match.problems = categoryProblems(match.line, ids)
     return ids
   }
 
@@ -161,7 +193,8 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
       ...(await sql('apps').whereIn('slug', slugs).pluck('id')),
       ...(await sql('apps').whereIn(['developer_id', 'name'], ownedNames).pluck('id')),
     ]
-    // Before the joined rows are read: a statement that joins and locks may see the two in different versions.
+    // Before the joined rows are read: a statement that joins and locks may see the two in
+    // different versions.
     await sql('apps').whereIn('id', ids).orderBy('id').forUpdate().select('id')
     return sql('apps')
       .join('developers', 'developers.id', 'apps.developer_id')
@@ -171,13 +204,16 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
 
   async function findOwners(lines: Line[]) {
     const names = [...new Set(lines.map(({ developer_name }) => developer_name))]
-    // Locked, so that no developer is renamed before the apps with that name in their search documents are committed.
+    // Locked, so that no developer is renamed before the apps with that name in their search
+    // documents are committed.
     const rows = await sql('developers').whereIn('name', names).forShare().select('id', 'name')
     for (const { id, name } of rows) owners.set(name, id)
   }
 
   async function addOwners(matches: Match[]) {
-    const names = new Set(matches.map(({ line }) => line.developer_name).filter((name) => !owners.has(name)))
+    const names = new Set(
+      matches.map(({ line }) => line.developer_name).filter((name) => !owners.has(name)),
+    )
     const changed_at = new Date().toISOString()
     const added = [...names].map((name) => ({ name, created_at: now, changed_at }))
     for (const { name, id } of await insertRows('developers', added)) owners.set(name, id)
@@ -200,7 +236,11 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
   async function createApps(matches: Match[], given: Given) {
     const rows = matches.map(({ line }) => toNewRow(line, given))
     const unused = await withUnusedIds('apps', rows)
-    const created = unused.map((app, index) => ({ app, at: now, document: matches[index]?.source.document }))
+    const created = unused.map((app, index) => ({
+      app,
+      at: now,
+      document: matches[index]?.source.document,
+    }))
     const inserted = await apps.insertAll('app import', created, actor)
     const reviews = matches.flatMap(({ source, line }, index) => {
       source.outcome = 'created'
@@ -239,4 +279,5 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
   return { write }
 }
 
-const withAppId = (reviews: LineReview[], app_id: number) => reviews.map((review) => ({ ...review, app_id }))
+const withAppId = (reviews: LineReview[], app_id: number) =>
+  reviews.map((review) => ({ ...review, app_id }))

@@ -7,7 +7,14 @@ import { pauseForOthers } from '../db/write-pacing.ts'
 import { toSearchDocument } from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
 import { importStore } from './import-store.ts'
-import { type ImportLine, isSet, type LineUpdate, type ParsedLine, problem, readLine } from './line.ts'
+import {
+  type ImportLine,
+  isSet,
+  type LineUpdate,
+  type ParsedLine,
+  problem,
+  readLine,
+} from './line.ts'
 import { batchKeys } from './match.ts'
 import { readLines } from './read-lines.ts'
 import { ReasonCounts } from './rejects.ts'
@@ -43,7 +50,10 @@ export type LineWork = {
 const maxBatchLines = 1000
 const maxBatchLength = 2 * 1024 * 1024
 
-/** Writes the lines of a file in batches. Memory does not grow with the file. A stopped import finishes when it is run again. */
+/**
+ * Writes the lines of a file in batches. Memory does not grow with the file. A stopped import
+ * finishes when it is run again.
+ */
 export async function importLines(
   database: Database,
   source: AsyncIterable<Buffer>,
@@ -51,10 +61,18 @@ export async function importLines(
   { onReject, onUpdate, onProgress }: ImportEvents = {},
 ): Promise<ImportSummary> {
   const reasons = new ReasonCounts()
-  const summary: ImportSummary = { lines: 0, created: 0, updated: 0, unchanged: 0, rejected: 0, reasons }
+  const summary: ImportSummary = {
+    lines: 0,
+    created: 0,
+    updated: 0,
+    unchanged: 0,
+    rejected: 0,
+    reasons,
+  }
   const pause = pauseForOthers(database)
   for await (const batch of prefetch(batches(read()))) {
-    const changesPublicData = () => batch.some(({ outcome }) => outcome === 'created' || outcome === 'updated')
+    const changesPublicData = () =>
+      batch.some(({ outcome }) => outcome === 'created' || outcome === 'updated')
     await database.write((connection) => write(connection, batch), { changesPublicData })
     for (const line of batch) await count(line)
     onProgress?.(summary)
@@ -67,7 +85,8 @@ export async function importLines(
     try {
       for await (const line of readLines(source)) {
         summary.lines++
-        // Lets a statement that has finished start the next one, so that the database does not wait for this loop.
+        // Lets a statement that has finished start the next one, so that the database does not wait
+        // for this loop.
         await setImmediate()
         if ('problem' in line) yield { number: line.number, outcome: [problem('', line.problem)] }
         else yield { ...line, ...parse(line.text) }
@@ -91,7 +110,10 @@ export async function importLines(
 /** Writes a catalogue. `onlyNew` leaves existing apps and categories unchanged. */
 export function catalogueLines({ actor, onlyNew }: { actor: Actor; onlyNew: boolean }): LineWork {
   const now = new Date().toISOString()
-  return { parse, write: (connection, lines) => importStore(connection, { actor, onlyNew, now }).write(lines) }
+  return {
+    parse,
+    write: (connection, lines) => importStore(connection, { actor, onlyNew, now }).write(lines),
+  }
 }
 
 function parse(text: string): ParsedLine {
@@ -101,7 +123,10 @@ function parse(text: string): ParsedLine {
   return willBeListed ? { ...line, document: toSearchDocument(app, app.developer_name) } : line
 }
 
-/** Groups lines. Two lines for one app are in different batches, because the second must read the first one's result. */
+/**
+ * Groups lines. Two lines for one app are in different batches, because the second must read the
+ * first one's result.
+ */
 async function* batches(lines: AsyncIterable<ImportLine>): AsyncGenerator<ImportLine[]> {
   let batch: ImportLine[] = []
   let length = 0

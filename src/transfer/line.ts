@@ -20,7 +20,12 @@ import { isNestedTooDeeply, isObject, type LineProblem, unwrapReject } from './r
 
 /** A line of a catalogue file: an app. An omitted field keeps its value; null removes it. */
 export type Line = Pick<AppRow, 'name' | 'description'> &
-  Partial<Pick<AppRow, 'id' | 'slug' | 'short_description' | 'version' | 'package_name' | 'total_downloads'>> &
+  Partial<
+    Pick<
+      AppRow,
+      'id' | 'slug' | 'short_description' | 'version' | 'package_name' | 'total_downloads'
+    >
+  > &
   Partial<Pick<AppRow, 'status' | 'rejection_reason'>> &
   Partial<Pick<AppRow, 'created_at' | 'updated_at' | 'approved_at' | 'deleted_at'>> & {
     category: string | LineCategory
@@ -29,10 +34,14 @@ export type Line = Pick<AppRow, 'name' | 'description'> &
     rating_count?: number | null
     reviews?: LineReview[]
   }
-export type LineCategory = Pick<CategoryRow, 'slug' | 'name'> & Partial<Pick<CategoryRow, 'id' | 'created_at'>>
+export type LineCategory = Pick<CategoryRow, 'slug' | 'name'> &
+  Partial<Pick<CategoryRow, 'id' | 'created_at'>>
 export type LineReview = Omit<NewReviewRow, 'app_id'>
 
-/** An app that is no longer public. Its id and creation time identify it, because its texts may not be published again. */
+/**
+ * An app that is no longer public. Its id and creation time identify it, because its texts may not
+ * be published again.
+ */
 export type RemovedApp = Pick<AppRow, 'id' | 'created_at'>
 
 /** A line during the import. */
@@ -45,12 +54,24 @@ export type ImportLine = ParsedLine & {
 }
 
 /** The changes of a line to an existing app or category. */
-export type LineUpdate = ({ app_id: number } | { category_id: number }) & { slug: string; changes: LineChange[] }
+export type LineUpdate = ({ app_id: number } | { category_id: number }) & {
+  slug: string
+  changes: LineChange[]
+}
 
-/** A field of a line. The ratings are all of the app's; the values of `reviews` are their numbers. */
-export type LineChange = { field: string; before: string | number | null; after: string | number | null }
+/**
+ * A field of a line. The ratings are all of the app's; the values of `reviews` are their numbers.
+ */
+export type LineChange = {
+  field: string
+  before: string | number | null
+  after: string | number | null
+}
 
-/** Either one of `app`, `category`, `removed` and `counters`, or the reasons why the line is refused as its `outcome`. */
+/**
+ * Either one of `app`, `category`, `removed` and `counters`, or the reasons why the line is refused
+ * as its `outcome`.
+ */
 export type ParsedLine = {
   app?: Line
   /** A category, so that an export also has renamed categories and those without apps. */
@@ -68,8 +89,8 @@ export const defaultVersion = document.components.schemas.NewApp.properties.vers
 const { Review, ...schemas } = document.components.schemas
 
 /**
- * An id that a file can set. New rows get ids after the greatest, so a file may use only the first half of the range: the
- * second half is more than any catalogue uses up.
+ * An id that a file can set. New rows get ids after the greatest, so a file may use only the first
+ * half of the range: the second half is more than any catalogue uses up.
  */
 function settableId<Schema extends { maximum: number }>(schema: Schema) {
   const maximum = Math.floor(schema.maximum / 2)
@@ -90,7 +111,10 @@ const ignored = { description: 'Ignored. Exports of version 1 have it.' }
 const oldFields = { unreviewed_since: ignored, unreviewed_changes: ignored }
 
 const ratingRule = when(
-  { required: ['average_rating'], properties: { average_rating: { type: 'number', exclusiveMinimum: 0 } } },
+  {
+    required: ['average_rating'],
+    properties: { average_rating: { type: 'number', exclusiveMinimum: 0 } },
+  },
   { properties: { average_rating: { minimum: 1 }, rating_count: { minimum: 1 } } },
   {
     properties: {
@@ -100,8 +124,8 @@ const ratingRule = when(
 )
 
 /**
- * JSON Schema (draft 7) of a line, made of the schemas of the API document. Times may have any zone and precision; they are
- * stored in UTC, to the millisecond.
+ * JSON Schema (draft 7) of a line, made of the schemas of the API document. Times may have any zone
+ * and precision; they are stored in UTC, to the millisecond.
  */
 export const lineSchema = {
   $schema: 'http://json-schema.org/draft-07/schema#',
@@ -113,7 +137,10 @@ export const lineSchema = {
   dependencies: { removed: { maxProperties: 1 } },
   if: {
     maxProperties: 1,
-    anyOf: [{ required: ['category'], properties: { category: { type: 'object' } } }, { required: ['removed'] }],
+    anyOf: [
+      { required: ['category'], properties: { category: { type: 'object' } } },
+      { required: ['removed'] },
+    ],
   },
   else: { required: ['name', 'description', 'category', 'developer_name'] },
   allOf: [
@@ -126,7 +153,8 @@ export const lineSchema = {
   ],
   properties: {
     removed: {
-      description: 'An app that is no longer public at the source: it is hidden, and gives up its package name.',
+      description:
+        'An app that is no longer public at the source: it is hidden, and gives up its package name.',
       type: 'object',
       additionalProperties: false,
       required: ['id', 'created_at'],
@@ -147,10 +175,12 @@ export const lineSchema = {
     },
     slug: {
       ...appSlugRule,
-      description: "Made from the name if it is left out. Another developer's app must not have it.",
+      description:
+        "Made from the name if it is left out. Another developer's app must not have it.",
     },
     category: {
-      description: 'Slug of a category. An object with slug and name adds the category if it does not exist.',
+      description:
+        'Slug of a category. An object with slug and name adds the category if it does not exist.',
       type: ['string', 'object'],
       ...pick(categorySlugRule, 'minLength', 'maxLength', 'pattern', 'x-pattern-message'),
       additionalProperties: false,
@@ -161,11 +191,15 @@ export const lineSchema = {
         name: categoryNameRule,
         created_at: {
           ...Timestamp,
-          description: 'In a line that is a category, this and the id identify it if its slug or name has changed.',
+          description:
+            'In a line that is a category, this and the id identify it if its slug or name has changed.',
         },
       },
     },
-    developer_name: { ...developerNameRule, description: 'Owner of the app; added if it does not exist.' },
+    developer_name: {
+      ...developerNameRule,
+      description: 'Owner of the app; added if it does not exist.',
+    },
     status: { ...schemas.AppStatus, default: 'pending' },
     rejection_reason: {
       ...nullable(reasonRule),
@@ -207,7 +241,10 @@ export const lineSchema = {
           ...Review.properties,
           reviewer_name: reviewerNameRule,
           comment: { ...Review.properties.comment, 'x-characters': 'text' },
-          id: { ...settableId(Review.properties.id), description: 'Used if no review of the database has it.' },
+          id: {
+            ...settableId(Review.properties.id),
+            description: 'Used if no review of the database has it.',
+          },
           created_at: Timestamp,
         },
       },
@@ -216,8 +253,14 @@ export const lineSchema = {
   } satisfies Record<keyof Line | 'removed' | keyof typeof oldFields, object>,
 }
 
-/** A line of a file of counters: the app that has the slug or package name gets the downloads and ratings. */
-export type CounterLine = Pick<Line, 'slug' | 'total_downloads' | 'average_rating' | 'rating_count'> & {
+/**
+ * A line of a file of counters: the app that has the slug or package name gets the downloads and
+ * ratings.
+ */
+export type CounterLine = Pick<
+  Line,
+  'slug' | 'total_downloads' | 'average_rating' | 'rating_count'
+> & {
   package_name?: string
 }
 
@@ -234,7 +277,10 @@ const counterSchema = {
   } satisfies Record<keyof CounterLine, object>,
 }
 
-/** Parses a line, trims its texts and converts its times to UTC. The outcome of an invalid line has all its problems. */
+/**
+ * Parses a line, trims its texts and converts its times to UTC. The outcome of an invalid line has
+ * all its problems.
+ */
 export function readLine(text: string): ParsedLine {
   const line = readValid<Line | ParsedLine>(text, 'line', orderProblems)
   if (Array.isArray(line)) return { outcome: line }
@@ -249,17 +295,25 @@ export function readCounterLine(text: string): ParsedLine {
 /** Milliseconds by which the clocks of two machines may differ. */
 const maxClockSkew = 5 * 60_000
 
-/** Times that are not before the creation of an app. Those of its reviews may be: a store may know only its last release. */
+/**
+ * Times that are not before the creation of an app. Those of its reviews may be: a store may know
+ * only its last release.
+ */
 const laterTimes = ['updated_at', 'approved_at', 'deleted_at'] as const
 
-/** Which times of a line are before the creation of the app. `stored` has times of the app that the line updates. */
+/**
+ * Which times of a line are before the creation of the app. `stored` has times of the app that the
+ * line updates.
+ */
 export function orderProblems(line: object, stored: object = {}): Problem[] {
   const given = timesOf(line)
   const { created_at: creation, ...later } = { ...timesOf(stored), ...given }
   if (creation === undefined) return []
   return laterTimes
     .filter(
-      (field) => ('created_at' in given || field in given) && creation - (later[field] ?? creation) > maxClockSkew,
+      (field) =>
+        ('created_at' in given || field in given) &&
+        creation - (later[field] ?? creation) > maxClockSkew,
     )
     .map((field) =>
       'created_at' in given
@@ -272,11 +326,16 @@ export function orderProblems(line: object, stored: object = {}): Problem[] {
 const timesOf = (value: object): Partial<Record<string, number>> =>
   Object.fromEntries(
     Object.entries(value).flatMap(([field, time]) =>
-      ['created_at', ...laterTimes].includes(field) && typeof time === 'string' ? [[field, Date.parse(time)]] : [],
+      ['created_at', ...laterTimes].includes(field) && typeof time === 'string'
+        ? [[field, Date.parse(time)]]
+        : [],
     ),
   )
 
-/** Returns the line, or its problems: those with the schema, and those that `validate` finds in the valid fields. */
+/**
+ * Returns the line, or its problems: those with the schema, and those that `validate` finds in the
+ * valid fields.
+ */
 function readValid<T>(
   text: string,
   schema: 'line' | 'counters',
@@ -288,7 +347,8 @@ function readValid<T>(
   } catch {
     return [problem('', 'is not valid JSON')]
   }
-  // A compact line without repeated fields is the same when it is written again, which is quick to see.
+  // A compact line without repeated fields is the same when it is written again, which is quick to
+  // see.
   const isUnambiguous = !isNestedTooDeeply(parsed) && JSON.stringify(parsed) === text
   const repeated = isUnambiguous ? undefined : findRepeatedField(text)
   if (repeated) return [repeated.problem]
@@ -302,9 +362,14 @@ function readValid<T>(
 }
 
 const withoutFields = (line: object, problems: Problem[]) =>
-  Object.fromEntries(Object.entries(line).filter(([name]) => problems.every(({ field }) => field !== `/${name}`)))
+  Object.fromEntries(
+    Object.entries(line).filter(([name]) => problems.every(({ field }) => field !== `/${name}`)),
+  )
 
-/** Converts a time, in place, to the form in which it is stored. A future time would lead lists until then. */
+/**
+ * Converts a time, in place, to the form in which it is stored. A future time would lead lists
+ * until then.
+ */
 const convertToUtc: SchemaValidateFunction = (_schema, text: string, _parentSchema, context) => {
   const time = new Date(text)
   const stored = Number.isNaN(time.getTime()) ? '' : time.toISOString()
@@ -313,14 +378,20 @@ const convertToUtc: SchemaValidateFunction = (_schema, text: string, _parentSche
   // Years with more than four digits have a sign, so they do not sort as text.
   const exists = /^\d{4}-/.test(stored)
   if (exists && time.getTime() <= Date.now() + maxClockSkew) return true
-  const message = exists ? 'must not be in the future' : 'must be a time that exists, in the years 0000 to 9999'
+  const message = exists
+    ? 'must not be in the future'
+    : 'must be a time that exists, in the years 0000 to 9999'
   convertToUtc.errors = [{ keyword: 'x-utc', message, params: {} }]
   return false
 }
 
-/** Compiles a schema when the first line is validated, because that takes longer than most commands. */
+/**
+ * Compiles a schema when the first line is validated, because that takes longer than most commands.
+ */
 const ajv = addCharacterRules(
-  addFormats.default(new Ajv({ allErrors: true, verbose: true, strict: false, validateSchema: false })),
+  addFormats.default(
+    new Ajv({ allErrors: true, verbose: true, strict: false, validateSchema: false }),
+  ),
 )
   .addKeyword({ keyword: 'x-utc', type: 'string', modifying: true, validate: convertToUtc })
   .addSchema(lineSchema, 'line')
@@ -336,18 +407,23 @@ export const problem = (field: string, message: string, reason?: string): LinePr
   ...(reason !== undefined && { reason }),
 })
 
-/** Fields with names, which may not have directional marks. Around a name they are a remnant of the text it was copied from. */
+/**
+ * Fields with names, which may not have directional marks. Around a name they are a remnant of the
+ * text it was copied from.
+ */
 const nameFields = new Set(['name', 'version', 'developer_name', 'reviewer_name'])
 
 /** Trims all texts of a value, in place. */
 function trimTexts(value: unknown, field?: string): unknown {
   if (typeof value === 'string') return nameFields.has(field ?? '') ? trimName(value) : value.trim()
-  if (isObject(value)) for (const [name, part] of Object.entries(value)) value[name] = trimTexts(part, name)
+  if (isObject(value))
+    for (const [name, part] of Object.entries(value)) value[name] = trimTexts(part, name)
   return value
 }
 
 /** White space and directional marks, in any order. */
-const isTrimmed = (character: string | undefined) => character !== undefined && /[\s\u200E\u200F\u061C]/.test(character)
+const isTrimmed = (character: string | undefined) =>
+  character !== undefined && /[\s\u200E\u200F\u061C]/.test(character)
 
 /** A loop, because a pattern for the end of a text takes quadratic time. */
 function trimName(text: string): string {

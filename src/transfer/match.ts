@@ -4,7 +4,10 @@ import { pick } from '../util/helpers.ts'
 import { type ImportLine, isSet, type Line, orderProblems, problem } from './line.ts'
 import type { LineProblem } from './rejects.ts'
 
-/** Finds the app that a line describes. docs/decisions/0010-import-and-export.md defines what identifies an app. Pure. */
+/**
+ * Finds the app that a line describes. docs/decisions/0010-import-and-export.md defines what
+ * identifies an app. Pure.
+ */
 
 export type ExistingApp = AppRow & { developer_name: string }
 
@@ -14,7 +17,10 @@ export type Match = {
   line: Line
   /** The app that the line updates; without one, it creates an app. */
   app: ExistingApp | undefined
-  /** Another app with the package name of the line. The line is accepted if that app gets a different one. */
+  /**
+   * Another app with the package name of the line. The line is accepted if that app gets a
+   * different one.
+   */
   holder: ExistingApp | undefined
   problems: LineProblem[]
 }
@@ -24,15 +30,20 @@ export const isAccepted = ({ problems }: Match) => problems.length === 0
 const ownerKey = (developer: string, value: string) => `${developer}\n${value}`
 
 /** Whether only its owner and name identify the app of a line. */
-export const isKnownByName = ({ package_name, slug }: Line) => !isSet(package_name) && slug === undefined
+export const isKnownByName = ({ package_name, slug }: Line) =>
+  !isSet(package_name) && slug === undefined
 
-/** An export has id, slug and creation time. They identify an app even when its owner, name and package name have changed. */
+/**
+ * An export has id, slug and creation time. They identify an app even when its owner, name and
+ * package name have changed.
+ */
 const isSameApp = ({ id, slug, created_at }: Line, app: ExistingApp) =>
   app.id === id && app.slug === slug && app.created_at === created_at
 
 /**
- * Whether a line without a package name comes from the export of another catalogue and has the same developer and slug
- * by chance. An import may assign another id, but keeps the line's creation time.
+ * Whether a line without a package name comes from the export of another catalogue and has the same
+ * developer and slug by chance. An import may assign another id, but keeps the line's creation
+ * time.
  */
 const isNamesake = ({ id, created_at, package_name }: Line, app: ExistingApp) =>
   id !== undefined &&
@@ -41,7 +52,10 @@ const isNamesake = ({ id, created_at, package_name }: Line, app: ExistingApp) =>
   app.package_key !== null &&
   !isSet(package_name)
 
-/** Matches lines with apps. `apps` holds every app that has the package name or slug of a line, or its owner and name. */
+/**
+ * Matches lines with apps. `apps` holds every app that has the package name or slug of a line, or
+ * its owner and name.
+ */
 export function matchLines(lines: ImportLine[], apps: ExistingApp[]): Match[] {
   const byPackageName = new Map(apps.map((app) => [app.package_key, app]))
   const bySlug = new Map(apps.map((app) => [app.slug, app]))
@@ -58,15 +72,23 @@ export function matchLines(lines: ImportLine[], apps: ExistingApp[]): Match[] {
   function matchLine(source: ImportLine, line: Line): Match {
     const { id, slug, created_at, package_name } = line
     const appWithSlug = slug === undefined ? undefined : bySlug.get(slug)
-    const appWithPackageName = isSet(package_name) ? byPackageName.get(package_name.toLowerCase()) : undefined
-    // The line of an export identifies its app by other fields, so its package name is only a value to set.
+    const appWithPackageName = isSet(package_name)
+      ? byPackageName.get(package_name.toLowerCase())
+      : undefined
+    // The line of an export identifies its app by other fields, so its package name is only a value
+    // to set.
     const isNamed = id !== undefined && created_at !== undefined && slug !== undefined
     const holder = isNamed && appWithPackageName?.slug !== slug ? appWithPackageName : undefined
     const known = holder ? appWithSlug : (appWithPackageName ?? appWithSlug)
     const [app, ...others] = known ? [known] : findByName(line)
     const problems =
       others.length > 0
-        ? [problem('/name', 'belongs to several apps of this owner: identify the app by slug or package_name')]
+        ? [
+            problem(
+              '/name',
+              'belongs to several apps of this owner: identify the app by slug or package_name',
+            ),
+          ]
         : findContradictions(line, app)
     return { source, line, app, holder, problems }
   }
@@ -77,8 +99,13 @@ export function matchLines(lines: ImportLine[], apps: ExistingApp[]): Match[] {
 /** The contradictions between a line and the app that it describes. */
 function findContradictions(line: Line, app: ExistingApp | undefined): LineProblem[] {
   if (!app) return []
-  const isFoundByPackageName = isSet(line.package_name) && app.package_key === line.package_name.toLowerCase()
-  if (app.developer_name !== line.developer_name && !isFoundByPackageName && !isSameApp(line, app)) {
+  const isFoundByPackageName =
+    isSet(line.package_name) && app.package_key === line.package_name.toLowerCase()
+  if (
+    app.developer_name !== line.developer_name &&
+    !isFoundByPackageName &&
+    !isSameApp(line, app)
+  ) {
     const message = `belongs to an app of ${app.developer_name}: leave it out to get another`
     return [problem('/slug', message, 'belongs to an app of another developer')]
   }
@@ -96,9 +123,19 @@ function findContradictions(line: Line, app: ExistingApp | undefined): LineProbl
   // A line without updated_at gets a new one.
   const problems = orderProblems(line, pick(app, 'created_at', 'approved_at'))
   if (line.slug !== undefined && line.slug !== app.slug) {
-    problems.push(problem('/slug', `of this app is ${app.slug} and cannot change`, 'is not the slug of the app'))
+    problems.push(
+      problem(
+        '/slug',
+        `of this app is ${app.slug} and cannot change`,
+        'is not the slug of the app',
+      ),
+    )
   }
-  if (isSet(line.package_name) && !hasPackageName(app, line.package_name) && !isSameApp(line, app)) {
+  if (
+    isSet(line.package_name) &&
+    !hasPackageName(app, line.package_name) &&
+    !isSameApp(line, app)
+  ) {
     const message = `belongs to an app with the package name ${app.package_name}`
     problems.push(problem('/slug', message, 'belongs to an app with another package name'))
   }
@@ -113,19 +150,25 @@ function findContradictions(line: Line, app: ExistingApp | undefined): LineProbl
 const hasPackageName = ({ package_key }: ExistingApp, name: string | null) =>
   package_key === null || package_key === name?.toLowerCase()
 
-/** A line that is newer than the deletion, and says that the app is not deleted, describes an app that was restored. */
+/**
+ * A line that is newer than the deletion, and says that the app is not deleted, describes an app
+ * that was restored.
+ */
 const isRestored = ({ deleted_at, updated_at }: Line, deletion: string) =>
   deleted_at === null && updated_at !== undefined && updated_at > deletion
 
 /** Splits off the lines that update the same app as a line before them. */
 export function splitRepeats(matches: Match[]): { first: Match[]; repeated: Match[] } {
   const groups = [...Map.groupBy(matches, ({ app, source }) => app?.id ?? source).values()]
-  return { first: groups.flatMap((group) => group.slice(0, 1)), repeated: groups.flatMap((group) => group.slice(1)) }
+  return {
+    first: groups.flatMap((group) => group.slice(0, 1)),
+    repeated: groups.flatMap((group) => group.slice(1)),
+  }
 }
 
 /**
- * The keys by which a line finds its app, and those by which a later line may find it. No line of a batch may find the app
- * of another line: it must read that line's result.
+ * The keys by which a line finds its app, and those by which a later line may find it. No line of a
+ * batch may find the app of another line: it must read that line's result.
  */
 export function batchKeys(line: Line): { finds: string[]; claims: string[] } {
   const { package_name, slug, developer_name, name } = line

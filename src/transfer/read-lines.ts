@@ -8,12 +8,15 @@ import { OperatorError } from '../contract/errors.ts'
 /** A line of a file, counted from 1, or why its text cannot be used. */
 export type TextLine = { number: number; text: string } | { number: number; problem: string }
 
-/** Far more than an app with all its reviews. Without a limit, a file without line feeds would fill the memory. */
+/**
+ * Far more than an app with all its reviews. Without a limit, a file without line feeds would fill
+ * the memory.
+ */
 const maxLineBytes = 16 * 1024 * 1024
 
 /**
- * Yields the lines of a file, compressed with gzip or not. Blank lines are counted and left out. Throws an OperatorError if the
- * file is of another format.
+ * Yields the lines of a file, compressed with gzip or not. Blank lines are counted and left out.
+ * Throws an OperatorError if the file is of another format.
  */
 export async function* readLines(source: AsyncIterable<Buffer>): AsyncGenerator<TextLine> {
   let number = 0
@@ -35,12 +38,19 @@ const decode = (bytes: Buffer) => bytes.toString().replace(/^\uFEFF/, '')
 
 const oneObjectPerLine = 'it must have one JSON object per line (NDJSON)'
 
-/** Throws an OperatorError if the first line is of another format, which would make a reject of each line. */
+/**
+ * Throws an OperatorError if the first line is of another format, which would make a reject of each
+ * line.
+ */
 function assertObject(line: string, isTruncated: boolean) {
   if (line.startsWith('['))
-    throw new OperatorError(`the file is a JSON array; ${oneObjectPerLine}. Convert it with: jq -c '.[]'`)
+    throw new OperatorError(
+      `the file is a JSON array; ${oneObjectPerLine}. Convert it with: jq -c '.[]'`,
+    )
   if (!line.startsWith('{'))
-    throw new OperatorError(`its first line begins with ${JSON.stringify(line.slice(0, 40))}; ${oneObjectPerLine}`)
+    throw new OperatorError(
+      `its first line begins with ${JSON.stringify(line.slice(0, 40))}; ${oneObjectPerLine}`,
+    )
   if (!isTruncated && /[{[,]$/.test(line))
     throw new OperatorError(
       `the file has JSON objects over several lines; ${oneObjectPerLine}. Convert it with: jq -c .`,
@@ -49,13 +59,17 @@ function assertObject(line: string, isTruncated: boolean) {
 
 const maxTextBytes = 16 * 1024 * 1024
 
-/** The whole text of a file, compressed with gzip or not. Throws an OperatorError if it is larger than 16 MiB or not UTF-8. */
+/**
+ * The whole text of a file, compressed with gzip or not. Throws an OperatorError if it is larger
+ * than 16 MiB or not UTF-8.
+ */
 export async function readText(source: AsyncIterable<Buffer>): Promise<string> {
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of await gunzipIfNeeded(source)) {
     length += chunk.length
-    if (length > maxTextBytes) throw new OperatorError(`it is larger than ${maxTextBytes / 1024 / 1024} MiB`)
+    if (length > maxTextBytes)
+      throw new OperatorError(`it is larger than ${maxTextBytes / 1024 / 1024} MiB`)
     chunks.push(chunk)
   }
   const bytes = Buffer.concat(chunks)
@@ -69,7 +83,9 @@ export async function readText(source: AsyncIterable<Buffer>): Promise<string> {
 const keptChunks = 4
 
 /** Splits at line feeds. A line that is too long is truncated. */
-async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<{ bytes: Buffer; isTooLong: boolean }> {
+async function* splitLines(
+  chunks: AsyncIterable<Buffer>,
+): AsyncGenerator<{ bytes: Buffer; isTooLong: boolean }> {
   let parts: Buffer[] = []
   let length = 0
   const add = (part: Buffer) => {
@@ -115,7 +131,9 @@ async function gunzipIfNeeded(source: AsyncIterable<Buffer>): Promise<AsyncItera
   const begin = head.toString('hex', 0, 4)
   for (const [format, pattern] of Object.entries(otherFormats)) {
     if (pattern.test(begin))
-      throw new OperatorError(`the file is ${format}; it must be UTF-8, compressed with gzip or not`)
+      throw new OperatorError(
+        `the file is ${format}; it must be UTF-8, compressed with gzip or not`,
+      )
   }
   const whole = prepend(head, iterator)
   return begin.startsWith('1f8b') ? gunzip(whole) : whole

@@ -1,28 +1,38 @@
 import type { Problem } from '../contract/contract.ts'
 import { findRepeatedField } from '../contract/json-text.ts'
 
-/** A line of a rejects file: a refused line with its problems. Once `rejected` is corrected, import accepts it. */
+/**
+ * A line of a rejects file: a refused line with its problems. Once `rejected` is corrected, import
+ * accepts it.
+ */
 export function toReject(line: number, problems: Problem[], text: string | undefined) {
   const value = text === undefined ? undefined : unwrapReject(parseOrText(text))
   const errors = problems.map(({ field, message }) => ({ field, message }))
   return { line, errors, rejected: isNestedTooDeeply(value) ? text : value }
 }
 
-/** The line itself, or the line within a reject. A reject that was refused again is a reject within a reject. */
+/**
+ * The line itself, or the line within a reject. A reject that was refused again is a reject within
+ * a reject.
+ */
 export function unwrapReject(value: unknown): unknown {
   let line = value
-  while (isReject(line)) line = typeof line.rejected === 'string' ? parseOrText(line.rejected) : line.rejected
+  while (isReject(line))
+    line = typeof line.rejected === 'string' ? parseOrText(line.rejected) : line.rejected
   return line
 }
 
 const isReject = (value: unknown): value is { rejected: unknown } =>
   isObject(value) && 'rejected' in value && 'errors' in value
 
-/** More levels than any valid line has, and few enough not to overflow the stack of JSON.stringify. */
+/**
+ * More levels than any valid line has, and few enough not to overflow the stack of JSON.stringify.
+ */
 const maxDepth = 100
 
 export const isNestedTooDeeply = (value: unknown, depth = 0): boolean =>
-  isObject(value) && (depth > maxDepth || Object.values(value).some((part) => isNestedTooDeeply(part, depth + 1)))
+  isObject(value) &&
+  (depth > maxDepth || Object.values(value).some((part) => isNestedTooDeeply(part, depth + 1)))
 
 /** Text with a repeated field stays text, because parsing would lose one of the two values. */
 function parseOrText(text: string): unknown {
@@ -36,13 +46,19 @@ function parseOrText(text: string): unknown {
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null
 
-/** A problem of a line. Lines whose messages quote different values have the same `reason`, which quotes none. */
+/**
+ * A problem of a line. Lines whose messages quote different values have the same `reason`, which
+ * quotes none.
+ */
 export type LineProblem = Problem & { reason?: string }
 
 /** `example` is the first message, if the reason stands for several. */
 export type ReasonCount = { reason: string; count: number; example?: string }
 
-/** Counts refused lines by reason. Indexes are left out of a reason, so that it is the same for every line. */
+/**
+ * Counts refused lines by reason. Indexes are left out of a reason, so that it is the same for
+ * every line.
+ */
 export class ReasonCounts {
   readonly #counts = new Map<string, ReasonCount>()
 
@@ -53,7 +69,11 @@ export class ReasonCounts {
       const place = field.replaceAll(/\/\d+(?=\/|$)/g, '/*') || 'line'
       const full = `${place}: ${reason ?? message}`
       if (found.has(full)) continue
-      found.set(full, { reason: full, count: 0, ...(reason !== undefined && { example: `${place}: ${message}` }) })
+      found.set(full, {
+        reason: full,
+        count: 0,
+        ...(reason !== undefined && { example: `${place}: ${message}` }),
+      })
     }
     for (const one of found.values()) {
       const isCounted = this.#counts.has(one.reason) || this.#counts.size < maxReasons

@@ -1,6 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** Returns a value that the surrounding code guarantees. Throws an error that names `what` if it is missing. */
+/**
+ * Returns a value that the surrounding code guarantees. Throws an error that names `what` if it is
+ * missing.
+ */
 export function required<T>(value: T | null | undefined, what: string): T {
   if (value === null || value === undefined) throw new Error(`${what} is missing`)
   return value
@@ -12,16 +15,22 @@ export function* chunk<T>(values: readonly T[], size: number): Generator<T[]> {
 }
 
 /** A copy of the object with only these fields. */
-export const pick = <T extends object, Key extends keyof T>(object: T, ...keys: Key[]): Pick<T, Key> =>
-  Object.fromEntries(keys.map((key) => [key, object[key]])) as Pick<T, Key>
+export const pick = <T extends object, Key extends keyof T>(
+  object: T,
+  ...keys: Key[]
+): Pick<T, Key> => Object.fromEntries(keys.map((key) => [key, object[key]])) as Pick<T, Key>
 
 /** Milliseconds that a request has waited for the database, and that its statements have run. */
 export type Timing = { waiting: number; sql: number }
 
 const requestTiming = new AsyncLocalStorage<Timing | undefined>()
 
-/** Runs the work. Calls of `measure` in it, also asynchronous ones, add to this timing; to none if it is undefined. */
-export const withTiming = <T>(timing: Timing | undefined, work: () => T): T => requestTiming.run(timing, work)
+/**
+ * Runs the work. Calls of `measure` in it, also asynchronous ones, add to this timing; to none if
+ * it is undefined.
+ */
+export const withTiming = <T>(timing: Timing | undefined, work: () => T): T =>
+  requestTiming.run(timing, work)
 
 /** Adds the duration of the work to a part of the current request's timing, if there is one. */
 export async function measure<T>(part: keyof Timing, work: () => Promise<T>): Promise<T> {
@@ -36,8 +45,8 @@ export async function measure<T>(part: keyof Timing, work: () => Promise<T>): Pr
 }
 
 /**
- * Returns a function that runs `call` once at a time. Calls that arrive while one is running share the next one, so each gets
- * a result that was computed after it arrived.
+ * Returns a function that runs `call` once at a time. Calls that arrive while one is running share
+ * the next one, so each gets a result that was computed after it arrived.
  */
 export function coalesce<T>(call: () => Promise<T>): () => Promise<T> {
   let running: Promise<unknown> = Promise.resolve()

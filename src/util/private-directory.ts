@@ -5,9 +5,10 @@ import { join } from 'node:path'
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /**
- * Runs the work with a new directory in `parent`, which other accounts cannot read. Removes the directory when the work ends
- * or fails, or a signal other than SIGKILL stops the process. A directory, because SQLite writes further files beside a
- * database. After `commit()`, signals have their usual effect.
+ * Runs the work with a new directory in `parent`, which other accounts cannot read. Removes the
+ * directory when the work ends or fails, or a signal other than SIGKILL stops the process. A
+ * directory, because SQLite writes further files beside a database. After `commit()`, signals have
+ * their usual effect.
  */
 export async function withPrivateDirectory<T>(
   parent: string,
@@ -28,7 +29,8 @@ export async function withPrivateDirectory<T>(
     for (const signal of signals) process.off(signal, stop)
   }
 
-  // Before the directory exists: a signal without a handler ends the process at once, also within synchronous code.
+  // Before the directory exists: a signal without a handler ends the process at once, also within
+  // synchronous code.
   for (const signal of signals) process.on(signal, stop)
   try {
     directory = mkdtempSync(join(parent, `.${name}-`))

@@ -1,6 +1,13 @@
 import { hash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { generateKey, isSameKey, keyPrefix, keyState, parseKeyId, parseKeyIdOrPrefix } from '../../src/accounts/keys.ts'
+import {
+  generateKey,
+  isSameKey,
+  keyPrefix,
+  keyState,
+  parseKeyId,
+  parseKeyIdOrPrefix,
+} from '../../src/accounts/keys.ts'
 
 test('a new key has an id, a secret and a checksum, and only its SHA-256 is stored', () => {
   const { id, key, sha256 } = generateKey()
@@ -16,10 +23,15 @@ test('a thousand keys are distinct and have the same length', () => {
   expect(new Set(keys.map(({ key }) => key)).size).toBe(1000)
   expect(new Set(keys.map(({ id }) => id)).size).toBe(1000)
   // No place of the id and the secret is always the same, or nearly.
-  const places = Array.from({ length: 12 + 1 + 43 }, (_, index) => new Set(keys.map(({ key }) => key[5 + index])).size)
+  const places = Array.from(
+    { length: 12 + 1 + 43 },
+    (_, index) => new Set(keys.map(({ key }) => key[5 + index])).size,
+  )
   expect(places.filter((variety) => variety < 30)).toEqual([1])
   // The secret of one in sixty begins with a zero.
-  expect(new Set(keys.map(({ key }) => key.length))).toEqual(new Set(['apps_'.length + 12 + 1 + 43 + 6]))
+  expect(new Set(keys.map(({ key }) => key.length))).toEqual(
+    new Set(['apps_'.length + 12 + 1 + 43 + 6]),
+  )
 })
 
 test('the checksum detects any single changed character', () => {
@@ -38,7 +50,16 @@ test('an operator can name a key by the whole key, its beginning or its id', () 
   const { id, key } = generateKey()
   expect(keyPrefix(id)).toBe(`apps_${id}`)
   expect([key, keyPrefix(id), id].map(parseKeyIdOrPrefix)).toEqual([id, id, id])
-  const others = ['', 'apps_', id.slice(1), `${id}x`, `x${id}`, `app_${id}`, id.slice(1).concat('X'), `${key}x`]
+  const others = [
+    '',
+    'apps_',
+    id.slice(1),
+    `${id}x`,
+    `x${id}`,
+    `app_${id}`,
+    id.slice(1).concat('X'),
+    `${key}x`,
+  ]
   expect(others.map(parseKeyIdOrPrefix)).toEqual(others.map(() => undefined))
 })
 

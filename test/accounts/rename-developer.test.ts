@@ -14,7 +14,10 @@ const past = '2020-01-01T00:00:00.000Z'
 /** More than two batches of the search index. */
 const count = 241
 
-/** A database with a developer of many approved apps and a pending one, and a second connection, as of another process. */
+/**
+ * A database with a developer of many approved apps and a pending one, and a second connection, as
+ * of another process.
+ */
 async function prolific() {
   const address = await copyWorld()
   const [database, other] = [openDatabase(address), openDatabase(address)]
@@ -62,27 +65,40 @@ test('search finds all apps by the new name, and the progress is reported', asyn
   const { database, id } = await prolific()
   const progress: [done: number, total: number][] = []
   const renamed = database.write((connection) =>
-    accountStore(connection).rename(' Prolific', ' Frugal', actor, (...numbers) => progress.push(numbers)),
+    accountStore(connection).rename(' Prolific', ' Frugal', actor, (...numbers) =>
+      progress.push(numbers),
+    ),
   )
   expect(await renamed).toEqual({ id, name: 'Frugal', listed_apps: count })
   expect(progress.map(([, total]) => total)).toEqual(progress.map(() => count))
   expect([progress.length > 1, progress.at(-1)]).toEqual([true, [count, count]])
-  expect([await matches(database, 'prolific'), await matches(database, 'frugal')]).toEqual([0, count])
+  expect([await matches(database, 'prolific'), await matches(database, 'frugal')]).toEqual([
+    0,
+    count,
+  ])
   expect(await matches(database, 'ada')).toBe(1)
   await expectConsistent(database)
   const { changed_at, entries } = await database.snapshot(async ({ sql }) => ({
     changed_at: (await sql('developers').where({ id }).first('changed_at'))?.changed_at,
-    entries: await sql('audit').where({ action: 'developer rename' }).select('at', 'before', 'after'),
+    entries: await sql('audit')
+      .where({ action: 'developer rename' })
+      .select('at', 'before', 'after'),
   }))
-  expect(entries).toEqual([{ at: changed_at, before: '{"name":"Prolific"}', after: '{"name":"Frugal"}' }])
+  expect(entries).toEqual([
+    { at: changed_at, before: '{"name":"Prolific"}', after: '{"name":"Frugal"}' },
+  ])
 })
 
 test('concurrent writes succeed, and search finds each app by the name that it shows', async () => {
   const { database, other, id, waiting } = await prolific()
   const line = { description: 'New.', category: 'tools', status: 'approved' }
-  const [listed] = await other.read(({ sql }) => sql('apps').where({ developer_id: id, name: 'Many 1' }).pluck('id'))
-  const onApp = (appId: number, act: (store: ReturnType<typeof moderationStore>) => Promise<unknown>) =>
-    other.write((connection) => act(moderationStore(connection))).then(() => appId)
+  const [listed] = await other.read(({ sql }) =>
+    sql('apps').where({ developer_id: id, name: 'Many 1' }).pluck('id'),
+  )
+  const onApp = (
+    appId: number,
+    act: (store: ReturnType<typeof moderationStore>) => Promise<unknown>,
+  ) => other.write((connection) => act(moderationStore(connection))).then(() => appId)
   const [first = 0, second = 0] = waiting
   const [renamed] = await Promise.all([
     rename(database, 'Prolific', 'Frugal'),
@@ -92,7 +108,10 @@ test('concurrent writes succeed, and search finds each app by the name that it s
     importLines(other, [{ ...line, name: 'Theirs', developer_name: 'Grace' }]),
   ])
   expect(renamed).toMatchObject({ id, name: 'Frugal' })
-  expect([await matches(database, 'prolific'), await matches(database, 'frugal')]).toEqual([0, count + 1])
+  expect([await matches(database, 'prolific'), await matches(database, 'frugal')]).toEqual([
+    0,
+    count + 1,
+  ])
   await expectConsistent(database)
 })
 
@@ -103,14 +122,22 @@ test('an interrupted rename changes nothing', async () => {
     throw new Error('stopped')
   })
   await expect(stopped).rejects.toThrow('stopped')
-  expect([await matches(database, 'prolific'), await matches(database, 'frugal')]).toEqual([count, 0])
+  expect([await matches(database, 'prolific'), await matches(database, 'frugal')]).toEqual([
+    count,
+    0,
+  ])
   await expectConsistent(database)
 })
 
 test('a new developer with the old name is separate from the renamed one', async () => {
   const { database } = await prolific()
   await rename(database, 'Prolific', 'Frugal')
-  const line = { name: 'Theirs', description: 'New.', category: 'tools', developer_name: 'Prolific' }
+  const line = {
+    name: 'Theirs',
+    description: 'New.',
+    category: 'tools',
+    developer_name: 'Prolific',
+  }
   await importLines(database, [{ ...line, status: 'approved' }])
   expect(await found(database, 'prolific')).toEqual(['Theirs'])
   expect(await matches(database, 'frugal')).toBe(count)

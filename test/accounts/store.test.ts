@@ -26,7 +26,9 @@ describe('the last use of a key', () => {
     })
     const { ada } = service.world.keys
     const last_used_at = milliseconds === undefined ? null : timeOf(now - milliseconds)
-    await service.database.write(({ sql }) => sql('api_keys').where(key(ada)).update({ last_used_at }))
+    await service.database.write(({ sql }) =>
+      sql('api_keys').where(key(ada)).update({ last_used_at }),
+    )
     return {
       now,
       use: async () => expect((await service.get('/apps', { key: ada })).status).toBe(200),
@@ -40,7 +42,8 @@ describe('the last use of a key', () => {
   }
   const key = (text: string) => ({ id: text.slice(5, 17) })
   const lastUse = async ({ database }: Service, text: string) =>
-    (await database.read(({ sql }) => sql('api_keys').where(key(text)).first('last_used_at')))?.last_used_at
+    (await database.read(({ sql }) => sql('api_keys').where(key(text)).first('last_used_at')))
+      ?.last_used_at
 
   test.for<[when: string, milliseconds: number | undefined]>([
     ['at no time', undefined],
@@ -58,11 +61,14 @@ describe('the last use of a key', () => {
     expect([writes(), await lastUse()]).toEqual([0, timeOf(now - hour + 1)])
   })
 
-  test.for(['expired', 'revoked'] as const)('is not recorded of a key that is %s', async (whose) => {
-    const { refuse, writes, lastUseOf } = await usedBefore(undefined)
-    await refuse(whose)
-    expect([writes(), await lastUseOf(whose)]).toEqual([0, null])
-  })
+  test.for(['expired', 'revoked'] as const)(
+    'is not recorded of a key that is %s',
+    async (whose) => {
+      const { refuse, writes, lastUseOf } = await usedBefore(undefined)
+      await refuse(whose)
+      expect([writes(), await lastUseOf(whose)]).toEqual([0, null])
+    },
+  )
 
   test('is recorded only for that key', async () => {
     const { use, lastUse, lastUseOf } = await usedBefore(undefined)
@@ -85,23 +91,31 @@ describe('the last use of a key', () => {
   })
 })
 
-test.for(['ada', 'expired', 'revoked'] as const)('the key of %s with another secret is unknown', async (whose) => {
-  const service = await startService()
-  const key = service.world.keys[whose]
-  const id = key.slice(5, 17)
-  await service.database.write(({ sql }) => sql('api_keys').where({ id }).update({ sha256: generateKey().sha256 }))
-  const reply = await service.get('/apps', { key })
-  expect([reply.status, reply.body.message]).toEqual([401, 'This API key is not known.'])
-})
+test.for(['ada', 'expired', 'revoked'] as const)(
+  'the key of %s with another secret is unknown',
+  async (whose) => {
+    const service = await startService()
+    const key = service.world.keys[whose]
+    const id = key.slice(5, 17)
+    await service.database.write(({ sql }) =>
+      sql('api_keys').where({ id }).update({ sha256: generateKey().sha256 }),
+    )
+    const reply = await service.get('/apps', { key })
+    expect([reply.status, reply.body.message]).toEqual([401, 'This API key is not known.'])
+  },
+)
 
 test('finds a developer by any name, and creates one only with a valid name', async () => {
   const { database } = await startService()
   const former = 'Bob\u200e'
-  await database.write(({ sql }) => sql('developers').where({ name: 'Bob' }).update({ name: former }))
+  await database.write(({ sql }) =>
+    sql('developers').where({ name: 'Bob' }).update({ name: former }),
+  )
   const found = await database.write(async (connection) => {
     const accounts = accountStore(connection)
     const developers = []
-    for (const name of [' Ada ', former, ' Eve ', 'Eve']) developers.push(await accounts.findOrAddDeveloper(name))
+    for (const name of [' Ada ', former, ' Eve ', 'Eve'])
+      developers.push(await accounts.findOrAddDeveloper(name))
     return developers
   })
   const { id } = found.at(-1) ?? {}
@@ -112,7 +126,10 @@ test('finds a developer by any name, and creates one only with a valid name', as
     { id, name: 'Eve', isNew: false },
   ])
   const demanded = database.read((connection) => accountStore(connection).requireDeveloper(' Zoe '))
-  await expect(demanded).rejects.toMatchObject({ name: 'OperatorError', message: 'there is no developer "Zoe"' })
+  await expect(demanded).rejects.toMatchObject({
+    name: 'OperatorError',
+    message: 'there is no developer "Zoe"',
+  })
 })
 
 test('a key expires after exactly 365 days by default', async () => {
@@ -124,7 +141,9 @@ test('a key expires after exactly 365 days by default', async () => {
   })
   expect(issued.expires_at).toBe('2027-01-01T00:00:00.000Z')
   const activeKeys = () =>
-    database.read(async (connection) => (await accountStore(connection).accounts([1]))[0]?.active_keys)
+    database.read(
+      async (connection) => (await accountStore(connection).accounts([1]))[0]?.active_keys,
+    )
   const before = [await activeKeys(), (await get('/apps', { key: issued.key })).status]
   freezeClock(now + 365 * 24 * hour)
   expect(before).toEqual([2, 200])
@@ -143,7 +162,8 @@ describe('sorts by name:', () => {
         accountStore(connection).developers(limit, offset),
       )
       for (const { name, apps } of developers) {
-        if (!['Ada', 'Bob'].includes(name)) expect(apps).toEqual({ pending: 0, approved: 0, rejected: 0, deleted: 0 })
+        if (!['Ada', 'Bob'].includes(name))
+          expect(apps).toEqual({ pending: 0, approved: 0, rejected: 0, deleted: 0 })
       }
       return [developers.map(({ name }) => name), total]
     }
@@ -159,7 +179,8 @@ describe('sorts by name:', () => {
         const times = { created_at: at, expires_at: '2999-01-01T00:00:00.000Z' }
         await connection.sql('api_keys').insert({ id, developer_id, sha256: id, ...times })
       })
-    const keys = () => database.read((connection) => accountStore(connection).keys(undefined, 50, 0))
+    const keys = () =>
+      database.read((connection) => accountStore(connection).keys(undefined, 50, 0))
     const before = (await keys()).total
     const [early, late] = ['2020-01-01T00:00:00.000Z', '2020-01-02T00:00:00.000Z']
     await created('zoe', 'Zoe', early)
@@ -168,7 +189,11 @@ describe('sorts by name:', () => {
     await created('abe-0', 'Abe', late)
     const { keys: all, total } = await keys()
     const ids = all.map(({ id }) => id)
-    expect([total, ids.slice(0, 3), ids.at(-1)]).toEqual([before + 4, ['abe-a', 'abe-b', 'abe-0'], 'zoe'])
+    expect([total, ids.slice(0, 3), ids.at(-1)]).toEqual([
+      before + 4,
+      ['abe-a', 'abe-b', 'abe-0'],
+      'zoe',
+    ])
     expect(all.map(({ developer_name }) => developer_name)).toEqual(
       all.map(({ developer_name }) => developer_name).toSorted(),
     )

@@ -2,28 +2,34 @@ import { categories, vocabulary } from './catalogue.ts'
 import { type Random, randomFrom } from './random.ts'
 
 /**
- * The request targets of the benchmark (paths with their queries): lists, single apps and searches. A `size` is the
- * number of apps in the catalogue. No list of targets repeats one, because a second request may hit a cache. Each
- * random order has a fixed seed, so that every run requests the same.
+ * The request targets of the benchmark (paths with their queries): lists, single apps and searches.
+ * A `size` is the number of apps in the catalogue. No list of targets repeats one, because a second
+ * request may hit a cache. Each random order has a fixed seed, so that every run requests the same.
  */
 
 const sorts = ['latest', 'popular', 'rating']
 
 /** People rarely go further than this page. */
 const lastPage = 51
-/** The smallest category's share of the apps. Its pages limit `nearPages`, so that no page is empty. */
+/**
+ * The smallest category's share of the apps. Its pages limit `nearPages`, so that no page is empty.
+ */
 const smallestShare = 0.015
 
 /**
- * The first pages, up to `lastPage`, of all apps and of each category, in each order. Permuted parameters make more
- * distinct paths: to a cache they differ, to the database they are the same work.
+ * The first pages, up to `lastPage`, of all apps and of each category, in each order. Permuted
+ * parameters make more distinct paths: to a cache they differ, to the database they are the same
+ * work.
  */
 export function nearPages(size: number): string[] {
   const pages = upTo(Math.max(1, Math.min(lastPage, Math.floor((size * smallestShare) / 20))))
   const paths = pages.flatMap((page) =>
     sorts.flatMap((sort) => {
       const query = [`page=${page}`, 'limit=20', `sort=${sort}`]
-      return [...listPaths(query), ...categories.flatMap((category) => listPaths([...query, `category=${category}`]))]
+      return [
+        ...listPaths(query),
+        ...categories.flatMap((category) => listPaths([...query, `category=${category}`])),
+      ]
     }),
   )
   return randomFrom(1).shuffled(paths)
@@ -42,11 +48,15 @@ export function middlePages(size: number): string[] {
   return randomFrom(2).shuffled(paths)
 }
 
-export const itemPaths = (size: number): string[] => randomFrom(3).shuffled(upTo(size).map((id) => `/apps/${id}`))
+export const itemPaths = (size: number): string[] =>
+  randomFrom(3).shuffled(upTo(size).map((id) => `/apps/${id}`))
 
 export const missingItem = '/apps/999999999'
 
-/** Words by the share of apps that have one: common 99 to 6 %, medium 6 to 0.7 %, rare less than 0.07 %. */
+/**
+ * Words by the share of apps that have one: common 99 to 6 %, medium 6 to 0.7 %, rare less than
+ * 0.07 %.
+ */
 const words = {
   common: vocabulary.slice(0, 100),
   medium: vocabulary.slice(100, 1000),
@@ -66,8 +76,10 @@ const searchTexts = {
   'two letters': ({ pick }) => pick(words.rare).slice(0, 2),
   'three letters': ({ pick }) => pick(words.rare).slice(0, 3),
   'a typo': ({ pick }) => pick(words.rare).replace(/^(..)./, '$1x'),
-  'a typo and a word': ({ pick }) => `${pick(words.common)} ${pick(words.rare).replace(/^(..)./, '$1x')}`,
-  'nothing has all': ({ pick }) => `${pick(words.rare)} ${pick(words.common)} ${pick(words.rare)} ${pick(words.rare)}`,
+  'a typo and a word': ({ pick }) =>
+    `${pick(words.common)} ${pick(words.rare).replace(/^(..)./, '$1x')}`,
+  'nothing has all': ({ pick }) =>
+    `${pick(words.rare)} ${pick(words.common)} ${pick(words.rare)} ${pick(words.rare)}`,
   'nothing has any': ({ pick }) => `${pick(words.rare).replace(/^(..)/, 'qq')}qq`,
 } satisfies Record<string, (random: Random) => string>
 
@@ -77,8 +89,8 @@ export const searchKinds = Object.keys(searchTexts) as SearchKind[]
 export type Search = { kind: SearchKind; target: string; isSorted: boolean }
 
 /**
- * Distinct searches of all kinds in turn: on page 1 or 40, with and without a category. A fifth has a `sort`
- * (`isSorted`).
+ * Distinct searches of all kinds in turn: on page 1 or 40, with and without a category. A fifth has
+ * a `sort` (`isSorted`).
  */
 export function searches(count: number): Search[] {
   const random = randomFrom(4)
@@ -111,11 +123,14 @@ export function splitEvenly<T>(list: readonly T[], parts: number): T[][] {
   return Array.from({ length: parts }, (_, part) => list.slice(part * length, (part + 1) * length))
 }
 
-const listPaths = (query: string[]) => permutations(query).map((parameters) => `/apps?${parameters.join('&')}`)
+const listPaths = (query: string[]) =>
+  permutations(query).map((parameters) => `/apps?${parameters.join('&')}`)
 
 const permutations = <T>(list: readonly T[]): T[][] =>
   list.length === 0
     ? [[]]
-    : list.flatMap((first, index) => permutations(list.toSpliced(index, 1)).map((rest) => [first, ...rest]))
+    : list.flatMap((first, index) =>
+        permutations(list.toSpliced(index, 1)).map((rest) => [first, ...rest]),
+      )
 
 const upTo = (last: number) => Array.from({ length: last }, (_, index) => index + 1)

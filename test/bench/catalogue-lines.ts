@@ -1,11 +1,15 @@
 import { vocabulary } from './catalogue.ts'
 import { randomFrom } from './random.ts'
 
-/** The lines of a catalogue file of synthetic apps with three reviews each. The same size always gives the same lines. */
+/**
+ * The lines of a catalogue file of synthetic apps with three reviews each. The same size always
+ * gives the same lines.
+ */
 export function* catalogueLines(size: number): Generator<string> {
   const { next, pick, pickZipf } = randomFrom(size)
   const below = (limit: number) => Math.floor(next() * limit)
-  const words = (count: number) => Array.from({ length: count }, () => pickZipf(vocabulary)).join(' ')
+  const words = (count: number) =>
+    Array.from({ length: count }, () => pickZipf(vocabulary)).join(' ')
   const time = (seconds: number) => new Date(1_600_000_000_000 + seconds * 1000).toISOString()
 
   for (let number = 0; number < size; number++) {

@@ -9,14 +9,28 @@ import type { AppRow, ReviewRow } from '../../src/db/tables.ts'
 import { type SearchDocument, toSearchDocument } from '../../src/search/terms.ts'
 import { randomFrom } from './random.ts'
 
-/** A synthetic catalogue of listed apps with reviews. The same size always gives the same catalogue. */
+/**
+ * A synthetic catalogue of listed apps with reviews. The same size always gives the same catalogue.
+ */
 
 /** Words that a known share of the apps has. No word of the vocabulary begins with one of them. */
 export const words = { common: 'simple', rare: 'zymurgy', japanese: '天気' }
 const commonShare = 0.6
 const rareEvery = 5000
 const japaneseShare = 0.03
-const japaneseWords = [words.japanese, '時計', '写真', '音楽', '地図', '辞書', '料理', '旅行', '日記', '手帳', '翻訳']
+const japaneseWords = [
+  words.japanese,
+  '時計',
+  '写真',
+  '音楽',
+  '地図',
+  '辞書',
+  '料理',
+  '旅行',
+  '日記',
+  '手帳',
+  '翻訳',
+]
 
 const vocabularySize = 20_000
 const developers = Array.from({ length: 1000 }, (_, index) => `Developer ${index + 1}`)
@@ -32,15 +46,19 @@ export const vocabulary = makeVocabulary()
 
 /** Apps per insert. */
 const batchSize = 500
-/** Apps per transaction. One transaction for everything would fill SQLite's log with the whole catalogue. */
+/**
+ * Apps per transaction. One transaction for everything would fill SQLite's log with the whole
+ * catalogue.
+ */
 const transactionSize = 20_000
 
 type App = { app: AppRow; reviews: Review[]; document: SearchDocument }
 type Review = Omit<ReviewRow, 'id'>
 
 /**
- * Fills an empty database. `appStore().insert` would take minutes for 200,000 apps, so this inserts batches and creates
- * the indexes at the end. It updates the search index and counters itself and checks them, and writes no audit log.
+ * Fills an empty database. `appStore().insert` would take minutes for 200,000 apps, so this inserts
+ * batches and creates the indexes at the end. It updates the search index and counters itself and
+ * checks them, and writes no audit log.
  */
 export async function fill(database: Database, size: number) {
   const [developerIds, categoryIds] = await database.write(async (connection) => [
@@ -70,7 +88,12 @@ async function dropIndexes({ sql }: Connection): Promise<string[]> {
 }
 
 /** Makes the next batch of apps while the previous one is being written. */
-async function addRange(connection: Connection, makeApp: (id: number) => App, first: number, last: number) {
+async function addRange(
+  connection: Connection,
+  makeApp: (id: number) => App,
+  first: number,
+  last: number,
+) {
   let written = Promise.resolve()
   let batch: App[] = []
   for (let id = first; id <= last; id++) {
@@ -87,17 +110,22 @@ async function addRange(connection: Connection, makeApp: (id: number) => App, fi
 
 async function addDevelopers(connection: Connection): Promise<number[]> {
   const ids: number[] = []
-  for (const name of developers) ids.push((await accountStore(connection).findOrAddDeveloper(name)).id)
+  for (const name of developers)
+    ids.push((await accountStore(connection).findOrAddDeveloper(name)).id)
   return ids
 }
 
 async function addCategories(connection: Connection): Promise<number[]> {
   const ids: number[] = []
-  for (const slug of categories) ids.push((await categoryStore(connection).add(slug, slug, { operator: 'bench' })).id)
+  for (const slug of categories)
+    ids.push((await categoryStore(connection).add(slug, slug, { operator: 'bench' })).id)
   return ids
 }
 
-/** Inserts the rows, and updates the search index and counters as `applySideEffects` in catalogue/store.ts does. */
+/**
+ * Inserts the rows, and updates the search index and counters as `applySideEffects` in
+ * catalogue/store.ts does.
+ */
 async function addApps(connection: Connection, made: App[]) {
   const { sql, search } = connection
   const apps = made.map(({ app }) => app)
@@ -106,7 +134,9 @@ async function addApps(connection: Connection, made: App[]) {
     'reviews',
     made.flatMap(({ reviews }) => reviews),
   )
-  await search.index(made.map(({ app, document }) => ({ id: app.id, categoryId: app.category_id, ...document })))
+  await search.index(
+    made.map(({ app, document }) => ({ id: app.id, categoryId: app.category_id, ...document })),
+  )
   for (const [id, added] of Map.groupBy(apps, (app) => app.category_id)) {
     await sql('categories').where({ id }).increment('listed_apps', added.length)
   }
@@ -119,7 +149,9 @@ async function assertComplete({ sql }: Connection, size: number) {
   )
   deepStrictEqual(counts, { listed: size, indexed: size })
   const wrong = await sql('categories')
-    .whereRaw(`listed_apps <> (select count(*) from apps where category_id = categories.id and ${isListed})`)
+    .whereRaw(
+      `listed_apps <> (select count(*) from apps where category_id = categories.id and ${isListed})`,
+    )
     .select()
   deepStrictEqual(wrong, [])
 }
@@ -131,7 +163,9 @@ function appMaker(seed: number, developerIds: number[], categoryIds: number[]) {
     const approved_at = new Date(newest - Math.floor(next() * 5 * year)).toISOString()
     const count = Math.floor(skewed(20_000)) - 1
     const others = { sum: Math.round((5 - 4 * next() ** 2) * 100) * count, count }
-    const reviews = Array.from({ length: Math.floor(next() * 7) }, (_, index) => makeReview(id, approved_at, index))
+    const reviews = Array.from({ length: Math.floor(next() * 7) }, (_, index) =>
+      makeReview(id, approved_at, index),
+    )
     const package_name = `org.example.app${id}`
     const app: AppRow = {
       id,
@@ -200,7 +234,9 @@ function makeVocabulary(): string[] {
   const made = new Set<string>()
   while (made.size < vocabularySize) {
     const length = 2 + Math.floor(next() * 3)
-    made.add(Array.from({ length }, () => pick([...'bdfghjklmnprstvw']) + pick([...'aeiou'])).join(''))
+    made.add(
+      Array.from({ length }, () => pick([...'bdfghjklmnprstvw']) + pick([...'aeiou'])).join(''),
+    )
   }
   return [...made]
 }

@@ -12,7 +12,10 @@ export function temporaryFolder(): string {
   return folder
 }
 
-export async function withDatabase<T>(filename: string, work: (database: Database) => Promise<T>): Promise<T> {
+export async function withDatabase<T>(
+  filename: string,
+  work: (database: Database) => Promise<T>,
+): Promise<T> {
   const database = openDatabase(`sqlite:${filename}`)
   try {
     return await work(database)

@@ -2,7 +2,10 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Section, sectionText } from './report.ts'
 
-/** Writes the results into docs/: figures between the two markers of performance.md, each plot and page as a separate file. */
+/**
+ * Writes the results into docs/: figures between the two markers of performance.md, each plot and
+ * page as a separate file.
+ */
 
 const docs = `${import.meta.dirname}/../../docs`
 const markers = ['<!-- begin measured -->', '<!-- end measured -->'] as const
@@ -30,6 +33,7 @@ function withLinks(section: Section): string {
 function replaceMeasured(text: string, measured: string): string {
   const [before, rest] = text.split(markers[0])
   const after = rest?.split(markers[1])[1]
-  if (before === undefined || after === undefined) throw new Error(`docs/performance.md lacks ${markers.join(' or ')}`)
+  if (before === undefined || after === undefined)
+    throw new Error(`docs/performance.md lacks ${markers.join(' or ')}`)
   return `${before}${markers[0]}\n\n${measured}\n\n${markers[1]}${after}`
 }

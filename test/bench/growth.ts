@@ -6,7 +6,10 @@ import type { Scale } from './scale.ts'
 import { hotList, type Server, startService } from './servers.ts'
 import { median, ratios } from './statistics.ts'
 
-/** How response times grow with the catalogue: single requests, one after the other, to idle servers. */
+/**
+ * How response times grow with the catalogue: single requests, one after the other, to idle
+ * servers.
+ */
 
 type Kind = {
   name: string
@@ -14,7 +17,11 @@ type Kind = {
   paths: (size: number, round: number) => readonly string[]
 }
 
-export async function measureGrowth(files: Map<number, string>, folder: string, scale: Scale): Promise<Section> {
+export async function measureGrowth(
+  files: Map<number, string>,
+  folder: string,
+  scale: Scale,
+): Promise<Section> {
   const servers = new Map<number, Server>()
   try {
     for (const [size, file] of files) servers.set(size, await startService(file, folder))
@@ -42,8 +49,14 @@ function kindsOf({ sizes, rounds, timed }: Scale): Kind[] {
 /** For each kind and catalogue size, the median of each round in milliseconds. */
 type Results = Map<Kind, Map<number, number[]>>
 
-async function measureAll(kinds: Kind[], servers: Map<number, Server>, rounds: number): Promise<Results> {
-  const results: Results = new Map(kinds.map((kind) => [kind, new Map([...servers.keys()].map((size) => [size, []]))]))
+async function measureAll(
+  kinds: Kind[],
+  servers: Map<number, Server>,
+  rounds: number,
+): Promise<Results> {
+  const results: Results = new Map(
+    kinds.map((kind) => [kind, new Map([...servers.keys()].map((size) => [size, []]))]),
+  )
   for (let round = 0; round <= rounds; round++) {
     for (const kind of kinds) {
       const requests = alternateRequests(kind, round, servers)
@@ -57,13 +70,18 @@ async function measureAll(kinds: Kind[], servers: Map<number, Server>, rounds: n
   return results
 }
 
-/** The first request of each catalogue, then the second of each, so that a disturbance on the machine affects them all. */
+/**
+ * The first request of each catalogue, then the second of each, so that a disturbance on the
+ * machine affects them all.
+ */
 function alternateRequests(kind: Kind, round: number, servers: Map<number, Server>) {
   const all = [...servers].map(([size, { origin }]) =>
     kind.paths(size, round).map((target) => ({ size, origin, target })),
   )
   const longest = Math.max(...all.map((requests) => requests.length))
-  return Array.from({ length: longest }, (_, index) => all.flatMap((requests) => requests[index] ?? [])).flat()
+  return Array.from({ length: longest }, (_, index) =>
+    all.flatMap((requests) => requests[index] ?? []),
+  ).flat()
 }
 
 async function sectionOf(kinds: Kind[], results: Results, { sizes }: Scale): Promise<Section> {
@@ -75,11 +93,22 @@ async function sectionOf(kinds: Kind[], results: Results, { sizes }: Scale): Pro
     ...sizes.map((size) => figure(of(kind, size), 'milliseconds')),
     figure(growth(kind), 'ratio'),
   ])
-  const points = kinds.flatMap((kind) => sizes.map((size) => ({ what: kind.name, size, milliseconds: of(kind, size) })))
+  const points = kinds.flatMap((kind) =>
+    sizes.map((size) => ({ what: kind.name, size, milliseconds: of(kind, size) })),
+  )
   const [firstPage] = kinds
   return {
     title: 'Latency by catalogue size',
-    tables: [{ head: ['', ...sizes.map((size) => `${size.toLocaleString('en')} apps`), 'largest / smallest'], rows }],
+    tables: [
+      {
+        head: [
+          '',
+          ...sizes.map((size) => `${size.toLocaleString('en')} apps`),
+          'largest / smallest',
+        ],
+        rows,
+      },
+    ],
     musts: [
       {
         what: `first page, cold, ${largest.toLocaleString('en')} / ${smallest.toLocaleString('en')}`,

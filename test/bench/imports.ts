@@ -30,7 +30,12 @@ export async function measureImports(folder: string, { imports }: Scale): Promis
     title: 'Import',
     tables: [
       {
-        head: ['apps per second', 'bare INSERT … SELECT', 'apps-service import', 'peak memory of the import'],
+        head: [
+          'apps per second',
+          'bare INSERT … SELECT',
+          'apps-service import',
+          'peak memory of the import',
+        ],
         rows: measured.map(({ apps, perSecond, bare, mebibytes }) => [
           named(apps),
           figure(bare, 'perSecond'),
@@ -78,7 +83,11 @@ async function measure(apps: number, rounds: number, folder: string): Promise<Me
 
     await emptyDatabase(target)
     measured.bare.push(apps / (await copyRows(target, ready, tokens)))
-    deepStrictEqual(await countRows(target), await countRows(ready), 'the bare inserts wrote different rows')
+    deepStrictEqual(
+      await countRows(target),
+      await countRows(ready),
+      'the bare inserts wrote different rows',
+    )
   }
   return measured
 }
@@ -87,8 +96,9 @@ async function measure(apps: number, rounds: number, folder: string): Promise<Me
 const batchSize = 2000
 
 /**
- * Creates a database with the search tokens of each app. The full-text index does not store them, so this indexes all
- * apps again into a temporary table that shadows the index (https://sqlite.org/lang_naming.html).
+ * Creates a database with the search tokens of each app. The full-text index does not store them,
+ * so this indexes all apps again into a temporary table that shadows the index
+ * (https://sqlite.org/lang_naming.html).
  */
 async function writeTokens(imported: string, filename: string) {
   await emptyDatabase(filename)
@@ -124,7 +134,11 @@ async function* listedApps(databaseFile: string) {
         .select('apps.*', 'developers.name as developer_name'),
     )
     if (apps.length === 0) break
-    yield apps.map((app) => ({ id: app.id, categoryId: app.category_id, ...toSearchDocument(app, app.developer_name) }))
+    yield apps.map((app) => ({
+      id: app.id,
+      categoryId: app.category_id,
+      ...toSearchDocument(app, app.developer_name),
+    }))
     last = apps.at(-1)?.id ?? last
   }
   await database.close()
@@ -151,8 +165,13 @@ async function importInto(
 }
 
 /** Returns the seconds that peers/inserts.ts took. */
-async function copyRows(...files: [target: string, ready: string, tokens: string]): Promise<number> {
-  const { stdout } = await promisify(execFile)(process.execPath, [`${import.meta.dirname}/peers/inserts.ts`, ...files])
+async function copyRows(
+  ...files: [target: string, ready: string, tokens: string]
+): Promise<number> {
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    `${import.meta.dirname}/peers/inserts.ts`,
+    ...files,
+  ])
   return Number(stdout)
 }
 

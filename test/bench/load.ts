@@ -4,12 +4,18 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import autocannon from 'autocannon'
 
-/** Requests on many connections, sent by wrk if it is installed. autocannon, the fallback, uses up a core sooner. */
+/**
+ * Requests on many connections, sent by wrk if it is installed. autocannon, the fallback, uses up a
+ * core sooner.
+ */
 
 export type Load = {
   /** Requested in this order. */
   paths: readonly string[]
-  /** Whether the load ends after the last path, even before its time. Otherwise it starts over with the first. */
+  /**
+   * Whether the load ends after the last path, even before its time. Otherwise it starts over with
+   * the first.
+   */
   once: boolean
   seconds: number
   /** The expected status of every response. */
@@ -43,20 +49,39 @@ const connections = 32
 export const loader = spawnSync('wrk', ['-v']).error ? 'autocannon' : 'wrk'
 
 /** `folder` is for temporary files. */
-export async function putUnderLoad(load: Load, origin: string, folder: string): Promise<Throughput> {
-  const report = loader === 'wrk' ? await runWrk(load, origin, folder) : await runAutocannon(load, origin)
+export async function putUnderLoad(
+  load: Load,
+  origin: string,
+  folder: string,
+): Promise<Throughput> {
+  const report =
+    loader === 'wrk' ? await runWrk(load, origin, folder) : await runAutocannon(load, origin)
   const { requests, seconds, p50, p99, refused, failed, cpuSeconds } = report
   const wrong = failed + (load.status === 200 ? refused : requests - refused)
-  if (wrong > 0 || requests === 0) throw new Error(`${wrong} of ${requests} requests did not get a ${load.status}`)
+  if (wrong > 0 || requests === 0)
+    throw new Error(`${wrong} of ${requests} requests did not get a ${load.status}`)
   return { perSecond: requests / seconds, p50, p99, cores: cpuSeconds / seconds }
 }
 
-async function runWrk({ paths, once, seconds }: Load, origin: string, folder: string): Promise<Report> {
+async function runWrk(
+  { paths, once, seconds }: Load,
+  origin: string,
+  folder: string,
+): Promise<Report> {
   const file = join(folder, 'paths')
   writeFileSync(file, paths.join('\n'))
   const script = `${import.meta.dirname}/wrk.lua`
   const { stdout } = await promisify(execFile)('wrk', [
-    ...['--threads', '1', '--connections', String(connections), '--duration', `${seconds}s`, '--timeout', '30s'],
+    ...[
+      '--threads',
+      '1',
+      '--connections',
+      String(connections),
+      '--duration',
+      `${seconds}s`,
+      '--timeout',
+      '30s',
+    ],
     ...['--script', script, origin, '--', file, once ? 'once' : 'repeat'],
   ])
   return JSON.parse(stdout.trim().split('\n').at(-1) ?? '')
@@ -72,7 +97,8 @@ async function runAutocannon({ paths, once, seconds }: Load, origin: string): Pr
     sampleInt: 20,
     ...(once ? { amount: paths.length - (paths.length % connections) } : { duration: seconds }),
     setupClient(client) {
-      // With `once`, each client gets its share of the paths, because otherwise each would request all of them.
+      // With `once`, each client gets its share of the paths, because otherwise each would request
+      // all of them.
       const first = clients++
       const share = once ? paths.filter((_, index) => index % connections === first) : paths
       client.setRequests(share.map((path) => ({ path })))

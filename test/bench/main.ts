@@ -14,8 +14,8 @@ import { measureStarts } from './starts.ts'
 import { measureThroughput } from './throughput.ts'
 
 /**
- * The benchmark: `node test/bench/main.ts full|quick|trial [PART...]`; all parts by default. docs/performance.md
- * describes the method.
+ * The benchmark: `node test/bench/main.ts full|quick|trial [PART...]`; all parts by default.
+ * docs/performance.md describes the method.
  */
 
 const parts = {
@@ -33,7 +33,9 @@ type Catalogues = { bySize: Map<number, string>; compared: string; largest: stri
 const [name = '', ...named] = argv.slice(2)
 const wanted = Object.entries(parts).filter(([part]) => named.length === 0 || named.includes(part))
 if (!isScale(name) || wanted.length < named.length) {
-  throw new Error(`node test/bench/main.ts ${Object.keys(scales).join('|')} [${Object.keys(parts).join(' ')}]`)
+  throw new Error(
+    `node test/bench/main.ts ${Object.keys(scales).join('|')} [${Object.keys(parts).join(' ')}]`,
+  )
 }
 const scale: Scale = scales[name]
 const folder = temporaryFolder()

@@ -45,7 +45,8 @@ function readsOf(size: number): Case[] {
   const sorts = ['latest', 'popular', 'rating'] as const
   const list = (name: string, query: object): Case => ({
     name,
-    work: (database) => operations(database).listApps({ ...noInput, query: { page: 1, limit, ...query } }),
+    work: (database) =>
+      operations(database).listApps({ ...noInput, query: { page: 1, limit, ...query } }),
   })
   const searches = {
     'rare word': words.rare,
@@ -58,7 +59,8 @@ function readsOf(size: number): Case[] {
     'package name': 'org.example.app77',
     typo: `${words.rare}y`,
   }
-  const common = (name: string, query: object) => list(`common word, ${name}`, { search: words.common, ...query })
+  const common = (name: string, query: object) =>
+    list(`common word, ${name}`, { search: words.common, ...query })
   return [
     ...sorts.map((sort) => list(`${sort}, first page`, { sort })),
     ...sorts.map((sort) => list(`${sort}, middle page`, { sort, page: middle })),
@@ -74,7 +76,10 @@ function readsOf(size: number): Case[] {
     common('best match in the smallest category', { category: smallest }),
     common('popular in the largest category', { sort: 'popular', category: largest }),
     common('popular in the smallest category', { sort: 'popular', category: smallest }),
-    { name: 'one app', work: (database) => operations(database).getApp({ ...noInput, path: { id: 1 } }) },
+    {
+      name: 'one app',
+      work: (database) => operations(database).getApp({ ...noInput, path: { id: 1 } }),
+    },
   ]
 }
 
@@ -90,25 +95,39 @@ function writes(): Case[] {
         database.write(async (connection) => {
           const accounts = accountStore(connection)
           const developer = await accounts.findOrAddDeveloper('Developer 1')
-          caller = { developerId: developer.id, keyId: (await accounts.issueKey(developer, operator)).id }
+          caller = {
+            developerId: developer.id,
+            keyId: (await accounts.issueKey(developer, operator)).id,
+          }
         }),
     },
     {
       name: 'create',
       async work(database) {
-        const body = { name: 'Plan', description: 'To be explained.', category_id: 1, version: '1.0.0' }
+        const body = {
+          name: 'Plan',
+          description: 'To be explained.',
+          category_id: 1,
+          version: '1.0.0',
+        }
         const reply = await operations(database).createApp({ ...noInput, caller, body })
         id = reply.body.data.app_id
       },
     },
     {
       name: 'approve',
-      work: (database) => database.write((connection) => moderationStore(connection).decide('approve', id, operator)),
+      work: (database) =>
+        database.write((connection) => moderationStore(connection).decide('approve', id, operator)),
     },
     {
       name: 'update',
       work: (database) =>
-        operations(database).updateApp({ ...noInput, caller, path: { id }, body: { name: 'Plans', category_id: 2 } }),
+        operations(database).updateApp({
+          ...noInput,
+          caller,
+          path: { id },
+          body: { name: 'Plans', category_id: 2 },
+        }),
     },
     {
       name: 'delete',
@@ -140,8 +159,9 @@ async function collect(databaseFile: string, cases: Case[]): Promise<Statement[]
 const literals = /'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b/g
 
 /**
- * The statements that a database executes which the work opens. SQLite itself tells them, so it does not matter by which way they
- * came to it. Those of its own, as FTS5 has, it tells behind two dashes.
+ * The statements that a database executes which the work opens. SQLite itself tells them, so it
+ * does not matter by which way they came to it. Those of its own, as FTS5 has, it tells behind two
+ * dashes.
  */
 async function traced(work: () => Promise<unknown>): Promise<string[]> {
   const seen: string[] = []
@@ -163,7 +183,10 @@ async function traced(work: () => Promise<unknown>): Promise<string[]> {
 
 /** The steps of a plan, each indented by how deep it is (https://sqlite.org/eqp.html). */
 async function explain(select: Connection['select'], sql: string): Promise<string[]> {
-  const steps = await select<{ id: number; parent: number; detail: string }>(`explain query plan ${sql}`, [])
+  const steps = await select<{ id: number; parent: number; detail: string }>(
+    `explain query plan ${sql}`,
+    [],
+  )
   const depths = new Map<number, number>()
   return steps.map(({ id, parent, detail }) => {
     const depth = (depths.get(parent) ?? 0) + 1

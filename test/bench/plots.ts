@@ -3,13 +3,21 @@ import { compile, type TopLevelSpec } from 'vega-lite'
 import type { Plot } from './report.ts'
 import { median } from './statistics.ts'
 
-/** Plots medians with Vega-Lite, without a browser. A line through each shows the minimum and maximum. */
+/**
+ * Plots medians with Vega-Lite, without a browser. A line through each shows the minimum and
+ * maximum.
+ */
 
 type Bar = { case: string; server: string; perSecond: number[] }
 type Point = { what: string; size: number; milliseconds: number[] }
 
 const width = 640
-const config = { background: 'white', font: 'sans-serif', view: { stroke: 'transparent' }, legend: { labelLimit: 0 } }
+const config = {
+  background: 'white',
+  font: 'sans-serif',
+  view: { stroke: 'transparent' },
+  legend: { labelLimit: 0 },
+}
 
 export const throughputPlot = (bars: readonly Bar[]) =>
   plot('throughput', 'Requests per second', {
@@ -24,8 +32,19 @@ export const throughputPlot = (bars: readonly Bar[]) =>
       {
         mark: 'bar',
         encoding: {
-          x: { field: 'median', type: 'quantitative', title: 'requests/second', axis: { format: ',d' } },
-          color: { field: 'server', type: 'nominal', sort: null, title: null, legend: { orient: 'top' } },
+          x: {
+            field: 'median',
+            type: 'quantitative',
+            title: 'requests/second',
+            axis: { format: ',d' },
+          },
+          color: {
+            field: 'server',
+            type: 'nominal',
+            sort: null,
+            title: null,
+            legend: { orient: 'top' },
+          },
         },
       },
       {
@@ -40,15 +59,30 @@ export const growthPlot = (name: string, title: string, points: readonly Point[]
   plot(name, title, {
     width,
     height: 320,
-    data: { values: points.map(({ milliseconds, ...point }) => ({ ...point, ...spread(milliseconds) })) },
+    data: {
+      values: points.map(({ milliseconds, ...point }) => ({ ...point, ...spread(milliseconds) })),
+    },
     encoding: {
-      x: { field: 'size', type: 'quantitative', scale: { type: 'log' }, title: 'apps', axis: sizesAxis(points) },
+      x: {
+        field: 'size',
+        type: 'quantitative',
+        scale: { type: 'log' },
+        title: 'apps',
+        axis: sizesAxis(points),
+      },
       color: { field: 'what', type: 'nominal', sort: null, title: null, legend: { orient: 'top' } },
     },
     layer: [
       {
         mark: { type: 'line', point: true },
-        encoding: { y: { field: 'median', type: 'quantitative', scale: { type: 'log' }, title: 'milliseconds' } },
+        encoding: {
+          y: {
+            field: 'median',
+            type: 'quantitative',
+            scale: { type: 'log' },
+            title: 'milliseconds',
+          },
+        },
       },
       {
         mark: 'rule',

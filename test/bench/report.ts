@@ -38,7 +38,9 @@ export function figure(values: readonly number[], unit: Unit): string {
   if (values.length === 0) return ''
   const { suffix, write } = units[unit]
   const middle = `${write(median(values))}${suffix}`
-  return values.length === 1 ? middle : `${middle} (${write(Math.min(...values))}–${write(Math.max(...values))})`
+  return values.length === 1
+    ? middle
+    : `${middle} (${write(Math.min(...values))}–${write(Math.max(...values))})`
 }
 
 function targetTable(musts: readonly Target[]): Table {
@@ -55,7 +57,9 @@ function targetTable(musts: readonly Target[]): Table {
 }
 
 function tableText({ head, rows }: Table): string {
-  const widths = head.map((_, column) => Math.max(3, ...[head, ...rows].map((row) => (row[column] ?? '').length)))
+  const widths = head.map((_, column) =>
+    Math.max(3, ...[head, ...rows].map((row) => (row[column] ?? '').length)),
+  )
   const line = (row: readonly string[]) =>
     `| ${widths.map((width, column) => (column === 0 ? (row[column] ?? '').padEnd(width) : (row[column] ?? '').padStart(width))).join(' | ')} |`
   const rule = `| ${widths.map((width, column) => (column === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`)).join(' | ')} |`

@@ -7,8 +7,9 @@ import { startService } from './servers.ts'
 import { median, quantile } from './statistics.ts'
 
 /**
- * How long searches take: each once by a server that has not met it, then all a second and a third time. From the second time on
- * an answer may be kept, so the third shows a kept one. In each round the servers begin anew.
+ * How long searches take: each once by a server that has not met it, then all a second and a third
+ * time. From the second time on an answer may be kept, so the third shows a kept one. In each round
+ * the servers begin anew.
  */
 
 const repetitions = ['cold', 'second time', 'third time'] as const
@@ -16,7 +17,11 @@ const repetitions = ['cold', 'second time', 'third time'] as const
 /** Milliseconds of each of the searches, by repetition, in a round. */
 type Times = Map<number, number[][][]>
 
-export async function measureSearches(files: Map<number, string>, folder: string, scale: Scale): Promise<Section> {
+export async function measureSearches(
+  files: Map<number, string>,
+  folder: string,
+  scale: Scale,
+): Promise<Section> {
   const asked = searches(scale.searches)
   const times: Times = new Map([...files.keys()].map((size) => [size, repetitions.map(() => [])]))
   for (let round = 0; round < scale.searchRounds; round++) {
@@ -43,7 +48,11 @@ async function ask(asked: Search[], file: string, folder: string): Promise<numbe
 
 async function sectionOf(asked: Search[], times: Times, { sizes }: Scale): Promise<Section> {
   /** The times of a repetition of the searches that are wanted, by round. */
-  const of = (size: number, repetition: (typeof repetitions)[number], isWanted: (search: Search) => boolean) =>
+  const of = (
+    size: number,
+    repetition: (typeof repetitions)[number],
+    isWanted: (search: Search) => boolean,
+  ) =>
     (times.get(size)?.[repetitions.indexOf(repetition)] ?? []).map((round) =>
       round.filter((_, index) => asked[index] !== undefined && isWanted(asked[index])),
     )
@@ -55,8 +64,14 @@ async function sectionOf(asked: Search[], times: Times, { sizes }: Scale): Promi
   const largest = sizes.at(-1) ?? 0
   const named = sizes.map((size) => `${size.toLocaleString('en')} apps`)
   const bySize = repetitions.flatMap((repetition) => [
-    [`${repetition}, p50`, ...sizes.map((size) => figure(middle(of(size, repetition, best)), 'milliseconds'))],
-    [`${repetition}, p99`, ...sizes.map((size) => figure(worst(of(size, repetition, best)), 'milliseconds'))],
+    [
+      `${repetition}, p50`,
+      ...sizes.map((size) => figure(middle(of(size, repetition, best)), 'milliseconds')),
+    ],
+    [
+      `${repetition}, p99`,
+      ...sizes.map((size) => figure(worst(of(size, repetition, best)), 'milliseconds')),
+    ],
     [
       `${repetition}, sort given, p99`,
       ...sizes.map((size) => figure(worst(of(size, repetition, sorted)), 'milliseconds')),

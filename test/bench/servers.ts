@@ -42,12 +42,19 @@ const startPeer = (name: string, folder: string, argument: string) =>
 /** Starts node:http and Express servers that send copies of the service's cached responses. */
 export async function startStaticServers(service: Server, folder: string) {
   const file = join(folder, 'responses.json')
-  const responses = [hotList, hotItem].map(async (target) => [target, staticPart(await getCached(service, target))])
+  const responses = [hotList, hotItem].map(async (target) => [
+    target,
+    staticPart(await getCached(service, target)),
+  ])
   writeFileSync(file, JSON.stringify(Object.fromEntries(await Promise.all(responses))))
-  return { bare: await startPeer('bare', folder, file), express: await startPeer('express', folder, file) }
+  return {
+    bare: await startPeer('bare', folder, file),
+    express: await startPeer('express', folder, file),
+  }
 }
 
-export const startFastify = (databaseFile: string, folder: string) => startPeer('fastify', folder, databaseFile)
+export const startFastify = (databaseFile: string, folder: string) =>
+  startPeer('fastify', folder, databaseFile)
 
 /** The second request puts the response into the cache, so the third is a hit. */
 async function getCached({ origin }: Server, target: string): Promise<HttpResponse> {
@@ -101,7 +108,8 @@ async function start(
 /** Resolves on the first 200. */
 export async function waitUntilReady(origin: string, child: ChildProcess) {
   for (;;) {
-    if (child.exitCode !== null) throw new Error(`a server exited with ${child.exitCode} before its first 200`)
+    if (child.exitCode !== null)
+      throw new Error(`a server exited with ${child.exitCode} before its first 200`)
     const response = await get(origin, hotList).catch(() => undefined)
     if (response?.status === 200) return
     await delay(5)

@@ -5,7 +5,9 @@ import { figure, type Section, type Target } from './report.ts'
 import type { Scale } from './scale.ts'
 import { waitUntilReady } from './servers.ts'
 
-/** The time from the start of a process to the end of a command, or to a server's first response. */
+/**
+ * The time from the start of a process to the end of a command, or to a server's first response.
+ */
 
 const root = `${import.meta.dirname}/../..`
 const executable = './apps-service'
@@ -28,7 +30,10 @@ const starts: Start[] = [
   { name: 'node, empty program', command: [process.execPath, '--eval', ''], isServer: false },
 ]
 
-export async function measureStarts(databaseFile: string, { starts: rounds }: Scale): Promise<Section> {
+export async function measureStarts(
+  databaseFile: string,
+  { starts: rounds }: Scale,
+): Promise<Section> {
   const times = new Map<Start, number[]>(starts.map((start) => [start, []]))
   // Round 0 reads the files into the system's cache.
   for (let round = 0; round <= rounds; round++) {
@@ -40,18 +45,31 @@ export async function measureStarts(databaseFile: string, { starts: rounds }: Sc
   return {
     title: 'Start',
     tables: [
-      { head: ['', 'time'], rows: starts.map((start) => [start.name, figure(times.get(start) ?? [], 'seconds')]) },
+      {
+        head: ['', 'time'],
+        rows: starts.map((start) => [start.name, figure(times.get(start) ?? [], 'seconds')]),
+      },
     ],
     musts: starts.flatMap((start): Target[] =>
       start.maxSeconds === undefined
         ? []
-        : [{ what: start.name, values: times.get(start) ?? [], bound: { atMost: start.maxSeconds }, unit: 'seconds' }],
+        : [
+            {
+              what: start.name,
+              values: times.get(start) ?? [],
+              bound: { atMost: start.maxSeconds },
+              unit: 'seconds',
+            },
+          ],
     ),
     plots: [],
   }
 }
 
-async function secondsOf({ command: [file = '', ...args], isServer }: Start, databaseFile: string): Promise<number> {
+async function secondsOf(
+  { command: [file = '', ...args], isServer }: Start,
+  databaseFile: string,
+): Promise<number> {
   const port = await freePort()
   const started = performance.now()
   const child = spawn(file, args, {

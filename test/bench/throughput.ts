@@ -8,12 +8,24 @@ import { type Load, putUnderLoad, type Throughput } from './load.ts'
 import { throughputPlot } from './plots.ts'
 import { figure, type Section, type Target } from './report.ts'
 import type { Scale } from './scale.ts'
-import { hotItem, hotList, type Server, startFastify, startService, startStaticServers } from './servers.ts'
+import {
+  hotItem,
+  hotList,
+  type Server,
+  startFastify,
+  startService,
+  startStaticServers,
+} from './servers.ts'
 import { median, ratios } from './statistics.ts'
 
 /** Requests per second of the service and its peers, measured in the same rounds. */
 
-const serverNames = { bare: 'node:http', express: 'Express', fastify: 'fastify + node:sqlite', service: 'this service' }
+const serverNames = {
+  bare: 'node:http',
+  express: 'Express',
+  fastify: 'fastify + node:sqlite',
+  service: 'this service',
+}
 type ServerName = keyof typeof serverNames
 type Servers = Record<ServerName, Server>
 
@@ -29,7 +41,11 @@ type Case = {
   withWrites?: true
 }
 
-export async function measureThroughput(databaseFile: string, folder: string, scale: Scale): Promise<Section> {
+export async function measureThroughput(
+  databaseFile: string,
+  folder: string,
+  scale: Scale,
+): Promise<Section> {
   const service = await startService(databaseFile, folder)
   const servers: Servers = {
     service,
@@ -61,7 +77,12 @@ function casesOf({ compared, rounds }: Scale): Case[] {
       paths: (round) => required(lists[round], `round ${round}`),
       once: true,
     },
-    { name: 'cold item', servers: withDatabase, paths: (round) => required(apps[round], `round ${round}`), once: true },
+    {
+      name: 'cold item',
+      servers: withDatabase,
+      paths: (round) => required(apps[round], `round ${round}`),
+      once: true,
+    },
     { name: 'not found', servers: withDatabase, paths: () => [missingItem], status: 404 },
   ]
 }
@@ -75,13 +96,28 @@ async function assertSameResponses({ service, fastify }: Servers) {
     '?category=none',
     '?page=900000&sort=popular',
   ]
-  for (const target of [...lists.map((query) => `/apps${query}`), hotItem, '/apps/2', missingItem]) {
-    const [ours, theirs] = await Promise.all([get(service.origin, target), get(fastify.origin, target)])
-    deepStrictEqual(contentOf(theirs), contentOf(ours), `fastify's response to ${target} differs from the service's`)
+  for (const target of [
+    ...lists.map((query) => `/apps${query}`),
+    hotItem,
+    '/apps/2',
+    missingItem,
+  ]) {
+    const [ours, theirs] = await Promise.all([
+      get(service.origin, target),
+      get(fastify.origin, target),
+    ])
+    deepStrictEqual(
+      contentOf(theirs),
+      contentOf(ours),
+      `fastify's response to ${target} differs from the service's`,
+    )
   }
 }
 
-const contentOf = ({ status, body }: { status: number; body: Buffer }) => ({ status, body: JSON.parse(String(body)) })
+const contentOf = ({ status, body }: { status: number; body: Buffer }) => ({
+  status,
+  body: JSON.parse(String(body)),
+})
 
 type Results = Map<Case, Map<ServerName, Throughput[]>>
 
@@ -92,7 +128,9 @@ async function measureAll(
   folder: string,
   { rounds, loadTime, warmUpTime }: Scale,
 ): Promise<Results> {
-  const results: Results = new Map(cases.map((one) => [one, new Map(one.servers.map((name) => [name, []]))]))
+  const results: Results = new Map(
+    cases.map((one) => [one, new Map(one.servers.map((name) => [name, []]))]),
+  )
   const first = warmUpTime > 0 ? 0 : 1
   for (let round = first; round <= rounds; round++) {
     for (const one of cases) {
@@ -116,7 +154,10 @@ async function whileWriting<T>(databaseFile: string, work: () => Promise<T>): Pr
   const writer = fork(`${import.meta.dirname}/writer.ts`, [databaseFile])
   const exited = once(writer, 'exit')
   try {
-    await Promise.race([once(writer, 'message'), exited.then(() => Promise.reject(new Error('the writer exited')))])
+    await Promise.race([
+      once(writer, 'message'),
+      exited.then(() => Promise.reject(new Error('the writer exited'))),
+    ])
     const result = await work()
     if (writer.exitCode !== null) throw new Error(`the writer exited with ${writer.exitCode}`)
     return result
@@ -134,10 +175,13 @@ async function sectionOf(
 ): Promise<Section> {
   /** One value per round; none if the case does not use that server. */
   const measured = (one: Case, name: ServerName) => results.get(one)?.get(name) ?? []
-  const perSecond = (one: Case, name: ServerName) => measured(one, name).map((throughput) => throughput.perSecond)
+  const perSecond = (one: Case, name: ServerName) =>
+    measured(one, name).map((throughput) => throughput.perSecond)
   const rows = cases.map((one) => [
     one.name,
-    ...(Object.keys(serverNames) as ServerName[]).map((name) => figure(perSecond(one, name), 'perSecond')),
+    ...(Object.keys(serverNames) as ServerName[]).map((name) =>
+      figure(perSecond(one, name), 'perSecond'),
+    ),
     figure(
       measured(one, 'service').map(({ p99 }) => p99),
       'milliseconds',
@@ -148,7 +192,13 @@ async function sectionOf(
       cases.find((one) => one.name === name),
       `case ${name}`,
     )
-  const target = (what: string, name: string, other: string, server: ServerName, atLeast: number): Target => ({
+  const target = (
+    what: string,
+    name: string,
+    other: string,
+    server: ServerName,
+    atLeast: number,
+  ): Target => ({
     what,
     values: ratios(perSecond(caseNamed(name), 'service'), perSecond(caseNamed(other), server)),
     bound: { atLeast },
@@ -163,9 +213,16 @@ async function sectionOf(
   ]
   if (memory !== undefined) {
     const values = [memory / 2 ** 20]
-    musts.push({ what: 'server memory after the loads', values, bound: { atMost: 350 }, unit: 'mebibytes' })
+    musts.push({
+      what: 'server memory after the loads',
+      values,
+      bound: { atMost: 350 },
+      unit: 'mebibytes',
+    })
   }
-  const cores = cases.flatMap((one) => one.servers.map((name) => median(measured(one, name).map(({ cores }) => cores))))
+  const cores = cases.flatMap((one) =>
+    one.servers.map((name) => median(measured(one, name).map(({ cores }) => cores))),
+  )
   return {
     title: `Throughput in requests per second, ${compared.toLocaleString('en')} apps`,
     text: `The load generator used at most ${Math.max(...cores).toFixed(2)} of a core.`,
@@ -174,7 +231,11 @@ async function sectionOf(
     plots: [
       await throughputPlot(
         cases.flatMap((one) =>
-          one.servers.map((name) => ({ case: one.name, server: serverNames[name], perSecond: perSecond(one, name) })),
+          one.servers.map((name) => ({
+            case: one.name,
+            server: serverNames[name],
+            perSecond: perSecond(one, name),
+          })),
         ),
       ),
     ],

@@ -11,7 +11,9 @@ const [databaseFile = ''] = process.argv.slice(2)
 const database = openDatabase(`sqlite:${databaseFile}`)
 const actor = { operator: 'bench' }
 
-const developer = await database.write((connection) => accountStore(connection).findOrAddDeveloper('Developer 1'))
+const developer = await database.write((connection) =>
+  accountStore(connection).findOrAddDeveloper('Developer 1'),
+)
 process.send?.('ready')
 
 for await (const _ of setInterval(1000)) {

@@ -7,7 +7,8 @@ import { expectConsistent } from '../support/consistency.ts'
 import { type Service, startService } from '../support/service.ts'
 
 type Listed = { name: string; slug: string }
-const namesOf = (reply: { body: { data: { apps: Listed[] } } }) => reply.body.data.apps.map(({ name }) => name)
+const namesOf = (reply: { body: { data: { apps: Listed[] } } }) =>
+  reply.body.data.apps.map(({ name }) => name)
 
 /** Puts approved apps of Ada's into the database, in the order of approval. */
 async function publish({ database, world }: Service, apps: Partial<NewAppRow>[]) {
@@ -45,7 +46,9 @@ async function allPages(database: Database, search: string, limit: number): Prom
     total = shown.total
     slugs.push(...shown.apps.map(({ slug }) => slug))
   }
-  expect(slugs.length, search).toBe((await findApps(database, { page: 1, limit: 1, search, category: 'empty' })).total)
+  expect(slugs.length, search).toBe(
+    (await findApps(database, { page: 1, limit: 1, search, category: 'empty' })).total,
+  )
   return slugs
 }
 
@@ -55,7 +58,12 @@ describe('search', () => {
     { name: 'Weather Radar', description: 'Rain.', total_downloads: 50 },
     { name: 'Radar Weather Pro', description: 'Rain.', total_downloads: 70 },
     { name: 'Umbrella', description: 'A weather radar for your pocket.', total_downloads: 900 },
-    { name: 'Forecast', short_description: 'Weather and radar', description: 'Snow.', total_downloads: 800 },
+    {
+      name: 'Forecast',
+      short_description: 'Weather and radar',
+      description: 'Snow.',
+      total_downloads: 800,
+    },
     { name: '日本語辞書', description: '言葉を引く。', total_downloads: 3 },
     {
       name: 'Dictionary',
@@ -146,7 +154,11 @@ describe('search', () => {
   ]
   test.for<[string, string, string[]]>([
     ['puts apps in their best of four tiers, each by downloads', 'search=git-go', inRanks],
-    ['lets a given sort win over them', 'search=git-go&sort=latest', ranked.map(({ name = '' }) => name).toReversed()],
+    [
+      'lets a given sort win over them',
+      'search=git-go&sort=latest',
+      ranked.map(({ name = '' }) => name).toReversed(),
+    ],
     [
       'puts the app with the package name first, however many mention it',
       'search=GIT.go.Example',
@@ -159,7 +171,12 @@ describe('search', () => {
   })
 
   const joined: Partial<NewAppRow>[] = [
-    { name: 'F-Droid', description: 'A store.', package_name: 'org.fdroid.fdroid', total_downloads: 1 },
+    {
+      name: 'F-Droid',
+      description: 'A store.',
+      package_name: 'org.fdroid.fdroid',
+      total_downloads: 1,
+    },
     { name: 'NewPipe', description: 'A player.', total_downloads: 2 },
     { name: 'Photo Editor', description: 'Of photos.', total_downloads: 3 },
     { name: 'Radio', description: 'Over Wi-Fi. It doesn’t stop.', total_downloads: 4 },
@@ -253,7 +270,10 @@ describe('search', () => {
     const service = await startService()
     await publish(service, [{ name: 'Ferry Line', total_downloads: 1_000_000 }, { name: 'Ferry' }])
     expect(namesOf(await service.get(`/apps?search=${search}`))).toEqual(['Ferry', 'Ferry Line'])
-    expect(namesOf(await service.get(`/apps?search=${search}&sort=popular`))).toEqual(['Ferry Line', 'Ferry'])
+    expect(namesOf(await service.get(`/apps?search=${search}&sort=popular`))).toEqual([
+      'Ferry Line',
+      'Ferry',
+    ])
   })
 
   test('finds the new text of an updated app in a script without spaces, and no longer the old one', async () => {
@@ -262,7 +282,10 @@ describe('search', () => {
     const found = async (search: string) =>
       namesOf(await service.get(`/apps?category=empty&search=${encodeURIComponent(search)}`))
     expect(await found('日本語')).toEqual(['Words'])
-    await service.request('PUT', '/apps/50', { key: service.world.keys.ada, json: { description: '語日本、天気図' } })
+    await service.request('PUT', '/apps/50', {
+      key: service.world.keys.ada,
+      json: { description: '語日本、天気図' },
+    })
     expect([await found('天気図'), await found('日本語')]).toEqual([['Words'], []])
   })
 
@@ -277,7 +300,12 @@ describe('search', () => {
   })
 
   test.for<[what: string, search: string, message: string, names: string[]]>([
-    ['an unknown word', 'radar zzz', 'No app matches all words. Results for "radar".', ['Radar', 'Radar Weather Pro']],
+    [
+      'an unknown word',
+      'radar zzz',
+      'No app matches all words. Results for "radar".',
+      ['Radar', 'Radar Weather Pro'],
+    ],
     [
       'an unknown word beside a typo',
       'zzz wether',
@@ -302,7 +330,12 @@ describe('search', () => {
       'No app matches all words. Results for "snow".',
       ['Forecast'],
     ],
-    ['words of a script without spaces', '辞書 zzz', 'No app matches all words. Results for "辞書".', ['日本語辞書']],
+    [
+      'words of a script without spaces',
+      '辞書 zzz',
+      'No app matches all words. Results for "辞書".',
+      ['日本語辞書'],
+    ],
     [
       'all words but the first eight',
       'radar a1 a2 a3 a4 a5 a6 a7 rice',
@@ -320,7 +353,9 @@ describe('search', () => {
     const service = await startService()
     await publish(service, apps)
     for (const sort of ['', '&sort=popular']) {
-      const { body } = await service.get(`/apps?search=${encodeURIComponent(search)}&category=empty${sort}`)
+      const { body } = await service.get(
+        `/apps?search=${encodeURIComponent(search)}&category=empty${sort}`,
+      )
       expect(body.message).toBe(names.length === 0 ? message : `${message} Page 1 of 1.`)
       if (sort === '') expect(namesOf({ body }).slice(0, names.length)).toEqual(names)
     }
@@ -328,7 +363,11 @@ describe('search', () => {
 
   test.for<[what: string, search: string, first: string[]]>([
     ['an equal name, however few know it', 'maps', ['Maps', 'Star Maps']],
-    ['a popular name that goes on before an unpopular closer one', 'insta', ['Instagram', 'Insta Size']],
+    [
+      'a popular name that goes on before an unpopular closer one',
+      'insta',
+      ['Instagram', 'Insta Size'],
+    ],
     ['of equally popular names the one that the search begins', 'tile', ['Tile Game', 'Game Tile']],
     ['of equally popular names the one with the whole word', 'gam', ['Gam Online', 'Game Tile']],
     ['a name before texts, however popular', 'planet', ['Planet Nine', 'Popular']],
@@ -355,7 +394,10 @@ describe('search', () => {
     const service = await startService()
     await publish(
       service,
-      Array.from({ length: 1000 }, (_, index) => ({ name: `Thing ${index}`, description: `Half${index % 2}` })),
+      Array.from({ length: 1000 }, (_, index) => ({
+        name: `Thing ${index}`,
+        description: `Half${index % 2}`,
+      })),
     )
     const all = 'search=thing&category=empty&limit=100'
     const whole = await service.get(`/apps?${all}&page=10`)
@@ -367,22 +409,31 @@ describe('search', () => {
     ] as const) {
       const note = `More than 1,000 apps match; these are the ${which} 1,000.`
       const pages = []
-      for (let page = 1; page <= 11; page++) pages.push(await service.get(`/apps?${all}${sort}&page=${page}`))
-      expect(pages.map(({ body }) => body.message)).toEqual(pages.map((_, index) => `${note} Page ${index + 1} of 10.`))
+      for (let page = 1; page <= 11; page++)
+        pages.push(await service.get(`/apps?${all}${sort}&page=${page}`))
+      expect(pages.map(({ body }) => body.message)).toEqual(
+        pages.map((_, index) => `${note} Page ${index + 1} of 10.`),
+      )
       expect(pages.map(({ body }) => body.data.apps.length)).toEqual([...Array(10).fill(100), 0])
       expect(new Set(pages.flatMap(namesOf)).size).toBe(1000)
       expect(pages[9]?.headers.link).toContain('rel="last"')
       expect(pages[9]?.headers.link).not.toContain('rel="next"')
     }
     // The list itself is complete.
-    expect((await service.get('/apps?category=empty&limit=100')).body.data.pagination.total_pages).toBe(11)
+    expect(
+      (await service.get('/apps?category=empty&limit=100')).body.data.pagination.total_pages,
+    ).toBe(11)
     const half = await service.get('/apps?search=thing+half1&category=empty&limit=100')
     expect(half.body.message).toBe('Page 1 of 5.')
   })
 
   test.for<[names: string[], shown: string, found: string[]]>([
     [['Inder', 'Binder'], '"binder", "inder"', ['Binder', 'Inder']],
-    [['Tinder', 'Binder', 'Finder'], '"binder", "finder", "tinder"', ['Finder', 'Binder', 'Tinder']],
+    [
+      ['Tinder', 'Binder', 'Finder'],
+      '"binder", "finder", "tinder"',
+      ['Finder', 'Binder', 'Tinder'],
+    ],
     [
       ['Tinder', 'Binder', 'Finder', 'Cinder', 'Cinderella'],
       '"binder", "cinder", "finder" and others',
@@ -408,17 +459,22 @@ describe('search', () => {
     ['letters with two marks, one word', 'ệ'.repeat(19_993)],
     ['letters that are two', 'ǆ'.repeat(19_993)],
     ['syllables of Hangul', '한'.repeat(19_993)],
-  ])('finds the last word of the longest description, and its developer: %s', async ([, letters]) => {
-    const service = await startService()
-    const description = `${letters} zenith`
-    await publish(service, [{ name: 'Long', short_description: 'é'.repeat(200), description }])
-    expect(namesOf(await service.get('/apps?search=zenith&category=empty'))).toEqual(['Long'])
-    expect(namesOf(await service.get('/apps?search=ada&category=empty'))).toEqual(['Long'])
-  })
+  ])(
+    'finds the last word of the longest description, and its developer: %s',
+    async ([, letters]) => {
+      const service = await startService()
+      const description = `${letters} zenith`
+      await publish(service, [{ name: 'Long', short_description: 'é'.repeat(200), description }])
+      expect(namesOf(await service.get('/apps?search=zenith&category=empty'))).toEqual(['Long'])
+      expect(namesOf(await service.get('/apps?search=ada&category=empty'))).toEqual(['Long'])
+    },
+  )
 
   test('finds the developer of an app whose description expands so much that the index truncates it', async () => {
     const service = await startService()
-    await publish(service, [{ name: 'Long', short_description: 'Of it.', description: 'ﷺ'.repeat(20_000) }])
+    await publish(service, [
+      { name: 'Long', short_description: 'Of it.', description: 'ﷺ'.repeat(20_000) },
+    ])
     for (const search of ['ada', 'of']) {
       expect(namesOf(await service.get(`/apps?search=${search}&category=empty`))).toEqual(['Long'])
     }
@@ -478,13 +534,25 @@ describe('search', () => {
     const tierOf = ({ name, description, package_name }: (typeof many)[number], search: string) => {
       const terms = search.split(' ')
       const has = (text: string, isWhole: boolean) =>
-        terms.every((term) => text.split(/[ .]/).some((word) => (isWhole ? word === term : word.startsWith(term))))
+        terms.every((term) =>
+          text.split(/[ .]/).some((word) => (isWhole ? word === term : word.startsWith(term))),
+        )
       if (has(name, false)) return 'name'
       const texts = `${name} ${description} ada ${package_name}`
       if (has(texts, true)) return 'whole'
       return has(texts, false) ? 'prefix' : 'none'
     }
-    for (const search of ['ant', 'an', 'bee cat', 'be ca', 'ant beetle cat', 'catfish', 'c', 'a p', 'antler a12']) {
+    for (const search of [
+      'ant',
+      'an',
+      'bee cat',
+      'be ca',
+      'ant beetle cat',
+      'catfish',
+      'c',
+      'a p',
+      'antler a12',
+    ]) {
       const inTier = Map.groupBy(
         many.map((app, index) => ({ app, index })),
         ({ app }) => tierOf(app, search),
@@ -512,7 +580,11 @@ describe('search', () => {
     for (const search of ['common', 'rare', 'common rare', 't', 'thing 1']) {
       const pages: string[] = []
       for (let page = 1; page <= 13; page++) {
-        pages.push(...namesOf(await service.get(`/apps?search=${search}&sort=popular&limit=10&page=${page}`)))
+        pages.push(
+          ...namesOf(
+            await service.get(`/apps?search=${search}&sort=popular&limit=10&page=${page}`),
+          ),
+        )
       }
       const words = search.split(' ')
       const expected = many
@@ -559,8 +631,12 @@ describe('order', () => {
         const pages: string[] = []
         const last = Math.ceil(ties.length / limit)
         for (let page = 1; page <= last + 1; page++) {
-          const names = namesOf(await service.get(`/apps?category=empty&sort=${sort}&limit=${limit}&page=${page}`))
-          expect(names.length).toBe(page < last ? limit : page === last ? ties.length - limit * (last - 1) : 0)
+          const names = namesOf(
+            await service.get(`/apps?category=empty&sort=${sort}&limit=${limit}&page=${page}`),
+          )
+          expect(names.length).toBe(
+            page < last ? limit : page === last ? ties.length - limit * (last - 1) : 0,
+          )
           pages.push(...names)
         }
         expect(pages).toEqual(expected)
@@ -584,11 +660,15 @@ describe('order', () => {
       latest: numbered.toSorted((a, b) =>
         a.approved_at < b.approved_at ? 1 : a.approved_at > b.approved_at ? -1 : b.index - a.index,
       ),
-      popular: numbered.toSorted((a, b) => b.total_downloads - a.total_downloads || b.index - a.index),
+      popular: numbered.toSorted(
+        (a, b) => b.total_downloads - a.total_downloads || b.index - a.index,
+      ),
     }
     for (const [sort, inOrder] of Object.entries(orders)) {
       for (const category of [undefined, 'empty']) {
-        const expected = inOrder.filter((app) => category === undefined || app.category_id === world.categories.empty)
+        const expected = inOrder.filter(
+          (app) => category === undefined || app.category_id === world.categories.empty,
+        )
         // All others are older and have fewer downloads.
         const total = expected.length + (category === undefined ? 2 : 0)
         for (const page of [10, 11, 12, 13, Math.ceil(expected.length / 100)]) {
@@ -596,7 +676,9 @@ describe('order', () => {
             `/apps?limit=100&page=${page}&sort=${sort}${category === undefined ? '' : `&category=${category}`}`,
           )
           const names = expected.slice((page - 1) * 100, page * 100).map(({ name }) => name)
-          expect(namesOf(reply).slice(0, names.length), `${sort} ${category} ${page}`).toEqual(names)
+          expect(namesOf(reply).slice(0, names.length), `${sort} ${category} ${page}`).toEqual(
+            names,
+          )
           expect(reply.body.data.pagination.total_pages).toBe(Math.ceil(total / 100))
         }
       }
@@ -605,13 +687,24 @@ describe('order', () => {
 
   test('rating is by average, then by number of reviews', async () => {
     const service = await startService()
-    await publish(service, [{ name: 'Two fives' }, { name: 'One five' }, { name: 'A four' }, { name: 'None' }])
-    const ratings: Record<string, number[]> = { 'One five': [5], 'Two fives': [5, 5], 'A four': [4, 4, 4] }
+    await publish(service, [
+      { name: 'Two fives' },
+      { name: 'One five' },
+      { name: 'A four' },
+      { name: 'None' },
+    ])
+    const ratings: Record<string, number[]> = {
+      'One five': [5],
+      'Two fives': [5, 5],
+      'A four': [4, 4, 4],
+    }
     await service.database.write(async (connection) => {
       for (const [name, stars] of Object.entries(ratings)) {
         const app = await connection.sql('apps').where({ name }).first('id')
         const review = { reviewer_name: 'R', comment: '', created_at: '2030-01-01T00:00:00.000Z' }
-        await appStore(connection).addReviews(stars.map((rating) => ({ ...review, app_id: app?.id ?? 0, rating })))
+        await appStore(connection).addReviews(
+          stars.map((rating) => ({ ...review, app_id: app?.id ?? 0, rating })),
+        )
       }
     })
     expect(namesOf(await service.get('/apps?category=empty&sort=rating'))).toEqual([
@@ -645,7 +738,10 @@ test('writes average ratings without trailing zeros, in lists and searches', asy
   ])
   for (const query of ['category=empty&sort=popular', 'category=empty&sort=popular&search=ada']) {
     const { text } = await service.get(`/apps?${query}`)
-    expect(text.match(/"average_rating":[^,}]*/g)).toEqual(['"average_rating":4.5', '"average_rating":4'])
+    expect(text.match(/"average_rating":[^,}]*/g)).toEqual([
+      '"average_rating":4.5',
+      '"average_rating":4',
+    ])
   }
 })
 
@@ -655,18 +751,28 @@ test.for<[what: string, query: string, message: string, links: Record<string, nu
   ['the last page', 'limit=2&page=3', 'Page 3 of 3.', { first: 1, prev: 2, last: 3 }],
   ['a page past the end', 'limit=2&page=9', 'Page 9 of 3.', { first: 1, prev: 3, last: 3 }],
   ['the only page, which is full', 'limit=5', 'Page 1 of 1.', { first: 1, last: 1 }],
-  ['a page where nothing matches', 'limit=2&page=9&search=nothing', 'No apps match.', { first: 1, prev: 1 }],
-])('%s has its number in the message, and links to its neighbours', async ([, query, message, links]) => {
-  const service = await startService()
-  await publish(
-    service,
-    Array.from({ length: 5 }, (_, index) => ({ name: `App ${index}` })),
-  )
-  const { headers, body } = await service.get(`/apps?category=empty&${query}`)
-  expect(body.message).toBe(message)
-  const found = [...String(headers.link).matchAll(/<[^>]*[?&]page=(\d+)[^>]*>; rel="(\w+)"/g)]
-  expect(Object.fromEntries(found.map(([, page, relation]) => [relation, Number(page)]))).toEqual(links)
-})
+  [
+    'a page where nothing matches',
+    'limit=2&page=9&search=nothing',
+    'No apps match.',
+    { first: 1, prev: 1 },
+  ],
+])(
+  '%s has its number in the message, and links to its neighbours',
+  async ([, query, message, links]) => {
+    const service = await startService()
+    await publish(
+      service,
+      Array.from({ length: 5 }, (_, index) => ({ name: `App ${index}` })),
+    )
+    const { headers, body } = await service.get(`/apps?category=empty&${query}`)
+    expect(body.message).toBe(message)
+    const found = [...String(headers.link).matchAll(/<[^>]*[?&]page=(\d+)[^>]*>; rel="(\w+)"/g)]
+    expect(Object.fromEntries(found.map(([, page, relation]) => [relation, Number(page)]))).toEqual(
+      links,
+    )
+  },
+)
 
 test('counters stay exact under any sequence of changes', async () => {
   const service = await startService()
@@ -708,7 +814,9 @@ test('counters stay exact under any sequence of changes', async () => {
     if (what === 'delete') await service.request('DELETE', `/apps/${app.id}`, { key: keys.ada })
     else {
       const json =
-        what === 'move' ? { category_id: 1 + ((app.category_id + which) % 3) } : { name: `Zebra new ${which}` }
+        what === 'move'
+          ? { category_id: 1 + ((app.category_id + which) % 3) }
+          : { name: `Zebra new ${which}` }
       await service.request('PUT', `/apps/${app.id}`, { key: keys.ada, json })
     }
   }

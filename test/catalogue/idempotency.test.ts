@@ -14,7 +14,12 @@ const hour = 60 * 60 * 1000
 
 type Fields = Record<string, unknown>
 
-const createWith = (service: Service, value: string, fields: Fields = {}, more: RequestOptions = {}) =>
+const createWith = (
+  service: Service,
+  value: string,
+  fields: Fields = {},
+  more: RequestOptions = {},
+) =>
   service.request('POST', '/apps', {
     key: service.world.keys.ada,
     headers: { 'Idempotency-Key': value },
@@ -23,9 +28,12 @@ const createWith = (service: Service, value: string, fields: Fields = {}, more: 
   })
 
 const countApps = (service: Service) =>
-  service.database.read(async ({ sql }) => Number((await sql('apps').count({ count: '*' }).first())?.count))
+  service.database.read(async ({ sql }) =>
+    Number((await sql('apps').count({ count: '*' }).first())?.count),
+  )
 
-const storedKeys = (service: Service) => service.database.read(({ sql }) => sql('idempotency_keys').orderBy('id'))
+const storedKeys = (service: Service) =>
+  service.database.read(({ sql }) => sql('idempotency_keys').orderBy('id'))
 
 const change = (service: Service, id: number, columns: Partial<AppRow>) =>
   service.database.write(({ sql }) => sql('apps').where({ id }).update(columns))
@@ -41,7 +49,12 @@ describe('the same request again gets the same response, and creates no app', ()
   >([
     ['at once', async () => {}],
     ['quoted, then unquoted', async () => {}, ['"k-1"', {}], ['k-1', {}]],
-    ['with escapes, then without quotes', async () => {}, [String.raw`"a\"b\\c"`, {}], [String.raw`a"b\c`, {}]],
+    [
+      'with escapes, then without quotes',
+      async () => {},
+      [String.raw`"a\"b\\c"`, {}],
+      [String.raw`a"b\c`, {}],
+    ],
     [
       'with its fields in another order',
       async () => {},
@@ -62,13 +75,18 @@ describe('the same request again gets the same response, and creates no app', ()
     [
       'after a deletion',
       async (service, id) => {
-        expect((await service.request('DELETE', `/apps/${id}`, { key: service.world.keys.ada })).status).toBe(200)
+        expect(
+          (await service.request('DELETE', `/apps/${id}`, { key: service.world.keys.ada })).status,
+        ).toBe(200)
       },
     ],
     ['after a transfer', (service, id) => change(service, id, { developer_id: 2 })],
     [
       'with a body hash of another format, which cannot be compared',
-      (service) => service.database.write(({ sql }) => sql('idempotency_keys').update({ body_hash: '0:other' })),
+      (service) =>
+        service.database.write(({ sql }) =>
+          sql('idempotency_keys').update({ body_hash: '0:other' }),
+        ),
     ],
   ])('%s', async ([, between, first = ['k', {}], again = first]) => {
     const service = await startService()
@@ -91,7 +109,10 @@ describe('creates another app', () => {
   test.for<[what: string, again: (service: Service) => ReturnType<typeof createWith>]>([
     ['with another key', (service) => createWith(service, 'other')],
     ['with a key that differs in case', (service) => createWith(service, 'K')],
-    ["with another developer's same key", (service) => createWith(service, 'k', {}, { key: service.world.keys.bob })],
+    [
+      "with another developer's same key",
+      (service) => createWith(service, 'k', {}, { key: service.world.keys.bob }),
+    ],
     ['without a key', (service) => createWith(service, 'k', {}, { headers: {} })],
     [
       'after 24 hours, also with another body',
@@ -122,7 +143,11 @@ test('the same key of two developers stands for two apps', async () => {
 test('another body with the same key is refused before its category and package name are checked', async () => {
   const service = await startService()
   await createWith(service, 'k')
-  for (const fields of [{ version: '2' }, { category_id: 99 }, { package_name: 'org.example.tideclock' }]) {
+  for (const fields of [
+    { version: '2' },
+    { category_id: 99 },
+    { package_name: 'org.example.tideclock' },
+  ]) {
     const { status, body } = await createWith(service, '"k"', fields)
     expect([status, body.data]).toEqual([
       422,
@@ -139,14 +164,17 @@ test.for<[what: string, fields: Fields, status: number]>([
   ['a category that does not exist', { category_id: 99 }, 422],
   ['a package name that is taken', { package_name: 'org.example.tideclock' }, 409],
   ['an empty name', { name: '' }, 400],
-])('a create that was refused for %s can be corrected and sent with the same key', async ([, fields, status]) => {
-  const service = await startService()
-  expect((await createWith(service, 'k', fields)).status).toBe(status)
-  expect(await storedKeys(service)).toEqual([])
-  const created = await createWith(service, 'k')
-  expect(created.status).toBe(201)
-  expect((await createWith(service, 'k')).text).toBe(created.text)
-})
+])(
+  'a create that was refused for %s can be corrected and sent with the same key',
+  async ([, fields, status]) => {
+    const service = await startService()
+    expect((await createWith(service, 'k', fields)).status).toBe(status)
+    expect(await storedKeys(service)).toEqual([])
+    const created = await createWith(service, 'k')
+    expect(created.status).toBe(201)
+    expect((await createWith(service, 'k')).text).toBe(created.text)
+  },
+)
 
 test.for([
   ['k-1', 'k-1'],
@@ -163,9 +191,17 @@ test.for([
     `Content-Length: ${body.length}`,
     ...values.map((value) => `Idempotency-Key: ${value}`),
   ]
-  const reply = await checkedResponse(service, 'POST', '/apps', `${lines.join('\r\n')}\r\n\r\n${body}`)
+  const reply = await checkedResponse(
+    service,
+    'POST',
+    '/apps',
+    `${lines.join('\r\n')}\r\n\r\n${body}`,
+  )
   const message = 'must be one key of 1 to 255 visible ASCII characters, in quotes or without'
-  expect([reply.status, reply.body.data.errors]).toEqual([400, [{ in: 'header', field: 'Idempotency-Key', message }]])
+  expect([reply.status, reply.body.data.errors]).toEqual([
+    400,
+    [{ in: 'header', field: 'Idempotency-Key', message }],
+  ])
 })
 
 test('a taken package name names the app that has it only to its owner, and not a deleted one', async () => {
@@ -203,7 +239,10 @@ test('of twenty creates at once on two servers with one key, one creates the app
   expect(await countApps(one)).toBe(apps + 1)
 })
 
-/** Stores a key in a transaction that stays open until `rollBack` is called, and sends a create with this key meanwhile. */
+/**
+ * Stores a key in a transaction that stays open until `rollBack` is called, and sends a create with
+ * this key meanwhile.
+ */
 async function createBehindAnother() {
   const service = await startService()
   // The first use of an API key is a write of its own.
@@ -211,7 +250,13 @@ async function createBehindAnother() {
   const stored = Promise.withResolvers<void>()
   const { promise: isOver, reject: rollBack } = Promise.withResolvers<never>()
   const first = service.database.write(async ({ sql }) => {
-    const row = { developer_id: 1, key: 'k', body_hash: '1:', app_id: 1, created_at: new Date().toISOString() }
+    const row = {
+      developer_id: 1,
+      key: 'k',
+      body_hash: '1:',
+      app_id: 1,
+      created_at: new Date().toISOString(),
+    }
     await sql('idempotency_keys').insert(row)
     stored.resolve()
     await isOver
@@ -231,7 +276,10 @@ test('a create that waits for another one with its key creates the app if that o
   rollBack()
   const { status, body } = await reply
   expect(status).toBe(201)
-  expect(await storedKeys(service)).toMatchObject([{ key: 'earlier' }, { key: 'k', app_id: body.data.app_id }])
+  expect(await storedKeys(service)).toMatchObject([
+    { key: 'earlier' },
+    { key: 'k', app_id: body.data.app_id },
+  ])
 })
 
 test('a create that waits too long for another one with its key gets a 503, and can be sent again', async () => {
@@ -245,14 +293,21 @@ test('a create that waits too long for another one with its key gets a 503, and 
 test('a create deletes at most 100 expired keys, the oldest first', async () => {
   const service = await startService()
   const at = (age: number) => new Date(Date.now() - age).toISOString()
-  const rows = Array.from({ length: 150 }, (_, index) => ({ key: `old ${index}`, created_at: at(50 * hour - index) }))
+  const rows = Array.from({ length: 150 }, (_, index) => ({
+    key: `old ${index}`,
+    created_at: at(50 * hour - index),
+  }))
   rows.push({ key: 'young', created_at: at(23 * hour) })
   await service.database.write(({ sql }) =>
-    sql('idempotency_keys').insert(rows.map((row) => ({ ...row, developer_id: 2, body_hash: '1:', app_id: 1 }))),
+    sql('idempotency_keys').insert(
+      rows.map((row) => ({ ...row, developer_id: 2, body_hash: '1:', app_id: 1 })),
+    ),
   )
   expect((await createWith(service, 'k')).status).toBe(201)
   const left = (await storedKeys(service)).map(({ key }) => key)
-  expect(left.toSorted()).toEqual(['k', 'young', ...rows.slice(100, 150).map(({ key }) => key)].toSorted())
+  expect(left.toSorted()).toEqual(
+    ['k', 'young', ...rows.slice(100, 150).map(({ key }) => key)].toSorted(),
+  )
   expect((await createWith(service, 'k2')).status).toBe(201)
   expect((await storedKeys(service)).map(({ key }) => key).toSorted()).toEqual(['k', 'k2', 'young'])
 })
@@ -262,10 +317,14 @@ test('many creates at once delete expired keys without waiting for each other', 
   const created_at = new Date(Date.now() - 30 * hour).toISOString()
   const expired = Array.from({ length: 400 }, (_, index) => ({ key: `k${index}`, created_at }))
   await service.database.write(({ sql }) =>
-    sql('idempotency_keys').insert(expired.map((row) => ({ ...row, developer_id: 1, body_hash: '1:', app_id: 1 }))),
+    sql('idempotency_keys').insert(
+      expired.map((row) => ({ ...row, developer_id: 1, body_hash: '1:', app_id: 1 })),
+    ),
   )
   // They also replace expired keys that others delete.
-  const replies = await Promise.all(Array.from({ length: 40 }, (_, index) => createWith(service, `k${index}`)))
+  const replies = await Promise.all(
+    Array.from({ length: 40 }, (_, index) => createWith(service, `k${index}`)),
+  )
   expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 201))
   const keys = await storedKeys(service)
   expect(new Set(keys.map(({ app_id }) => required(app_id, 'app')))).toEqual(

@@ -31,7 +31,12 @@ test('an app from creation to deletion', async () => {
   // Pending: visible only to its owner.
   expect((await service.get(path)).status).toBe(404)
   const pending = await service.get(path, { key: keys.ada })
-  expect(pending.body.data.app).toMatchObject({ ...newApp, version: '1.0.0', status: 'pending', reviews: [] })
+  expect(pending.body.data.app).toMatchObject({
+    ...newApp,
+    version: '1.0.0',
+    status: 'pending',
+    reviews: [],
+  })
   expect(pending.body.data.app).not.toHaveProperty('approved_at')
   expect((await service.get('/apps?search=star')).body.data.apps).toEqual([])
 
@@ -62,14 +67,21 @@ test('an app from creation to deletion', async () => {
   await service.decide('reject', created.body.data.app_id)
   expect((await service.get(path)).status).toBe(404)
   expect((await service.get('/apps?search=planet')).body.data.apps).toEqual([])
-  expect((await service.get(path, { key: keys.ada })).body.data.app.rejection_reason).toBe('Because.')
-  const again = await service.request('PUT', path, { key: keys.ada, json: { description: 'All planets.' } })
+  expect((await service.get(path, { key: keys.ada })).body.data.app.rejection_reason).toBe(
+    'Because.',
+  )
+  const again = await service.request('PUT', path, {
+    key: keys.ada,
+    json: { description: 'All planets.' },
+  })
   expect(again.body.data.app.status).toBe('pending')
 
   // Approved again: the time of the first approval stays.
   freezeClock(approvalTime + 60_000)
   await service.decide('approve', created.body.data.app_id)
-  expect((await service.get(path)).body.data.app.approved_at).toBe(approved.body.data.app.approved_at)
+  expect((await service.get(path)).body.data.app.approved_at).toBe(
+    approved.body.data.app.approved_at,
+  )
 
   // Deleted: hidden from everyone.
   expect((await service.request('DELETE', path, { key: keys.ada })).body.data).toEqual({
@@ -96,7 +108,11 @@ test('an app from creation to deletion', async () => {
     'app delete',
   ])
   const renamed = audit[2]
-  expect(renamed).toMatchObject({ before: '{"name":"Star Map"}', after: '{"name":"Planet Map"}', operator: null })
+  expect(renamed).toMatchObject({
+    before: '{"name":"Star Map"}',
+    after: '{"name":"Planet Map"}',
+    operator: null,
+  })
   expect(renamed?.key_id && keys.ada.includes(renamed.key_id)).toBe(true)
   expect(audit[1]).toMatchObject({ operator: 'test', key_id: null })
 })
@@ -124,7 +140,12 @@ test('stores texts as sent, with only the name and descriptions trimmed', async 
 test('an app with an invisible name, from before the rule, can be read and updated', async () => {
   const { world, database, get, request } = await startService()
   const { keys, apps } = world
-  const texts = { name: 'a\u202eb', short_description: '\u2066', description: '\u200b', version: '\u3164' }
+  const texts = {
+    name: 'a\u202eb',
+    short_description: '\u2066',
+    description: '\u200b',
+    version: '\u3164',
+  }
   await database.write(async ({ sql }) => {
     await sql('apps').where({ id: apps.approved }).update(texts)
     await sql('developers').where({ name: 'Ada' }).update({ name: 'Ada\u200e' })
@@ -134,10 +155,15 @@ test('an app with an invisible name, from before the rule, can be read and updat
   const path = `/apps/${apps.approved}`
   const names = { developer_name: 'Ada\u200e', category_name: '\u2060' }
   expect((await get(path)).body.data.app).toMatchObject({ ...texts, ...names })
-  expect((await get('/apps?category=tools')).body.data.apps[0]).toMatchObject({ name: texts.name, ...names })
+  expect((await get('/apps?category=tools')).body.data.apps[0]).toMatchObject({
+    name: texts.name,
+    ...names,
+  })
   const updated = await request('PUT', path, { key: keys.ada, json: { version: '2' } })
   expect(updated.body.data.app).toMatchObject({ ...texts, version: '2' })
-  expect((await request('PUT', path, { key: keys.ada, json: { name: texts.name } })).status).toBe(400)
+  expect((await request('PUT', path, { key: keys.ada, json: { name: texts.name } })).status).toBe(
+    400,
+  )
 
   // The developer exists, so a new key does not check the name.
   const key = await database.write(async (connection) => {
@@ -158,7 +184,9 @@ test('an unchanged app is a 304, and every update changes its ETag', async () =>
   const first = await service.get(path)
   const etag = String(first.headers.etag)
   expect((await service.get(path, { headers: { 'If-None-Match': etag } })).status).toBe(304)
-  expect((await service.get(path, { headers: { 'If-None-Match': `"x", W/${etag}` } })).status).toBe(304)
+  expect((await service.get(path, { headers: { 'If-None-Match': `"x", W/${etag}` } })).status).toBe(
+    304,
+  )
   const updated = await service.request('PUT', path, {
     key: keys.ada,
     json: { version: '2' },
@@ -170,11 +198,13 @@ test('an unchanged app is a 304, and every update changes its ETag', async () =>
   const second = await service.get(path, { headers: { 'If-None-Match': etag } })
   expect(second.status).toBe(200)
   expect(second.headers.etag).toBe(updated.headers.etag)
-  // If-Match never matches weak or malformed ETags (RFC 9110, section 13.1.1), so repeating the change would not help.
+  // If-Match never matches weak or malformed ETags (RFC 9110, section 13.1.1), so repeating the
+  // change would not help.
   const now = String(updated.headers.etag)
   const weak =
     'If-Match cannot match a weak ETag (W/). Read the app with Accept-Encoding: identity, and send the ETag of that response.'
-  const malformed = 'If-Match must be an ETag as you received it, with its quotes; or several, or * alone.'
+  const malformed =
+    'If-Match must be an ETag as you received it, with its quotes; or several, or * alone.'
   for (const [tag, message] of [
     [`W/${now}`, weak],
     [`W/${now.slice(0, -1)}-gzip"`, weak],
@@ -186,16 +216,25 @@ test('an unchanged app is a 304, and every update changes its ETag', async () =>
     ['*, *', malformed],
   ] as const) {
     const headers = { 'If-Match': tag }
-    const refused = await service.request('PUT', path, { key: keys.ada, json: { version: '3' }, headers })
+    const refused = await service.request('PUT', path, {
+      key: keys.ada,
+      json: { version: '3' },
+      headers,
+    })
     expect([refused.status, refused.body.message], tag).toEqual([412, message])
   }
-  const stale = await service.request('DELETE', path, { key: keys.ada, headers: { 'If-Match': etag } })
+  const stale = await service.request('DELETE', path, {
+    key: keys.ada,
+    headers: { 'If-Match': etag },
+  })
   expect([stale.status, stale.body.message]).toEqual([
     412,
     'The app has changed since you read it; read it again and repeat the change.',
   ])
   const current = { 'If-Match': `"x", ${now}` }
-  expect((await service.request('DELETE', path, { key: keys.ada, headers: current })).status).toBe(200)
+  expect((await service.request('DELETE', path, { key: keys.ada, headers: current })).status).toBe(
+    200,
+  )
 })
 
 test('search finds an app by its new texts after all have changed', async () => {
@@ -212,7 +251,10 @@ test('search finds an app by its new texts after all have changed', async () => 
   await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json })
   const found = async (search: string) =>
     (await service.get(`/apps?search=${search}`)).body.data.apps.map(({ id }: { id: number }) => id)
-  expect([await found('ebb+shore+ocean+almanac&category=games'), await found('clock')]).toEqual([[apps.approved], []])
+  expect([await found('ebb+shore+ocean+almanac&category=games'), await found('clock')]).toEqual([
+    [apps.approved],
+    [],
+  ])
   await expectConsistent(service.database)
 })
 
@@ -221,7 +263,10 @@ test('an app that is changed back within a millisecond gets a new ETag each time
   const { keys, apps } = service.world
   const now = freezeClock()
   const update = async (version: string) => {
-    const reply = await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { version } })
+    const reply = await service.request('PUT', `/apps/${apps.approved}`, {
+      key: keys.ada,
+      json: { version },
+    })
     expect(reply.status).toBe(200)
     return { etag: reply.headers.etag, time: Date.parse(reply.body.data.app.updated_at) }
   }
@@ -236,7 +281,8 @@ test('an update without a change keeps the ETag and writes no audit row', async 
   const { keys, apps } = service.world
   const path = `/apps/${apps.approved}`
   const before = await service.get(path)
-  const rows = () => service.database.read(({ sql }) => sql('audit').where({ app_id: apps.approved }))
+  const rows = () =>
+    service.database.read(({ sql }) => sql('audit').where({ app_id: apps.approved }))
   const audited = (await rows()).length
   const reply = await service.request('PUT', path, {
     key: keys.ada,
@@ -254,7 +300,11 @@ test('one of two updates with one ETag wins', async () => {
   for (let round = 0; round < 10; round++) {
     const { headers } = await service.get(path)
     const update = (name: string) =>
-      service.request('PUT', path, { key: keys.ada, json: { name }, headers: { 'If-Match': String(headers.etag) } })
+      service.request('PUT', path, {
+        key: keys.ada,
+        json: { name },
+        headers: { 'If-Match': String(headers.etag) },
+      })
     const replies = await Promise.all([update(`One ${round}`), update(`Two ${round}`)])
     expect(replies.map(({ status }) => status).toSorted()).toEqual([200, 412])
     const winner = replies.find(({ status }) => status === 200)
@@ -284,7 +334,8 @@ test('skips the number of a slug that another name already has', async () => {
   const service = await startService()
   const { keys } = service.world
   const create = async (name: string) =>
-    (await service.request('POST', '/apps', { key: keys.ada, json: { ...newApp, name } })).body.data.slug
+    (await service.request('POST', '/apps', { key: keys.ada, json: { ...newApp, name } })).body.data
+      .slug
   expect(await create('Star Map')).toBe('star-map')
   expect(await create('Star Map 2')).toBe('star-map-2')
   expect(await create('Star Map')).toBe('star-map-3')
@@ -336,7 +387,9 @@ test('sorts reviews with the same time by id, newest first', async () => {
     comment: '',
     created_at: '2026-01-01T00:00:00.000Z',
   }
-  await service.database.write((connection) => appStore(connection).addReviews(Array(101).fill(review)))
+  await service.database.write((connection) =>
+    appStore(connection).addReviews(Array(101).fill(review)),
+  )
   const { app } = (await service.get(`/apps/${apps.bobs}`)).body.data
   const ids: number[] = app.reviews.map(({ id }: { id: number }) => id)
   const [newest = 0] = ids

@@ -21,13 +21,17 @@ function recordStatements(): Statement[] {
   }
   const { Database } = sqlite3
   sqlite3.Database = new Proxy(Database, {
-    construct: (target, args) => Reflect.construct(target, args).on('trace', (text: string) => record({ text })),
+    construct: (target, args) =>
+      Reflect.construct(target, args).on('trace', (text: string) => record({ text })),
   })
   onTestFinished(() => {
     sqlite3.Database = Database
   })
   const { query } = pg.Client.prototype
-  const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...args: unknown[]) {
+  const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (
+    this: pg.Client,
+    ...args: unknown[]
+  ) {
     const [statement] = args
     // A setting is a string.
     if (typeof statement !== 'string') record(statement as Statement)
@@ -39,11 +43,25 @@ function recordStatements(): Statement[] {
 
 const size = 2000
 
-/** Adds apps, few of them in one of the categories, with many reviews, and many stored idempotency keys. */
+/**
+ * Adds apps, few of them in one of the categories, with many reviews, and many stored idempotency
+ * keys.
+ */
 async function fill({ database }: Awaited<ReturnType<typeof startService>>) {
   const row = {
-    ...{ developer_id: 2, status: 'approved' as const, rejection_reason: null, created_at: past, updated_at: past },
-    ...{ package_name: null, short_description: null, description: 'Long. '.repeat(250), version: '1' },
+    ...{
+      developer_id: 2,
+      status: 'approved' as const,
+      rejection_reason: null,
+      created_at: past,
+      updated_at: past,
+    },
+    ...{
+      package_name: null,
+      short_description: null,
+      description: 'Long. '.repeat(250),
+      version: '1',
+    },
   }
   const apps = Array.from({ length: size }, (_, index) => ({
     at: past,
@@ -69,18 +87,25 @@ async function fill({ database }: Awaited<ReturnType<typeof startService>>) {
 }
 
 /** A step of PostgreSQL's plan that has been executed. */
-type Step = Record<'Shared Hit Blocks' | 'Shared Read Blocks' | 'Actual Rows' | 'Actual Loops', number> & {
+type Step = Record<
+  'Shared Hit Blocks' | 'Shared Read Blocks' | 'Actual Rows' | 'Actual Loops',
+  number
+> & {
   'Relation Name'?: string
   'Rows Removed by Filter'?: number
   Plans?: Step[]
 }
 
-/** Pages of a statement, and rows of one of its steps: some for each of twenty apps, or for a hundred reviews. */
+/**
+ * Pages of a statement, and rows of one of its steps: some for each of twenty apps, or for a
+ * hundred reviews.
+ */
 const maxRead = 200
 
 const pagesRead = (step: Step) => step['Shared Hit Blocks'] + step['Shared Read Blocks']
 function rowsRead(step: Step): number {
-  // The whole search index of this small catalogue is on some twenty pages, which PostgreSQL reads one after the other.
+  // The whole search index of this small catalogue is on some twenty pages, which PostgreSQL reads
+  // one after the other.
   const isSearchIndex = step['Relation Name'] === 'app_search'
   const own = step['Actual Rows'] * step['Actual Loops'] + (step['Rows Removed by Filter'] ?? 0)
   return Math.max(isSearchIndex ? 0 : own, ...(step.Plans ?? []).map(rowsRead))
@@ -90,12 +115,18 @@ function rowsRead(step: Step): number {
 function isWasteful(plan: string, { text }: Statement): boolean {
   const scans = plan.match(/\bSCAN (apps|reviews|developers|api_keys|audit)\b.*/g) ?? []
   // The list without a category walks the index of its order and stops after a page.
-  const isWalk = (scan: string) => scan.includes('USING INDEX apps_') && !text.includes('category_id =')
-  return !scans.every(isWalk) || (text.startsWith('select') && plan.includes('TEMP B-TREE FOR ORDER BY'))
+  const isWalk = (scan: string) =>
+    scan.includes('USING INDEX apps_') && !text.includes('category_id =')
+  return (
+    !scans.every(isWalk) || (text.startsWith('select') && plan.includes('TEMP B-TREE FOR ORDER BY'))
+  )
 }
 
 test('no statement of a request reads rows that an index can skip', async ({ skip }) => {
-  skip(inject('workers').length > 0, 'a plan of Citus has those of its nodes inside, in its own format')
+  skip(
+    inject('workers').length > 0,
+    'a plan of Citus has those of its nodes inside, in its own format',
+  )
   const statements = recordStatements()
   const service = await startService({ cacheSize: 0 })
   await fill(service)
@@ -135,7 +166,14 @@ test('no statement of a request reads rows that an index can skip', async ({ ski
     ['POST', '/apps', { key, json: newApp, headers: { 'Idempotency-Key': 'k' } }],
     ['POST', '/apps', { key, json: newApp, headers: { 'Idempotency-Key': 'k' } }],
     ['POST', '/apps', { key, json: { ...newApp, package_name } }],
-    ['PUT', '/apps/1', { key, json: { name: 'New', package_name: 'org.example.new', category_id: categories.games } }],
+    [
+      'PUT',
+      '/apps/1',
+      {
+        key,
+        json: { name: 'New', package_name: 'org.example.new', category_id: categories.games },
+      },
+    ],
     ['DELETE', '/apps/1', { key }],
   ]
   const problems: string[] = []
@@ -145,7 +183,8 @@ test('no statement of a request reads rows that an index can skip', async ({ ski
     expect(statements.length).toBeGreaterThan(0)
     for (const statement of statements.splice(0)) {
       const problem = await findProblem(statement)
-      if (problem !== undefined) problems.push(`${call[0]} ${call[1]}: ${statement.text}\n${problem}`)
+      if (problem !== undefined)
+        problems.push(`${call[0]} ${call[1]}: ${statement.text}\n${problem}`)
     }
   }
   expect(problems).toEqual([])

@@ -1,6 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { assertOwner, canDecide, type Decision, statusAfterUpdate } from '../../src/catalogue/policy.ts'
+import {
+  assertOwner,
+  canDecide,
+  type Decision,
+  statusAfterUpdate,
+} from '../../src/catalogue/policy.ts'
 import { appStore } from '../../src/catalogue/store.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/dialect.ts'
@@ -12,12 +17,16 @@ const owner = { developerId: 1, keyId: 'a' }
 const other = { developerId: 2, keyId: 'b' }
 test('an app can be changed only by its owner', () => {
   expect(() => assertOwner(owner, { developer_id: 1 })).not.toThrow()
-  expect(() => assertOwner(other, { developer_id: 1 })).toThrow(expect.objectContaining({ code: 'forbidden' }))
+  expect(() => assertOwner(other, { developer_id: 1 })).toThrow(
+    expect.objectContaining({ code: 'forbidden' }),
+  )
 })
 
 test('an app is read from the database only for its owner, and for others if it is approved', async () => {
   const { database, world } = await startService()
-  const owners = await database.read(({ sql }) => sql('apps').distinct('developer_id').pluck('developer_id'))
+  const owners = await database.read(({ sql }) =>
+    sql('apps').distinct('developer_id').pluck('developer_id'),
+  )
   const callers = [undefined, ...owners.map((developerId) => ({ developerId, keyId: 'a' }))]
   for (const id of Object.values(world.apps)) {
     const app = await database.read((connection) => appStore(connection).find(id))
@@ -26,14 +35,16 @@ test('an app is read from the database only for its owner, and for others if it 
         const apps = appStore(connection)
         return caller ? [await apps.find(id, { visibleTo: caller })] : apps.findListed([id])
       })
-      const isVisible = app?.status === 'approved' || (app && app.developer_id === caller?.developerId)
+      const isVisible =
+        app?.status === 'approved' || (app && app.developer_id === caller?.developerId)
       expect(read !== undefined).toBe(Boolean(isVisible))
     }
   }
 })
 
 test('readers who ask for many apps at the same time each get their own app, or a 404 if it is not listed', async () => {
-  // Requests that arrive meanwhile wait for the same version of the data, and then read their apps together.
+  // Requests that arrive meanwhile wait for the same version of the data, and then read their apps
+  // together.
   const slowVersion = (database: Database): Database => ({
     ...database,
     dataVersion: () => delay(100).then(database.dataVersion),
@@ -80,14 +91,18 @@ test.for<[method: string, json: object | undefined]>([
     for (const key of [...(method === 'GET' ? [undefined] : []), keys.bob]) {
       const run = async (id: number) => {
         statements.length = 0
-        const { status } = await service.request(method, `/apps/${id}`, { ...(key && { key }), json })
+        const { status } = await service.request(method, `/apps/${id}`, {
+          ...(key && { key }),
+          json,
+        })
         expect(status).toBe(404)
         // The use of a key is recorded now and then.
         return statements.filter((statement) => !/^update .api_keys/.test(statement))
       }
       const ofMissing = await run(999)
       expect(ofMissing).not.toEqual([])
-      for (const id of [apps.pending, apps.rejected, apps.deleted]) expect(await run(id)).toEqual(ofMissing)
+      for (const id of [apps.pending, apps.rejected, apps.deleted])
+        expect(await run(id)).toEqual(ofMissing)
     }
   },
 )
@@ -106,7 +121,10 @@ test.for<[decision: Decision, status: Status, isChanged: boolean, isOpen: boolea
   ['reject', 'approved', true, true],
   ['reject', 'rejected', false, false],
   ['reject', 'rejected', true, false],
-])('%s is possible for an app that is %s, changed since: %j; expected: %j', ([decision, status, isChanged, isOpen]) => {
-  const unreviewed_since = isChanged ? '2026-01-01T00:00:00.000Z' : null
-  expect(canDecide(decision, { status, unreviewed_since })).toBe(isOpen)
-})
+])(
+  '%s is possible for an app that is %s, changed since: %j; expected: %j',
+  ([decision, status, isChanged, isOpen]) => {
+    const unreviewed_since = isChanged ? '2026-01-01T00:00:00.000Z' : null
+    expect(canDecide(decision, { status, unreviewed_since })).toBe(isOpen)
+  },
+)

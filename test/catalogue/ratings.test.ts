@@ -51,9 +51,19 @@ test('sorts one 5.0 below many good ratings, equal means by the number of rating
     line('Ten of 3.5', { average_rating: 3.5, rating_count: 10 }),
     line('Twenty of 3.5', { average_rating: 3.5, rating_count: 20 }),
     line('One of 1', { reviews: [review(1)] }),
-    line('Twenty of 4.5', { reviews: Array.from({ length: 20 }, (_, index) => review(4 + (index % 2))) }),
+    line('Twenty of 4.5', {
+      reviews: Array.from({ length: 20 }, (_, index) => review(4 + (index % 2))),
+    }),
   ])
-  const order = ['A million of 4.4', 'Twenty of 4.5', 'One of 5', 'Twenty of 3.5', 'Ten of 3.5', 'One of 1', 'None']
+  const order = [
+    'A million of 4.4',
+    'Twenty of 4.5',
+    'One of 5',
+    'Twenty of 3.5',
+    'Ten of 3.5',
+    'One of 1',
+    'None',
+  ]
   for (const query of ['?sort=rating&category=empty', '?sort=rating&search=here&category=empty']) {
     const { apps } = (await get(`/apps${query}`)).body.data
     expect(apps.map(({ name }: { name: string }) => name)).toEqual(order)
@@ -62,7 +72,11 @@ test('sorts one 5.0 below many good ratings, equal means by the number of rating
 
 test('the detail has the numbers of ratings and of reviews', async () => {
   const { database, get } = await startService()
-  const stars = line('Stars', { average_rating: 4.4, rating_count: 69_000_000, reviews: [review(5), review(2)] })
+  const stars = line('Stars', {
+    average_rating: 4.4,
+    rating_count: 69_000_000,
+    reviews: [review(5), review(2)],
+  })
   await importLines(database, [stars])
   const [{ id }] = (await get('/apps?category=empty')).body.data.apps
   expect((await get(`/apps/${id}`)).body.data.app).toMatchObject({
@@ -75,19 +89,26 @@ test('the detail has the numbers of ratings and of reviews', async () => {
 test('each review counts at once, in addition to imported ratings', async () => {
   await fc.assert(
     fc.asyncProperty(
-      fc.array(fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 4 }), { maxLength: 8 }),
-      fc.option(fc.tuple(fc.integer({ min: 100, max: 500 }), fc.integer({ min: 1, max: 1_000_000 }))),
+      fc.array(fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 4 }), {
+        maxLength: 8,
+      }),
+      fc.option(
+        fc.tuple(fc.integer({ min: 100, max: 500 }), fc.integer({ min: 1, max: 1_000_000 })),
+      ),
       async (batches, other) => {
         const database = openDatabase(await copyWorld())
         const imported = other && { average_rating: other[0] / 100, rating_count: other[1] }
         await importLines(database, [line('Stars', { slug: 'stars', ...imported })])
-        const stored = () => database.read(({ sql }) => sql('apps').where({ slug: 'stars' }).first())
+        const stored = () =>
+          database.read(({ sql }) => sql('apps').where({ slug: 'stars' }).first())
         const id = (await stored())?.id ?? 0
         const given: number[] = []
         for (const batch of batches) {
           given.push(...batch)
           await database.write((connection) =>
-            appStore(connection).addReviews(batch.map((rating) => ({ ...review(rating), app_id: id }))),
+            appStore(connection).addReviews(
+              batch.map((rating) => ({ ...review(rating), app_id: id })),
+            ),
           )
           const own = ratingsOf(given.map((rating) => ({ rating })))
           const sum = own.sum + (other ? other[0] * other[1] : 0)

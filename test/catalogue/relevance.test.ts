@@ -8,7 +8,10 @@ import { playSampleLines } from '../play-sample-lines.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { openEmptyCatalogue } from '../support/database.ts'
 
-/** What must come first, by what is searched for, in the demo catalogue: names in their order. Two apps are named Compass. */
+/**
+ * What must come first, by what is searched for, in the demo catalogue: names in their order. Two
+ * apps are named Compass.
+ */
 const queries: Record<string, [search: string, ...first: string[]][]> = {
   names: [
     ['compass', 'Compass', 'Compass'],
@@ -248,7 +251,10 @@ const folder = process.env.PLAY_SAMPLE ?? ''
 
 type Listing = { appId: string; title: string }
 
-/** Makes searches of an app by rule; `isRight` says of the names and package names found, best first, whether they are what must be. */
+/**
+ * Makes searches of an app by rule; `isRight` says of the names and package names found, best
+ * first, whether they are what must be.
+ */
 type Rule = {
   searches: (listing: Listing, wordCounts: Map<string, number>) => string[]
   isRight: (found: Listing[], listing: Listing, isForgiven: boolean) => boolean
@@ -259,7 +265,8 @@ const isFirst = (found: Listing[], { title }: Listing) =>
 const isFound = (found: Listing[], { appId }: Listing) => found.some((one) => one.appId === appId)
 const short = (text: string) => [...text].length <= 100
 /** Without emoji and what is written without spaces. */
-const wordsOf = (text: string) => queryTerms(text).flatMap(({ text, isPrefix }) => (isPrefix ? text : []))
+const wordsOf = (text: string) =>
+  queryTerms(text).flatMap(({ text, isPrefix }) => (isPrefix ? text : []))
 
 const rules: Record<string, Rule> = {
   'its name first': { searches: ({ title }) => [title].filter(short), isRight: isFirst },
@@ -268,7 +275,8 @@ const rules: Record<string, Rule> = {
     isRight: ([first], { appId }) => first?.appId === appId,
   },
   'the words of its name in another order': {
-    searches: ({ title }) => [wordsOf(title).toReversed().join(' ')].filter((text) => text !== '' && short(text)),
+    searches: ({ title }) =>
+      [wordsOf(title).toReversed().join(' ')].filter((text) => text !== '' && short(text)),
     isRight: isFound,
   },
   'the beginnings of its words': {
@@ -284,7 +292,9 @@ const rules: Record<string, Rule> = {
     searches: ({ title }) =>
       title.split(/[^\p{L}\p{M}\p{N}]+/u).flatMap((word, index, all) => {
         const pair = [word, all[index + 1] ?? '']
-        return pair.every((one) => wordsOf(one).length === 1) && !/^\d+$/.test(pair.join('')) ? [pair.join('')] : []
+        return pair.every((one) => wordsOf(one).length === 1) && !/^\d+$/.test(pair.join(''))
+          ? [pair.join('')]
+          : []
       }),
     isRight: isFound,
   },
@@ -294,34 +304,55 @@ const rules: Record<string, Rule> = {
         .filter((word) => [...word].length >= 6 && wordCounts.get(word) === 1)
         .map((word) => word.slice(0, 3) + word.slice(4)),
     // Where others have what the slip made, it is no slip.
-    isRight: (found, listing, isForgiven) => found.length > 0 && (!isForgiven || isFound(found, listing)),
+    isRight: (found, listing, isForgiven) =>
+      found.length > 0 && (!isForgiven || isFound(found, listing)),
   },
 }
 
-describe.skipIf(!existsSync(`${folder}/apps.json`))('of real listings (skipped without PLAY_SAMPLE)', () => {
-  test.for(Object.entries(rules))('a search finds %s', { timeout: 300_000 }, async ([, { searches, isRight }]) => {
-    const listings: Listing[] = JSON.parse(readFileSync(`${folder}/apps.json`, 'utf8'))
-    const database = await openEmptyCatalogue()
-    await importLines(database, playSampleLines(folder))
-    const rows = await database.read(({ sql }) => sql('apps').select('id', 'name', 'package_name'))
-    const taken = new Map(rows.map(({ id, name, package_name }) => [id, { title: name, appId: package_name ?? '' }]))
-    const words = listings.flatMap(({ title }) => wordsOf(title))
-    const wordCounts = new Map([...Map.groupBy(words, (word) => word)].map(([word, { length }]) => [word, length]))
-    const all = [...taken.values()].flatMap((listing) =>
-      searches(listing, wordCounts).map((search) => ({ listing, search })),
+describe.skipIf(!existsSync(`${folder}/apps.json`))(
+  'of real listings (skipped without PLAY_SAMPLE)',
+  () => {
+    test.for(Object.entries(rules))(
+      'a search finds %s',
+      { timeout: 300_000 },
+      async ([, { searches, isRight }]) => {
+        const listings: Listing[] = JSON.parse(readFileSync(`${folder}/apps.json`, 'utf8'))
+        const database = await openEmptyCatalogue()
+        await importLines(database, playSampleLines(folder))
+        const rows = await database.read(({ sql }) =>
+          sql('apps').select('id', 'name', 'package_name'),
+        )
+        const taken = new Map(
+          rows.map(({ id, name, package_name }) => [
+            id,
+            { title: name, appId: package_name ?? '' },
+          ]),
+        )
+        const words = listings.flatMap(({ title }) => wordsOf(title))
+        const wordCounts = new Map(
+          [...Map.groupBy(words, (word) => word)].map(([word, { length }]) => [word, length]),
+        )
+        const all = [...taken.values()].flatMap((listing) =>
+          searches(listing, wordCounts).map((search) => ({ listing, search })),
+        )
+        expect(all.length).toBeGreaterThan(50)
+        const wrong: object[] = []
+        for (const { listing, search } of all) {
+          const { apps, notes } = await firstPage(database, search)
+          const found = apps.flatMap(({ id }) => taken.get(id) ?? [])
+          if (!isRight(found, listing, notes?.length !== 0))
+            wrong.push({ search, listing, found: found.slice(0, 3) })
+        }
+        expect(wrong, `of ${all.length} searches`).toEqual([])
+      },
     )
-    expect(all.length).toBeGreaterThan(50)
-    const wrong: object[] = []
-    for (const { listing, search } of all) {
-      const { apps, notes } = await firstPage(database, search)
-      const found = apps.flatMap(({ id }) => taken.get(id) ?? [])
-      if (!isRight(found, listing, notes?.length !== 0)) wrong.push({ search, listing, found: found.slice(0, 3) })
-    }
-    expect(wrong, `of ${all.length} searches`).toEqual([])
-  })
-})
+  },
+)
 
-async function firstPage(database: Database, search: string): Promise<{ apps: AppSummary[]; notes?: string[] }> {
+async function firstPage(
+  database: Database,
+  search: string,
+): Promise<{ apps: AppSummary[]; notes?: string[] }> {
   const { apps, notes } = await findApps(database, { page: 1, limit: 100, search })
   return { apps, ...(notes && { notes }) }
 }

@@ -27,11 +27,15 @@ test('shortens the longest slug for a number', () => {
 
 test('every name gets a valid slug', () => {
   fc.assert(
-    fc.property(fc.string({ unit: 'grapheme', maxLength: 100 }), fc.integer({ min: 2, max: 1e9 }), (name, number) => {
-      for (const slug of [toSlug(name), numberedSlug(toSlug(name), number)]) {
-        expect(slug).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*$/)
-        expect(slug.length).toBeLessThanOrEqual(80)
-      }
-    }),
+    fc.property(
+      fc.string({ unit: 'grapheme', maxLength: 100 }),
+      fc.integer({ min: 2, max: 1e9 }),
+      (name, number) => {
+        for (const slug of [toSlug(name), numberedSlug(toSlug(name), number)]) {
+          expect(slug).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*$/)
+          expect(slug.length).toBeLessThanOrEqual(80)
+        }
+      },
+    ),
   )
 })

@@ -25,10 +25,25 @@ describe('the list of apps', () => {
     ],
     ['none of a developer in a category', undefined, { developer: 'Ada', category: 'games' }, []],
     ['those found by a text, in any state', undefined, { search: 'gone' }, ['Gone']],
-    ['a rejected one by the beginning of a word', 'rejected', { search: 'COMP' }, ['Broken Compass']],
+    [
+      'a rejected one by the beginning of a word',
+      'rejected',
+      { search: 'COMP' },
+      ['Broken Compass'],
+    ],
     ['a deleted one by its package name', undefined, { search: 'example.gone' }, ['Gone']],
-    ['an approved one as the catalogue finds it', 'approved', { search: 'low wat' }, ['Tide Clock']],
-    ['those that only operators find, before the others', undefined, { search: 't' }, ['Night Train', 'Tide Clock']],
+    [
+      'an approved one as the catalogue finds it',
+      'approved',
+      { search: 'low wat' },
+      ['Tide Clock'],
+    ],
+    [
+      'those that only operators find, before the others',
+      undefined,
+      { search: 't' },
+      ['Night Train', 'Tide Clock'],
+    ],
     [
       'those that only operators find, newest first in any state',
       undefined,
@@ -36,19 +51,30 @@ describe('the list of apps', () => {
       ['Broken Compass', 'Cloud Atlas', 'Tide Clock'],
     ],
     ['those of a developer by a text', undefined, { developer: 'Ada', search: 'c' }, all.slice(3)],
-    ['those in a category by a text', undefined, { category: 'games', search: 'bird' }, ['Bird Song']],
+    [
+      'those in a category by a text',
+      undefined,
+      { category: 'games', search: 'bird' },
+      ['Bird Song'],
+    ],
     ['all for an empty text', undefined, { search: ' ' }, all],
     ['none if a word is missing', undefined, { search: 'tide table' }, []],
   ])('has %s', async ([, state, filter, found]) => {
     const { database } = await startService()
     const list = (limit: number, offset: number) =>
-      database.snapshot((connection) => moderationStore(connection).list(state, filter, limit, offset))
+      database.snapshot((connection) =>
+        moderationStore(connection).list(state, filter, limit, offset),
+      )
     const { apps, total } = await list(100, 0)
     expect([apps.map(({ name }) => name), total]).toEqual([found, found.length])
     // The same with pages of one.
     for (const [offset, name] of [...found, undefined].entries()) {
       const page = await list(1, offset)
-      expect([page.apps[0]?.name, page.apps.length, page.total]).toEqual([name, name ? 1 : 0, found.length])
+      expect([page.apps[0]?.name, page.apps.length, page.total]).toEqual([
+        name,
+        name ? 1 : 0,
+        found.length,
+      ])
     }
   })
 
@@ -147,9 +173,13 @@ test('a transferred app belongs to the new owner at once in a running server', a
   })
   expect([await found('tide+ada'), await found('tide+bob')]).toEqual([[], [apps.approved]])
   expect((await server.request('GET', path)).body.data.app.developer_name).toBe('Bob')
-  expect((await server.request('PUT', path, { key: keys.ada, json: { version: '2' } })).status).toBe(403)
+  expect(
+    (await server.request('PUT', path, { key: keys.ada, json: { version: '2' } })).status,
+  ).toBe(403)
   expect((await server.request('DELETE', path, { key: keys.ada })).status).toBe(403)
-  expect((await server.request('PUT', path, { key: keys.bob, json: { version: '2' } })).status).toBe(200)
+  expect(
+    (await server.request('PUT', path, { key: keys.bob, json: { version: '2' } })).status,
+  ).toBe(200)
   const [transfer] = (await cli.json('audit', '--app', String(apps.approved))).slice(-2)
   expect(transfer).toMatchObject({
     action: 'app transfer',

@@ -10,10 +10,19 @@ import { startService } from '../support/service.ts'
 test('audit prints the newest entries, filtered by app, developer or time', async () => {
   const service = await startService()
   const { keys, apps } = service.world
-  await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { name: 'Tide Table' } })
+  await service.request('PUT', `/apps/${apps.approved}`, {
+    key: keys.ada,
+    json: { name: 'Tide Table' },
+  })
   await service.request('DELETE', `/apps/${apps.bobs}`, { key: keys.bob })
   const cli = commandLine(service.databaseUrl)
-  type Entry = { id: number; action: string; app_id: number | null; developer_name: string; at: string }
+  type Entry = {
+    id: number
+    action: string
+    app_id: number | null
+    developer_name: string
+    at: string
+  }
   const audit = async (...options: string[]): Promise<Entry[]> => cli.json('audit', ...options)
 
   const [update, deletion] = await audit('--limit', '2')
@@ -33,7 +42,11 @@ test('audit prints the newest entries, filtered by app, developer or time', asyn
     before: { name: 'Tide Clock' },
     after: { name: 'Tide Table' },
   })
-  expect(deletion).toMatchObject({ action: 'app delete', app_slug: 'bird-song', before: { deleted_at: null } })
+  expect(deletion).toMatchObject({
+    action: 'app delete',
+    app_slug: 'bird-song',
+    before: { deleted_at: null },
+  })
 
   const all = await audit()
   expect(all.map(({ id }) => id)).toEqual(all.map(({ id }) => id).toSorted((a, b) => a - b))
@@ -47,8 +60,12 @@ test('audit prints the newest entries, filtered by app, developer or time', asyn
     before: null,
     after: { slug: 'tools', name: 'Tools' },
   })
-  expect(await audit('--app', String(apps.bobs))).toEqual(all.filter(({ app_id }) => app_id === apps.bobs))
-  expect(await audit('--developer', 'Bob')).toEqual(all.filter(({ developer_name }) => developer_name === 'Bob'))
+  expect(await audit('--app', String(apps.bobs))).toEqual(
+    all.filter(({ app_id }) => app_id === apps.bobs),
+  )
+  expect(await audit('--developer', 'Bob')).toEqual(
+    all.filter(({ developer_name }) => developer_name === 'Bob'),
+  )
   expect(await audit('--since', '7d')).toEqual(all.filter(({ at }) => !at.startsWith('2020')))
   const { at: newest = '' } = all.at(-1) ?? {}
   expect(await audit('--since', newest)).toEqual(all.filter(({ at }) => at === newest))
@@ -59,14 +76,20 @@ test('audit prints the newest entries, filtered by app, developer or time', asyn
 test('audit prints a table', async () => {
   const service = await startService()
   const { keys, apps } = service.world
-  const texts = { name: 'Tide Table', description: `Tide Clock is here. ${'Very '.repeat(100)}`, version: '2' }
+  const texts = {
+    name: 'Tide Table',
+    description: `Tide Clock is here. ${'Very '.repeat(100)}`,
+    version: '2',
+  }
   await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: texts })
   const cli = commandLine(service.databaseUrl)
   const shown = await cli.run('audit', '--limit', '1')
   expect(shown.code).toBe(0)
   expect(shown.stdout.split('\n')).toEqual([
     'WHEN (UTC)        WHO                      WHAT        ON',
-    expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d {2}Ada \(apps_[0-9a-z]{12}\) {2}app update {2}app 1 tide-clock$/),
+    expect.stringMatching(
+      /^\d{4}-\d\d-\d\d \d\d:\d\d {2}Ada \(apps_[0-9a-z]{12}\) {2}app update {2}app 1 tide-clock$/,
+    ),
     '    name: Tide Clock → Tide Table; description: …is here. → …is here. Very Very…',
     '',
   ])
@@ -75,13 +98,23 @@ test('audit prints a table', async () => {
   const whole = await cli.run('audit', '--limit', String(entries.length))
   expect(whole.stderr).toBe('')
   // An entry is about an app, a developer or a category.
-  expect(whole.stdout).toMatch(/ {2}category add +category tools\n[\s\S]* {2}key issue +developer Bob\n/)
-  expect(await cli.run('audit', '--since', '2999-01-01')).toEqual({ code: 0, stdout: '', stderr: 'No entries.\n' })
+  expect(whole.stdout).toMatch(
+    / {2}category add +category tools\n[\s\S]* {2}key issue +developer Bob\n/,
+  )
+  expect(await cli.run('audit', '--since', '2999-01-01')).toEqual({
+    code: 0,
+    stdout: '',
+    stderr: 'No entries.\n',
+  })
   for (const [option, value, message] of [
     ['--app', '99', 'there is no app 99'],
     ['--developer', 'Eve', 'there is no developer "Eve"'],
   ] as const)
-    expect(await cli.run('audit', option, value)).toEqual({ code: 1, stdout: '', stderr: `apps-service: ${message}\n` })
+    expect(await cli.run('audit', option, value)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `apps-service: ${message}\n`,
+    })
 })
 
 test('the table shows new values, and changes with a dash for no value', async () => {
@@ -106,7 +139,8 @@ test('the table names a removed developer by number', async () => {
   const { keys, apps } = service.world
   await service.request('PUT', `/apps/${apps.bobs}`, { key: keys.bob, json: { version: '2' } })
   const cli = commandLine(service.databaseUrl)
-  for (const id of [apps.bobs, apps.bobsPending]) await cli.json('app', 'transfer', String(id), '--to', 'Ada')
+  for (const id of [apps.bobs, apps.bobsPending])
+    await cli.json('app', 'transfer', String(id), '--to', 'Ada')
   await cli.json('key', 'revoke', keys.bob)
   await cli.json('developer', 'remove', 'Bob')
   expect((await cli.run('audit', '--app', String(apps.bobs))).stdout).toMatch(
@@ -121,7 +155,12 @@ describe('OPERATOR', () => {
     const file = join(temporaryFolder(), 'apps.ndjson')
     writeFileSync(
       file,
-      JSON.stringify({ name: 'Star Map', description: 'D', category: 'tools', developer_name: 'Ada' }),
+      JSON.stringify({
+        name: 'Star Map',
+        description: 'D',
+        category: 'tools',
+        developer_name: 'Ada',
+      }),
     )
     const env = { DATABASE_URL: address, OPERATOR: ' Jörg ' }
     expect(await run(['moderation', 'approve', '2'], env)).toMatchObject({ code: 0 })
@@ -129,18 +168,27 @@ describe('OPERATOR', () => {
     expect(await cli.run('moderation', 'approve', '6')).toMatchObject({ code: 0 })
 
     const [named, imported, unnamed] = await cli.json('audit', '--limit', '3')
-    expect([named.operator_name, imported.operator_name, unnamed.operator_name]).toEqual(['Jörg', 'Jörg', null])
+    expect([named.operator_name, imported.operator_name, unnamed.operator_name]).toEqual([
+      'Jörg',
+      'Jörg',
+      null,
+    ])
     expect(named.operator).toBe(unnamed.operator)
     const account = unnamed.operator
-    const lines = (await cli.run('audit', '--limit', '3')).stdout.split('\n').filter((line) => /^\d/.test(line))
-    expect(lines.map((line) => line.slice('2026-01-01 00:00  '.length).split(/ {2}/, 1)[0])).toEqual([
-      `Jörg (${account})`,
-      `Jörg (${account})`,
-      account,
-    ])
-    expect((await cli.run('moderation', 'show', '2')).stdout).toContain(`  Jörg (${account})  app approve\n`)
+    const lines = (await cli.run('audit', '--limit', '3')).stdout
+      .split('\n')
+      .filter((line) => /^\d/.test(line))
+    expect(
+      lines.map((line) => line.slice('2026-01-01 00:00  '.length).split(/ {2}/, 1)[0]),
+    ).toEqual([`Jörg (${account})`, `Jörg (${account})`, account])
+    expect((await cli.run('moderation', 'show', '2')).stdout).toContain(
+      `  Jörg (${account})  app approve\n`,
+    )
     expect((await cli.run('status')).stdout).toMatch(` by Jörg (${account})\n`)
-    expect((await cli.json('status')).catalogue.last_import).toMatchObject({ operator: account, operator_name: 'Jörg' })
+    expect((await cli.json('status')).catalogue.last_import).toMatchObject({
+      operator: account,
+      operator_name: 'Jörg',
+    })
   })
 
   test('can be in .env, where the environment has precedence', async () => {
@@ -155,7 +203,10 @@ describe('OPERATOR', () => {
     await approve('2')
     await approve('6', { OPERATOR: 'Bob' })
     const entries = await commandLine(address).json('audit', '--limit', '2')
-    expect(entries.map(({ operator_name }: { operator_name: string }) => operator_name)).toEqual(['Ada', 'Bob'])
+    expect(entries.map(({ operator_name }: { operator_name: string }) => operator_name)).toEqual([
+      'Ada',
+      'Bob',
+    ])
     writeFileSync(join(folder, '.env'), Buffer.from('PORT=1\nOPERATOR=J\xf6rg\n', 'latin1'))
     await expect(approve('3')).rejects.toMatchObject({
       code: 1,
@@ -165,7 +216,10 @@ describe('OPERATOR', () => {
 
   test('that is not a name is refused, and nothing is done', async () => {
     const address = await copyWorld()
-    const refused = await run(['moderation', 'approve', '2'], { DATABASE_URL: address, OPERATOR: 'Ada\nroot' })
+    const refused = await run(['moderation', 'approve', '2'], {
+      DATABASE_URL: address,
+      OPERATOR: 'Ada\nroot',
+    })
     expectRefusal(refused, /OPERATOR must be a name in UTF-8, of 1 to 100 characters/)
     expect((await commandLine(address).json('moderation', 'queue')).pagination.total).toBe(2)
   })

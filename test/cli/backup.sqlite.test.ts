@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, inject, test } from 'vitest'
 import { closeEngine, openDatabase, openEngine } from '../../src/db/database.ts'
@@ -55,7 +64,10 @@ function createAll(server: Served) {
     for (let number = 1; !stopped; number++) {
       const name = `New ${worker} ${number}`
       const json = { name, description: `${name} is whole.`, category_id: 1 }
-      const { status, body } = await server.request('POST', '/apps', { key: inject('world').keys.ada, json })
+      const { status, body } = await server.request('POST', '/apps', {
+        key: inject('world').keys.ada,
+        json,
+      })
       expect(status).toBe(201)
       acknowledged.set(body.data.app_id, name)
     }
@@ -112,7 +124,9 @@ test('a backup of a served database has all apps acknowledged before it, and can
   // The steps of docs/operating.md.
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true })
   copyFileSync(backup, file)
-  expect((await run(['migrate'], envFor(file))).stdout).toBe(`The database ${file} is up to date.\n`)
+  expect((await run(['migrate'], envFor(file))).stdout).toBe(
+    `The database ${file} is up to date.\n`,
+  )
   const restored = await serve(`sqlite:${file}`)
   expect(await publicAnswers(restored)).toEqual(answers)
   for (const [id, name] of before) {
@@ -144,7 +158,9 @@ test('several backups can each be served', async () => {
   for (const name of names) {
     const { code, stdout } = await run(['backup', join(folder, name)], envFor(file))
     expect(code).toBe(0)
-    expect(stdout).toMatch(/^Backed up 6 apps to .+\.sqlite: 0\.\d MB, verified, in \d+(\.\d+)? s\.\n$/)
+    expect(stdout).toMatch(
+      /^Backed up 6 apps to .+\.sqlite: 0\.\d MB, verified, in \d+(\.\d+)? s\.\n$/,
+    )
   }
   expect(readdirSync(folder).sort()).toEqual(names.toSorted())
   const answers = await publicAnswers(await serve(`sqlite:${file}`))
@@ -165,7 +181,9 @@ test('of two concurrent backups to one file, one succeeds', async () => {
   const backup = join(folder, 'backup.sqlite')
   const runs = await Promise.all([1, 2].map(() => runProcess(['backup', backup], envFor(file))))
   expect(runs.map(({ code }) => code).sort()).toEqual([0, 1])
-  expect(runs.map(({ stderr }) => stderr).join('')).toBe(`apps-service: ${backup} already exists; not overwritten\n`)
+  expect(runs.map(({ stderr }) => stderr).join('')).toBe(
+    `apps-service: ${backup} already exists; not overwritten\n`,
+  )
   expect(readdirSync(folder)).toEqual(['backup.sqlite'])
   expect((await run(['backup', join(folder, 'of-it.sqlite')], envFor(backup))).code).toBe(0)
 })
@@ -174,7 +192,11 @@ describe('one line, exit code 1 and no files', () => {
   type Case = [what: string, target: (folder: string) => string, line: RegExp, damage?: string]
 
   test.for<Case>([
-    ['for a name that ends in a slash', (folder) => `${folder}/new/`, /\/new\/ is not a file name: it ends with \/$/],
+    [
+      'for a name that ends in a slash',
+      (folder) => `${folder}/new/`,
+      /\/new\/ is not a file name: it ends with \/$/,
+    ],
     [
       'for a missing directory',
       (folder) => join(folder, 'none/backup.sqlite'),
@@ -244,20 +266,33 @@ describe('one line, exit code 1 and no files', () => {
     await closeEngine(engine)
   }
 
-  test.for(['backup.sqlite', 'backup.sqlite-wal', 'backup.sqlite-journal'])('if %s exists', async (name) => {
-    const folder = temporaryFolder()
-    const there = touch(folder, name)
-    const { code, stdout, stderr } = await run(['backup', join(folder, 'backup.sqlite')], envFor(copyWorldFile()))
-    expect([code, stdout]).toEqual([1, ''])
-    expect(stderr).toBe(`apps-service: ${there} already exists; not overwritten\n`)
-    expect(readFileSync(there)).toEqual(readFileSync(executable))
-    expect(readdirSync(folder)).toEqual([name])
-  })
+  test.for(['backup.sqlite', 'backup.sqlite-wal', 'backup.sqlite-journal'])(
+    'if %s exists',
+    async (name) => {
+      const folder = temporaryFolder()
+      const there = touch(folder, name)
+      const { code, stdout, stderr } = await run(
+        ['backup', join(folder, 'backup.sqlite')],
+        envFor(copyWorldFile()),
+      )
+      expect([code, stdout]).toEqual([1, ''])
+      expect(stderr).toBe(`apps-service: ${there} already exists; not overwritten\n`)
+      expect(readFileSync(there)).toEqual(readFileSync(executable))
+      expect(readdirSync(folder)).toEqual([name])
+    },
+  )
 
   test('if the disk is full', async () => {
     const folder = temporaryFolder()
     // In blocks of 512 or 1024 bytes, depending on the shell; the world is larger.
-    const limited = ['-c', 'ulimit -f 100; exec "$@"', 'sh', executable, 'backup', join(folder, 'b.sqlite')]
+    const limited = [
+      '-c',
+      'ulimit -f 100; exec "$@"',
+      'sh',
+      executable,
+      'backup',
+      join(folder, 'b.sqlite'),
+    ]
     const { status, stderr } = spawnSync('sh', limited, {
       env: { PATH: process.env.PATH, ...envFor(copyWorldFile()) },
       encoding: 'utf8',
@@ -272,16 +307,26 @@ describe('one line, exit code 1 and no files', () => {
   const inNamespace = ['--user', '--map-root-user', '--mount', 'sh', '-c']
   const mayMount = spawnSync('unshare', [...inNamespace, 'mount -t tmpfs none /mnt']).status === 0
 
-  test.skipIf(!mayMount)('where there is no room for it, before a part of it is written', async () => {
-    const folder = temporaryFolder()
-    const script = 'mount -t tmpfs -o size=64k none "$1" && "$2" backup "$1/b.sqlite"; code=$?; ls -A "$1"; exit $code'
-    const { status, stdout, stderr } = spawnSync('unshare', [...inNamespace, script, 'sh', folder, executable], {
-      env: { PATH: process.env.PATH, ...envFor(copyWorldFile()) },
-      encoding: 'utf8',
-    })
-    expect(stderr).toMatch(/^apps-service: a copy needs 0\.\d+ MB, but \S+ has only [\d.]+ MB free\n$/)
-    expect([status, stdout]).toEqual([1, ''])
-  })
+  test.skipIf(!mayMount)(
+    'where there is no room for it, before a part of it is written',
+    async () => {
+      const folder = temporaryFolder()
+      const script =
+        'mount -t tmpfs -o size=64k none "$1" && "$2" backup "$1/b.sqlite"; code=$?; ls -A "$1"; exit $code'
+      const { status, stdout, stderr } = spawnSync(
+        'unshare',
+        [...inNamespace, script, 'sh', folder, executable],
+        {
+          env: { PATH: process.env.PATH, ...envFor(copyWorldFile()) },
+          encoding: 'utf8',
+        },
+      )
+      expect(stderr).toMatch(
+        /^apps-service: a copy needs 0\.\d+ MB, but \S+ has only [\d.]+ MB free\n$/,
+      )
+      expect([status, stdout]).toEqual([1, ''])
+    },
+  )
 })
 
 describe('interrupted', () => {
@@ -293,7 +338,13 @@ describe('interrupted', () => {
     const file = await copyLargeWorld(60)
     const folder = temporaryFolder()
     const backup = join(folder, 'backup.sqlite')
-    const stopped = await interrupt('backup', backup, envFor(file), signal, () => partialSize(folder) > 0)
+    const stopped = await interrupt(
+      'backup',
+      backup,
+      envFor(file),
+      signal,
+      () => partialSize(folder) > 0,
+    )
     expect(stopped.exit).toEqual([null, signal])
     expect(existsSync(backup)).toBe(false)
     expect(readdirSync(folder)).toHaveLength(leaves === 'nothing' ? 0 : 1)
@@ -308,7 +359,9 @@ describe('interrupted', () => {
   /** Size of the unfinished copy. */
   function partialSize(folder: string): number {
     const [partial] = readdirSync(folder)
-    return partial ? (statSync(join(folder, partial, 'backup.sqlite'), { throwIfNoEntry: false })?.size ?? 0) : 0
+    return partial
+      ? (statSync(join(folder, partial, 'backup.sqlite'), { throwIfNoEntry: false })?.size ?? 0)
+      : 0
   }
 })
 

@@ -31,7 +31,9 @@ test('categories have counts, and a rename shows in a running server at once', a
     name: 'Useful Things',
   })
   expect(await listed('tools')).toEqual(['Useful Things'])
-  expect(await cli.run('category', 'rename', 'tools', '--name', 'Useful Things', '--slug', 'useful')).toEqual({
+  expect(
+    await cli.run('category', 'rename', 'tools', '--name', 'Useful Things', '--slug', 'useful'),
+  ).toEqual({
     code: 0,
     stdout: 'Category 1 is Useful Things (useful) now.\n',
     stderr: '',
@@ -39,15 +41,27 @@ test('categories have counts, and a rename shows in a running server at once', a
   expect([await listed('tools'), await listed('useful')]).toEqual([[], ['Useful Things']])
   const renames = (await cli.json('audit')).slice(-2)
   expect(renames).toMatchObject([
-    { action: 'category rename', category_id: 1, before: { name: 'Tools' }, after: { name: 'Useful Things' } },
-    { action: 'category rename', category_slug: 'useful', before: { slug: 'tools' }, after: { slug: 'useful' } },
+    {
+      action: 'category rename',
+      category_id: 1,
+      before: { name: 'Tools' },
+      after: { name: 'Useful Things' },
+    },
+    {
+      action: 'category rename',
+      category_slug: 'useful',
+      before: { slug: 'tools' },
+      after: { slug: 'useful' },
+    },
   ])
   await expectConsistentAt(address)
 })
 
 test('categories are ordered by name', async () => {
   const database = openDatabase(await copyWorld())
-  await database.write((connection) => categoryStore(connection).add('atlas', 'Maps', { operator: 'test' }))
+  await database.write((connection) =>
+    categoryStore(connection).add('atlas', 'Maps', { operator: 'test' }),
+  )
   const [all, overview] = await database.read(async (connection) => {
     const categories = categoryStore(connection)
     return [await categories.all(), await categories.listWithCounts()]
@@ -61,7 +75,9 @@ test('categories are ordered by name', async () => {
 test('an added category has a creation time, and is audited', async () => {
   const created_at = new Date(freezeClock()).toISOString()
   const database = openDatabase(await copyWorld())
-  await database.write((connection) => categoryStore(connection).add('maps', 'Maps', { operator: 'test' }))
+  await database.write((connection) =>
+    categoryStore(connection).add('maps', 'Maps', { operator: 'test' }),
+  )
   expect(await database.read(({ sql }) => sql('categories').where({ id: 4 }))).toMatchObject([
     { slug: 'maps', name: 'Maps', created_at },
   ])
@@ -101,7 +117,9 @@ test.for<[slug: string, to: { name: string; slug?: string }, message: string]>([
   ],
 ])('%s cannot become %j', async ([slug, to, message]) => {
   const database = openDatabase(await copyWorld())
-  const renamed = database.write((connection) => categoryStore(connection).rename(slug, to, { operator: 'test' }))
+  const renamed = database.write((connection) =>
+    categoryStore(connection).rename(slug, to, { operator: 'test' }),
+  )
   await expect(renamed).rejects.toMatchObject({ name: 'OperatorError', message })
   await database.close()
 })
@@ -111,14 +129,25 @@ test('the number of categories is limited to what a response can list', async ()
   const database = openDatabase(address)
   await database.write(async (connection) => {
     for (let number = 4; number <= 1000; number++) {
-      await categoryStore(connection).add(`category-${number}`, `Category ${number}`, { operator: 'test' })
+      await categoryStore(connection).add(`category-${number}`, `Category ${number}`, {
+        operator: 'test',
+      })
     }
   })
   await database.close()
 
-  const { code, stdout, stderr } = await commandLine(address).run('category', 'add', '--slug', 'more', '--name', 'More')
+  const { code, stdout, stderr } = await commandLine(address).run(
+    'category',
+    'add',
+    '--slug',
+    'more',
+    '--name',
+    'More',
+  )
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-  expect(stderr).toBe('apps-service: there are 1000 categories, which is the maximum; rename or remove one\n')
+  expect(stderr).toBe(
+    'apps-service: there are 1000 categories, which is the maximum; rename or remove one\n',
+  )
 })
 
 test('a category without apps can be removed, and a running server no longer knows it', async () => {
@@ -127,7 +156,12 @@ test('a category without apps can be removed, and a running server no longer kno
   const server = await serve(address)
   const cli = commandLine(address)
   const moveTo = async (category_id: number) =>
-    (await server.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { category_id } })).status
+    (
+      await server.request('PUT', `/apps/${apps.approved}`, {
+        key: keys.ada,
+        json: { category_id },
+      })
+    ).status
   expect([await moveTo(categories.empty), await moveTo(categories.tools)]).toEqual([200, 200])
   expect(await cli.run('category', 'remove', 'empty')).toEqual({
     code: 0,
@@ -135,15 +169,18 @@ test('a category without apps can be removed, and a running server no longer kno
     stderr: '',
   })
   expect(await moveTo(categories.empty)).toBe(422)
-  expect((await server.request('POST', '/apps', { key: keys.ada, json: { ...newApp, category_id: 3 } })).status).toBe(
-    422,
-  )
+  expect(
+    (await server.request('POST', '/apps', { key: keys.ada, json: { ...newApp, category_id: 3 } }))
+      .status,
+  ).toBe(422)
   expect(await cli.json('category', 'list')).toMatchObject([{ slug: 'games' }, { slug: 'tools' }])
   expect((await cli.run('audit')).stdout).toMatch(
     /category remove +category 3 \(removed\)\n +slug: empty → –; name: Empty → –\n$/,
   )
   // A new category gets a new id.
-  expect(await cli.json('category', 'add', '--slug', 'empty', '--name', 'Empty')).toMatchObject({ id: 4 })
+  expect(await cli.json('category', 'add', '--slug', 'empty', '--name', 'Empty')).toMatchObject({
+    id: 4,
+  })
   expect(await cli.run('category', 'remove', 'games')).toMatchObject({
     code: 1,
     stderr: 'apps-service: the category games has apps, possibly deleted ones; rename it instead\n',

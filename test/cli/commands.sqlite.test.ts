@@ -12,9 +12,19 @@ describe('one line and exit code 1', () => {
       missing,
       /^apps-service: the database \/.*\/none\.sqlite does not exist; .*migrate creates .* \(DATABASE_URL is set in the environment\)$/m,
     ],
-    ['for a file that is not a database', ['serve'], garbage, /is not a SQLite database or is damaged/],
+    [
+      'for a file that is not a database',
+      ['serve'],
+      garbage,
+      /is not a SQLite database or is damaged/,
+    ],
     ['for migrating a file that is not a database', ['migrate'], garbage, /file is not a database/],
-    ['for migrating a path that cannot be a file', ['migrate'], () => '/dev/null/x/apps.sqlite', /\/dev\/null/],
+    [
+      'for migrating a path that cannot be a file',
+      ['migrate'],
+      () => '/dev/null/x/apps.sqlite',
+      /\/dev\/null/,
+    ],
     [
       'for a key on a database that is not migrated',
       ['key', 'issue', '--developer', 'A'],

@@ -9,16 +9,33 @@ import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
 import { expectRefusal, hasTerminal, run, runInTerminal, runProcess } from '../support/process.ts'
 
 /**
- * Runs commands: results and exit codes, safe and narrow output for a terminal, setup and seeding, and
- * errors at start. "The world" is the small catalogue of support/world.ts.
+ * Runs commands: results and exit codes, safe and narrow output for a terminal, setup and seeding,
+ * and errors at start. "The world" is the small catalogue of support/world.ts.
  */
 
-type Invocation = { name: string; args: string[]; code: number; stdout?: RegExp; stderr?: RegExp; json?: unknown }
+type Invocation = {
+  name: string
+  args: string[]
+  code: number
+  stdout?: RegExp
+  stderr?: RegExp
+  json?: unknown
+}
 
 describe('on a copy of the world', () => {
   test.for<Invocation>([
-    { name: 'migrates what is up to date', args: ['migrate'], code: 0, stdout: /^The database \S+ is up to date\.\n$/ },
-    { name: 'keeps a catalogue that has apps', args: ['seed'], code: 0, stdout: /nothing was changed/ },
+    {
+      name: 'migrates what is up to date',
+      args: ['migrate'],
+      code: 0,
+      stdout: /^The database \S+ is up to date\.\n$/,
+    },
+    {
+      name: 'keeps a catalogue that has apps',
+      args: ['seed'],
+      code: 0,
+      stdout: /nothing was changed/,
+    },
     {
       name: 'issues a key, alone on standard output',
       args: ['key', 'issue', '--developer', 'Ada'],
@@ -116,7 +133,9 @@ async function changedWorld(change: (connection: Connection) => Promise<void>): 
 const appender =
   ({ sql }: Connection, ending: string) =>
   (table: string, ...columns: string[]) =>
-    sql(table).update(Object.fromEntries(columns.map((column) => [column, sql.raw('?? || ?', [column, ending])])))
+    sql(table).update(
+      Object.fromEntries(columns.map((column) => [column, sql.raw('?? || ?', [column, ending])])),
+    )
 
 describe('stored texts cannot control the terminal:', () => {
   /** Stored as part of a text: starts an escape sequence and reverses the reading direction. */
@@ -131,7 +150,15 @@ describe('stored texts cannot control the terminal:', () => {
       await append('developers', 'name')
       await append('categories', 'name')
       await connection.sql('api_keys').update({ name: `nightly${trap}` })
-      await append('apps', 'name', 'short_description', 'description', 'version', 'package_name', 'rejection_reason')
+      await append(
+        'apps',
+        'name',
+        'short_description',
+        'description',
+        'version',
+        'package_name',
+        'rejection_reason',
+      )
       const apps = appStore(connection)
       const app = await apps.find(1)
       if (!app) throw new Error('the world has no app 1')
@@ -143,7 +170,11 @@ describe('stored texts cannot control the terminal:', () => {
         package_name: `org.example.ebb${trap}`,
       }
       const unreviewed_since = '2020-01-01T00:00:00.000Z'
-      const changes = { ...texts, unreviewed_since, unreviewed_changes: mergeUnreviewed(app, texts) }
+      const changes = {
+        ...texts,
+        unreviewed_since,
+        unreviewed_changes: mergeUnreviewed(app, texts),
+      }
       await apps.save('app update', app, changes, { operator: `root${trap}` })
     })
   }
@@ -183,7 +214,9 @@ describe('stored texts cannot control the terminal:', () => {
     ['developer list', ['Ada', 'Bob']],
     ['category list', ['Empty', 'Games', 'Tools']],
   ])('%s', async ([command, texts]) => {
-    const { code, stdout, stderr } = await run(command.split(' '), { DATABASE_URL: await trappedWorld() })
+    const { code, stdout, stderr } = await run(command.split(' '), {
+      DATABASE_URL: await trappedWorld(),
+    })
     expect(code, stderr).toBe(0)
     expect(stdout + stderr).not.toMatch(/[^\P{Cc}\n]|[\u202A-\u202E\u2066-\u2069]/u)
     for (const text of texts) expect(stdout).toContain(text + shown)
@@ -261,19 +294,30 @@ test('migrate and seed create the demo catalogue', async () => {
     code: 0,
     stdout: expect.stringMatching(/^Migrated the database \S+: 0001-catalogue\.ts, .*\.\n$/),
   })
-  expect(await run(['developer', 'list'], env)).toEqual({ code: 0, stdout: '', stderr: 'No developers.\n' })
+  expect(await run(['developer', 'list'], env)).toEqual({
+    code: 0,
+    stdout: '',
+    stderr: 'No developers.\n',
+  })
   const seeded = await runProcess(['seed'], env)
   expect(seeded.code).toBe(0)
   expect(seeded.stdout).toMatch(
     /Reference {2}http:\/\/localhost:3000\/docs\n {2}Key {8}(apps_[0-9a-z]{12}_[0-9A-Za-z]{49}) [\s\S]*curl http:\/\/localhost:3000\/apps [\s\S]*Bearer \1'[\s\S]*apps-service moderation approve /,
   )
-  expect(JSON.parse((await run(['moderation', 'queue', '--json'], env)).stdout).apps.length).toBeGreaterThan(0)
+  expect(
+    JSON.parse((await run(['moderation', 'queue', '--json'], env)).stdout).apps.length,
+  ).toBeGreaterThan(0)
   expect((await run(['seed'], env)).stdout).not.toMatch(/apps_/)
 })
 
 describe('a failure is one line and exit code 1', () => {
   test.for<
-    [what: string, args: string[], env: () => Record<string, string> | Promise<Record<string, string>>, line: RegExp]
+    [
+      what: string,
+      args: string[],
+      env: () => Record<string, string> | Promise<Record<string, string>>,
+      line: RegExp,
+    ]
   >([
     [
       'for a port that is taken',
@@ -301,6 +345,9 @@ describe('a failure is one line and exit code 1', () => {
     const server = createServer().listen(0, '127.0.0.1').unref()
     await new Promise((resolve) => server.on('listening', resolve))
     const address = server.address()
-    return { DATABASE_URL: await copyWorld(), PORT: String(typeof address === 'object' ? address?.port : '') }
+    return {
+      DATABASE_URL: await copyWorld(),
+      PORT: String(typeof address === 'object' ? address?.port : ''),
+    }
   }
 })

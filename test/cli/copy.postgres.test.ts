@@ -6,7 +6,10 @@ import { commandLine } from '../support/process.ts'
 
 /** Definitions of indexes and constraints. */
 const schemaOf = async (address: string) => [
-  await ask(address, 'select indexdef from pg_indexes where schemaname = current_schema() order by 1'),
+  await ask(
+    address,
+    'select indexdef from pg_indexes where schemaname = current_schema() order by 1',
+  ),
   await ask(
     address,
     `select conrelid::regclass as table, conname, pg_get_constraintdef(oid) as definition, convalidated from pg_constraint
@@ -26,7 +29,9 @@ test('a copy has all indexes and foreign keys of a migrated database', async () 
 
 test('the source may be idle for as long as the target takes', async () => {
   const source = openEngine(await copyWorld())
-  const { rows } = await source.withExclusiveLock((sql) => sql.raw('show idle_in_transaction_session_timeout'))
+  const { rows } = await source.withExclusiveLock((sql) =>
+    sql.raw('show idle_in_transaction_session_timeout'),
+  )
   await closeEngine(source)
   expect(rows).toEqual([{ idle_in_transaction_session_timeout: '0' }])
 })

@@ -8,11 +8,25 @@ import { appStore } from '../../src/catalogue/store.ts'
 import { closeEngine, type Database, openDatabase, openEngine } from '../../src/db/database.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { expectConsistentAt } from '../support/consistency.ts'
-import { copyWorld, emptyCatalogueUrl, emptyDatabaseUrl, temporaryFolder } from '../support/database.ts'
+import {
+  copyWorld,
+  emptyCatalogueUrl,
+  emptyDatabaseUrl,
+  temporaryFolder,
+} from '../support/database.ts'
 import { commandLine, executable, expectRefusal, serve } from '../support/process.ts'
 
 const tables = [
-  ...['developers', 'api_keys', 'categories', 'apps', 'slug_numbers', 'reviews', 'audit', 'idempotency_keys'],
+  ...[
+    'developers',
+    'api_keys',
+    'categories',
+    'apps',
+    'slug_numbers',
+    'reviews',
+    'audit',
+    'idempotency_keys',
+  ],
 ] as const
 
 /** All rows of all tables. */
@@ -33,21 +47,44 @@ async function using<T>(address: string, work: (database: Database) => Promise<T
 
 const actor = { operator: 'test' }
 
-/** A copy of the world with names that several apps share, in which a developer and a category were removed. */
+/**
+ * A copy of the world with names that several apps share, in which a developer and a category were
+ * removed.
+ */
 async function livelyWorld(): Promise<string> {
   const address = await copyWorld()
   await using(address, async (database) => {
-    const app = { description: '日本語 and naïve – 🎈', category: 'tools', developer_name: 'Zoë', status: 'approved' }
-    const review = { reviewer_name: 'Cy', rating: 4, comment: '', created_at: '2026-01-01T00:00:00.000Z' }
+    const app = {
+      description: '日本語 and naïve – 🎈',
+      category: 'tools',
+      developer_name: 'Zoë',
+      status: 'approved',
+    }
+    const review = {
+      reviewer_name: 'Cy',
+      rating: 4,
+      comment: '',
+      created_at: '2026-01-01T00:00:00.000Z',
+    }
     const lines = Array.from({ length: 1200 }, (_, index) => ({
       ...app,
       name: `Star ${index % 400}`,
       package_name: `org.example.star${index}`,
       reviews: [review],
-      ...(index % 3 === 0 && { average_rating: 4.4, rating_count: 69_000_000, total_downloads: 2 ** 40 }),
+      ...(index % 3 === 0 && {
+        average_rating: 4.4,
+        rating_count: 69_000_000,
+        total_downloads: 2 ** 40,
+      }),
     }))
     expect(await importLines(database, lines)).toMatchObject({ created: 1200 })
-    const key = { developer_id: 1, key: 'k', body_hash: '1:', app_id: 1, created_at: '2026-01-01T00:00:00.000Z' }
+    const key = {
+      developer_id: 1,
+      key: 'k',
+      body_hash: '1:',
+      app_id: 1,
+      created_at: '2026-01-01T00:00:00.000Z',
+    }
     await database.write(async (connection) => {
       await connection.sql('idempotency_keys').insert(key)
       await accountStore(connection).findOrAddDeveloper('Removed')
@@ -66,9 +103,18 @@ test('a copy and a copy of it have all rows, ids, slugs and search results', asy
   const third = await emptyCatalogueUrl()
   const { code, stdout, stderr } = await commandLine(first).run('copy', '--to', second)
   expect([code, stderr]).toEqual([0, ''])
-  expect(stdout).toMatch(/^Copied everything to .*: 1,206 apps, 1,203 reviews and [\d,]+ audit entries, in [\d.]+ s\./)
+  expect(stdout).toMatch(
+    /^Copied everything to .*: 1,206 apps, 1,203 reviews and [\d,]+ audit entries, in [\d.]+ s\./,
+  )
   expect(await commandLine(second).json('copy', '--to', third)).toMatchObject({
-    rows: { apps: 1206, reviews: 1203, categories: 3, developers: 3, api_keys: 4, idempotency_keys: 1 },
+    rows: {
+      apps: 1206,
+      reviews: 1203,
+      categories: 3,
+      developers: 3,
+      api_keys: 4,
+      idempotency_keys: 1,
+    },
   })
   const expected = await using(first, contentOf)
   for (const address of [second, third]) {
@@ -82,7 +128,10 @@ test('a copy and a copy of it have all rows, ids, slugs and search results', asy
           const [app] = await connection.sql('apps').where({ name: 'Star 7' })
           if (!app) throw new Error('there is no such app')
           const { id: _, slug: __, package_name: ___, package_key: ____, ...rest } = app
-          const { id, slug } = await appStore(connection).insert({ ...rest, package_name: null }, actor)
+          const { id, slug } = await appStore(connection).insert(
+            { ...rest, package_name: null },
+            actor,
+          )
           const developer = await accountStore(connection).findOrAddDeveloper('New')
           const category = await categoryStore(connection).add('new', 'New', actor)
           return [id, slug, developer.id, category.id]
@@ -95,8 +144,16 @@ test('a copy and a copy of it have all rows, ids, slugs and search results', asy
 
 test('an export has no idempotency keys', async () => {
   const address = await copyWorld()
-  const key = { developer_id: 1, key: 'secret-k', body_hash: '1:', app_id: 1, created_at: '2026-01-01T00:00:00.000Z' }
-  await using(address, (database) => database.write(({ sql }) => sql('idempotency_keys').insert(key)))
+  const key = {
+    developer_id: 1,
+    key: 'secret-k',
+    body_hash: '1:',
+    app_id: 1,
+    created_at: '2026-01-01T00:00:00.000Z',
+  }
+  await using(address, (database) =>
+    database.write(({ sql }) => sql('idempotency_keys').insert(key)),
+  )
   const { code, stdout } = await commandLine(address).run('export')
   expect([code, stdout.includes('Tide Clock'), stdout.includes(key.key)]).toEqual([0, true, false])
 })
@@ -114,7 +171,10 @@ test('a copy is served byte for byte', async () => {
   )
   const paths = [...orders, ...searches].map((query) => `/apps?limit=100&${query}`)
   for (const path of [...paths, ...Array.from({ length: 20 }, (_, id) => `/apps/${id + 1}`)]) {
-    const [expected, given] = await Promise.all([one.request('GET', path), other.request('GET', path)])
+    const [expected, given] = await Promise.all([
+      one.request('GET', path),
+      other.request('GET', path),
+    ])
     expect([given.status, given.text, given.headers.etag, given.headers.link]).toEqual([
       expected.status,
       expected.text,
@@ -131,7 +191,10 @@ test('copying is refused to a database that is not empty, not migrated, the same
     await run('copy', '--to', await copyWorld()),
     /is not empty: it has rows in developers, api_keys, categories, apps/,
   )
-  expectRefusal(await run('copy', '--to', await emptyDatabaseUrl()), /; (run )?\.\/apps-service migrate/)
+  expectRefusal(
+    await run('copy', '--to', await emptyDatabaseUrl()),
+    /; (run )?\.\/apps-service migrate/,
+  )
   expectRefusal(await run('copy', '--to', address), /is the source; use another database for --to/)
   expectRefusal(await run('copy', '--to', 'mysql://x'), /--to must be sqlite:PATH/)
 })
@@ -151,7 +214,9 @@ test('kill -9 during a copy leaves everything or nothing, and the copy can be st
   const source = await livelyWorld()
   const expected = await using(source, contentOf)
   const apps = (address: string) =>
-    using(address, (database) => database.read(async ({ sql }) => (await sql('apps').pluck('id')).length))
+    using(address, (database) =>
+      database.read(async ({ sql }) => (await sql('apps').pluck('id')).length),
+    )
   let killed = 0
   for (let round = 0; round < 4; round++) {
     const target = await emptyCatalogueUrl()
@@ -167,7 +232,8 @@ test('kill -9 during a copy leaves everything or nothing, and the copy can be st
     for (const address of [source, target]) await expect.poll(() => isInUse(address)).toBe(false)
     const arrived = await apps(target)
     expect([0, 1206]).toContain(arrived)
-    if (arrived === 0) expect((await commandLine(source).run('copy', '--to', target)).stderr).toBe('')
+    if (arrived === 0)
+      expect((await commandLine(source).run('copy', '--to', target)).stderr).toBe('')
     expect(await using(target, contentOf)).toEqual(expected)
   }
   expect(killed).toBeGreaterThan(0)
@@ -183,7 +249,8 @@ async function isInUse(address: string): Promise<boolean> {
 test('a database cannot be written while it is copied', async () => {
   const address = await copyWorld()
   const source = openEngine(address)
-  const write = (database: Database) => database.write(({ sql }) => sql('apps').update({ version: '2' }))
+  const write = (database: Database) =>
+    database.write(({ sql }) => sql('apps').update({ version: '2' }))
   await source.withExclusiveLock(async () => {
     await expect(using(address, write)).rejects.toMatchObject({ code: 'unavailable' })
   })

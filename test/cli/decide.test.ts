@@ -50,7 +50,9 @@ test('decides what a CSV file says after a dry run, and lists each refusal', asy
   expect(await statuses(cli)).toEqual(before)
   expect(await cli.run('moderation', 'decide', file)).toEqual({
     code: 1,
-    stdout: expect.stringMatching(/^App 2 .* is approved now: .*\nApp 6 .* is rejected now: "Night Train", .*\n$/),
+    stdout: expect.stringMatching(
+      /^App 2 .* is approved now: .*\nApp 6 .* is rejected now: "Night Train", .*\n$/,
+    ),
     stderr,
   })
   const after = new Map(before).set(pending, 'approved').set(bobsPending, 'rejected')
@@ -83,8 +85,15 @@ test('decides what an NDJSON file says, unless an app was updated since', async 
 
 test('takes a file of a thousand decisions with long reasons', async () => {
   const cli = commandLine(await copyWorld())
-  const rows = Array.from({ length: 1000 }, (_, index) => `${1001 + index},reject,${'x'.repeat(500)}`)
-  const { code, stderr } = await cli.run('moderation', 'decide', fileOf(['id,decision,reason', ...rows].join('\n')))
+  const rows = Array.from(
+    { length: 1000 },
+    (_, index) => `${1001 + index},reject,${'x'.repeat(500)}`,
+  )
+  const { code, stderr } = await cli.run(
+    'moderation',
+    'decide',
+    fileOf(['id,decision,reason', ...rows].join('\n')),
+  )
   expect(code).toBe(1)
   expect(stderr.match(/there is no app/g)).toHaveLength(1000)
 })
@@ -95,7 +104,9 @@ test('decides what a file says about the revisions that were read', async () => 
   const { apps } = await cli.json('moderation', 'queue')
   const json = { name: 'Bank Login' }
   await service.request('PUT', `/apps/${pending}`, { key: service.world.keys.ada, json })
-  const rows = apps.map(({ id, revision }: { id: number; revision: string }) => `${id}@${revision},approve`)
+  const rows = apps.map(
+    ({ id, revision }: { id: number; revision: string }) => `${id}@${revision},approve`,
+  )
   const refusal = `app ${pending} has changed since revision ${apps[0].revision}; look at it again: moderation show ${pending}`
   for (const dryRun of [['--dry-run'], []]) {
     const decided = await cli.run(
@@ -119,8 +130,16 @@ test.for<[what: string, text: string | Buffer, message: RegExp]>([
     'id,decision,reason\n2,accept,\n',
     /nothing was decided: line 2: the decision must be approve or reject, not "accept"/,
   ],
-  ['a rejection without a reason', 'id,decision,reason\n2,approve,\n6,reject,\n', /: line 3: a reason must have 1 to/],
-  ['an approval with a reason', 'id,decision,reason\n2,approve,Nice\n', /line 2: approve takes no reason/],
+  [
+    'a rejection without a reason',
+    'id,decision,reason\n2,approve,\n6,reject,\n',
+    /: line 3: a reason must have 1 to/,
+  ],
+  [
+    'an approval with a reason',
+    'id,decision,reason\n2,approve,Nice\n',
+    /line 2: approve takes no reason/,
+  ],
   ['a repeated id', 'id,decision\n2,approve\n2@k3f9a,approve\n', /line 3: the id 2 is repeated/],
   [
     'a bad id',
@@ -135,13 +154,29 @@ test.for<[what: string, text: string | Buffer, message: RegExp]>([
     /line 2: note is not a field; the fields are id, decision and reason/,
   ],
   ['a row that is too long', 'id,decision\n2,approve,x\n', /Invalid Record Length/],
-  ['text that is not JSON', '{"id": 2, "decision": "approve"}\n{', /cannot read .*: line 2 is not JSON/],
+  [
+    'text that is not JSON',
+    '{"id": 2, "decision": "approve"}\n{',
+    /cannot read .*: line 2 is not JSON/,
+  ],
   ['no header', '2,approve,\n', /the first line must be the header id,decision,reason/],
   ['no rows', '', /it is empty/],
-  ['a reason that is not text', '{"id": 2, "decision": "reject", "reason": {}}', /line 1: the reason must be text/],
-  ['a reason of null', '{"id": 2, "decision": "reject", "reason": null}', /line 1: a reason must have 1 to/],
+  [
+    'a reason that is not text',
+    '{"id": 2, "decision": "reject", "reason": {}}',
+    /line 1: the reason must be text/,
+  ],
+  [
+    'a reason of null',
+    '{"id": 2, "decision": "reject", "reason": null}',
+    /line 1: a reason must have 1 to/,
+  ],
   ['a list', '{"id": 2, "decision": "approve"}\n[[1]]', /line 2: 0 is not a field/],
-  ['many problems', `id,decision\n${'x,approve\n'.repeat(12)}`, /line 11: the id must [^;]+; and 2 more$/m],
+  [
+    'many problems',
+    `id,decision\n${'x,approve\n'.repeat(12)}`,
+    /line 11: the id must [^;]+; and 2 more$/m,
+  ],
   [
     'a problem below a reason of several lines',
     'id,decision,reason\n2,reject,"One\n\nthree"\n\n6,accept,\n3,reject,"\n"\n',
@@ -152,7 +187,11 @@ test.for<[what: string, text: string | Buffer, message: RegExp]>([
     Buffer.from('id,decision,reason\n2,approve,\n6,reject,Gr\xf6\xdfe fehlt\n', 'latin1'),
     /^apps-service: cannot read \S+: line 3 is not UTF-8\n$/,
   ],
-  ['a reason with a replacement character', 'id,decision,reason\n6,reject,Gr\uFFFD\uFFFDe\n', /line 2: .*U\+FFFD/],
+  [
+    'a reason with a replacement character',
+    'id,decision,reason\n6,reject,Gr\uFFFD\uFFFDe\n',
+    /line 2: .*U\+FFFD/,
+  ],
   [
     'text in UTF-16',
     Buffer.from('\uFEFFid,decision\n2,approve\n', 'utf16le'),
@@ -175,7 +214,12 @@ test('a file that cannot be read is named', async () => {
 test('the queue as JSON has all apps, unless there is a limit', async () => {
   const address = await copyWorld()
   const database = openDatabase(address)
-  const line = (name: string) => ({ name, description: 'D', category: 'tools', developer_name: 'Cy' })
+  const line = (name: string) => ({
+    name,
+    description: 'D',
+    category: 'tools',
+    developer_name: 'Cy',
+  })
   await importLines(
     database,
     Array.from({ length: 60 }, (_, index) => line(`Wave ${index}`)),

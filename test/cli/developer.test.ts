@@ -17,12 +17,19 @@ test('developers are listed with their keys and apps', async () => {
     active_keys: 1,
     apps: { pending: 1, approved: 1, rejected: 1, deleted: 1 },
   }
-  const bob = { ...ada, id: 2, name: 'Bob', apps: { pending: 1, approved: 1, rejected: 0, deleted: 0 } }
+  const bob = {
+    ...ada,
+    id: 2,
+    name: 'Bob',
+    apps: { pending: 1, approved: 1, rejected: 0, deleted: 0 },
+  }
   expect(await cli.json('developer', 'list')).toEqual({
     developers: [ada, bob],
     pagination: { current_page: 1, total_pages: 1, per_page: 50, total: 2 },
   })
-  expect((await cli.json('developer', 'list', '--limit', '1', '--page', '2')).developers).toEqual([bob])
+  expect((await cli.json('developer', 'list', '--limit', '1', '--page', '2')).developers).toEqual([
+    bob,
+  ])
   expect((await cli.run('developer', 'list')).stdout).toMatch(
     /^ID +NAME +PENDING +APPROVED +REJECTED +DELETED +ACTIVE KEYS\n1 +Ada +1 +1 +1 +1 +1\n2 +Bob +1 +1 +0 +0 +1\n$/,
   )
@@ -45,9 +52,9 @@ test('a new name is shown and found in a running server at once, and keys stay v
   })
   expect([await names('ada'), await names('lovelace')]).toEqual([[], ['Lovelace & Co']])
   const update = { key: keys.ada, json: { version: '2' } }
-  expect((await server.request('PUT', `/apps/${apps.approved}`, update)).body.data.app.developer_name).toBe(
-    'Lovelace & Co',
-  )
+  expect(
+    (await server.request('PUT', `/apps/${apps.approved}`, update)).body.data.app.developer_name,
+  ).toBe('Lovelace & Co')
   // Apps that are not public yet are found by the new name once they are approved.
   await cli.run('moderation', 'approve', String(apps.pending))
   expect(await names('cloud+lovelace')).toEqual(['Lovelace & Co'])
@@ -93,7 +100,10 @@ test('a developer without apps and active keys can be removed, and stays in the 
   })
   await cli.run('key', 'revoke', key)
   expect(await cli.json('developer', 'remove', ' Eve ')).toEqual({ id: 3, name: 'Eve' })
-  expect((await cli.json('developer', 'list')).developers).toMatchObject([{ name: 'Ada' }, { name: 'Bob' }])
+  expect((await cli.json('developer', 'list')).developers).toMatchObject([
+    { name: 'Ada' },
+    { name: 'Bob' },
+  ])
   // The others keep their expired and revoked ones.
   expect((await cli.json('key', 'list')).pagination.total).toBe(4)
   expect((await cli.json('audit')).slice(-3)).toMatchObject([
@@ -101,7 +111,9 @@ test('a developer without apps and active keys can be removed, and stays in the 
     { action: 'key revoke', developer_id: 3, after: { id: key } },
     { action: 'developer remove', developer_id: 3, before: { name: 'Eve' }, after: { name: null } },
   ])
-  expect((await cli.run('audit')).stdout).toMatch(/developer remove +developer 3 \(removed\)\n +name: Eve → –\n$/)
+  expect((await cli.run('audit')).stdout).toMatch(
+    /developer remove +developer 3 \(removed\)\n +name: Eve → –\n$/,
+  )
   await expectConsistentAt(address)
 })
 

@@ -7,7 +7,12 @@ import { copyWorldFile, temporaryFolder } from '../support/database.ts'
 import { commandLine, executable, run, serve } from '../support/process.ts'
 
 const lineOf = (name: string) =>
-  JSON.stringify({ name, description: 'The sky above you.', category: 'tools', developer_name: 'Ada' })
+  JSON.stringify({
+    name,
+    description: 'The sky above you.',
+    category: 'tools',
+    developer_name: 'Ada',
+  })
 
 test('an import checkpoints the write-ahead log, with a running server or without', async () => {
   const file = copyWorldFile()
@@ -32,7 +37,9 @@ test('a command leaves what it wrote in the file, and no log beside it', async (
   const cli = commandLine(`sqlite:${file}`)
   // The connections do not always close in the same order.
   for (let number = 0; number < 10; number++) {
-    expect((await cli.run('category', 'add', '--slug', `c${number}`, '--name', `C ${number}`)).code).toBe(0)
+    expect(
+      (await cli.run('category', 'add', '--slug', `c${number}`, '--name', `C ${number}`)).code,
+    ).toBe(0)
     expect(existsSync(`${file}-wal`)).toBe(false)
   }
   const copy = join(temporaryFolder(), 'copy.sqlite')

@@ -17,11 +17,34 @@ import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { textOf } from '../support/catalogue-file.ts'
 import { expectConsistentAt, expectSound } from '../support/consistency.ts'
-import { copyWorld, emptyCatalogueUrl, emptyDatabaseUrl, temporaryFolder } from '../support/database.ts'
-import { executable, hasTerminal, interrupt, run, runInTerminal, runProcess, serve } from '../support/process.ts'
+import {
+  copyWorld,
+  emptyCatalogueUrl,
+  emptyDatabaseUrl,
+  temporaryFolder,
+} from '../support/database.ts'
+import {
+  executable,
+  hasTerminal,
+  interrupt,
+  run,
+  runInTerminal,
+  runProcess,
+  serve,
+} from '../support/process.ts'
 
-const app = { name: 'Star Map', description: 'The sky above you.', category: 'tools', developer_name: 'Ada' }
-const review = { reviewer_name: 'Cy', rating: 4, comment: 'Fine.', created_at: '2026-01-01T00:00:00.000Z' }
+const app = {
+  name: 'Star Map',
+  description: 'The sky above you.',
+  category: 'tools',
+  developer_name: 'Ada',
+}
+const review = {
+  reviewer_name: 'Cy',
+  rating: 4,
+  comment: 'Fine.',
+  created_at: '2026-01-01T00:00:00.000Z',
+}
 
 /** A file of `count` approved apps, each with a review. */
 function manyApps(count: number): string {
@@ -44,29 +67,41 @@ describe('import', () => {
     writeFileSync(file, textOf([app, { ...app, name: 'Moon Map' }]))
     const first = await run(['import', file], env)
     expect(first).toMatchObject({ code: 0, stderr: '' })
-    expect(first.stdout).toMatch(/^2 lines in [\d.]+ s \(\d+\/s\): 2 created, 0 updated, 0 unchanged\.\n$/)
+    expect(first.stdout).toMatch(
+      /^2 lines in [\d.]+ s \(\d+\/s\): 2 created, 0 updated, 0 unchanged\.\n$/,
+    )
     expect((await run(['import', file], env)).stdout).toMatch(/0 created, 0 updated, 2 unchanged/)
     expect(existsSync(`${file}.rejects.ndjson`)).toBe(false)
   })
 
-  test.skipIf(!hasTerminal)('shows a progress bar on a terminal, and restores the terminal', async () => {
-    const shown = await runInTerminal(100, ['import', manyApps(300)], { DATABASE_URL: await copyWorld() })
-    const [bar = '', sentence, ...rest] = shown.split('\n')
-    const states = [...bar.matchAll(/ (\d+)% \| (\d+) lines, (\d+)\/s \| (\d+)s left/g)].map(
-      ([, ...numbers]) => numbers,
-    )
-    expect(states.at(0)).toEqual(['0', '0', '0', '0'])
-    expect(states.at(-1)).toEqual(['100', '300', expect.stringMatching(/^[1-9]/), '0'])
-    // The last mode that is set makes the terminal wrap lines again.
-    expect(bar.split('\u001b[?').at(-1)).toMatch(/^7h/)
-    expect(sentence).toMatch(/^300 lines in [\d.]+ s/)
-    expect(rest).toEqual([''])
-  })
+  test.skipIf(!hasTerminal)(
+    'shows a progress bar on a terminal, and restores the terminal',
+    async () => {
+      const shown = await runInTerminal(100, ['import', manyApps(300)], {
+        DATABASE_URL: await copyWorld(),
+      })
+      const [bar = '', sentence, ...rest] = shown.split('\n')
+      const states = [...bar.matchAll(/ (\d+)% \| (\d+) lines, (\d+)\/s \| (\d+)s left/g)].map(
+        ([, ...numbers]) => numbers,
+      )
+      expect(states.at(0)).toEqual(['0', '0', '0', '0'])
+      expect(states.at(-1)).toEqual(['100', '300', expect.stringMatching(/^[1-9]/), '0'])
+      // The last mode that is set makes the terminal wrap lines again.
+      expect(bar.split('\u001b[?').at(-1)).toMatch(/^7h/)
+      expect(sentence).toMatch(/^300 lines in [\d.]+ s/)
+      expect(rest).toEqual([''])
+    },
+  )
 
   test('reports refused lines with all their problems, and imports the others', async () => {
     const env = { DATABASE_URL: await copyWorld() }
     const file = join(temporaryFolder(), 'apps.ndjson.gz')
-    writeFileSync(file, gzipSync(`${textOf([app])}\n{"name": ""}\nnot json\n${textOf([{ ...app, name: 'Moon Map' }])}`))
+    writeFileSync(
+      file,
+      gzipSync(
+        `${textOf([app])}\n{"name": ""}\nnot json\n${textOf([{ ...app, name: 'Moon Map' }])}`,
+      ),
+    )
     const reply = await run(['import', file, '--json'], env)
     expect(reply.code).toBe(1)
     expect(reply.stderr.split('\n')).toEqual([
@@ -157,7 +192,9 @@ describe('import', () => {
     const [total, ...reasons] = reply.stderr.trimEnd().split('\n')
     expect(total).toMatch(/^78 refused: see \/dev\/null; /)
     expect(reasons).toEqual([
-      ...lines.slice(0, 10).map(({ length }, field) => `  ${length} × /field${field}: is not a field that can be set`),
+      ...lines
+        .slice(0, 10)
+        .map(({ length }, field) => `  ${length} × /field${field}: is not a field that can be set`),
       '  and 2 more reasons',
     ])
   })
@@ -165,8 +202,16 @@ describe('import', () => {
   test('prints one reason with an example for lines that belong to apps of different developers', async () => {
     const env = { DATABASE_URL: await copyWorld() }
     const owners = ['Ada', 'Bob', 'Cy', 'Di']
-    const owned = owners.map((developer_name, index) => ({ ...app, developer_name, slug: `star-${index}` }))
-    await run(['import', '-'], env, textOf([...owned, { ...app, slug: 'moon', package_name: 'org.example.moon' }]))
+    const owned = owners.map((developer_name, index) => ({
+      ...app,
+      developer_name,
+      slug: `star-${index}`,
+    }))
+    await run(
+      ['import', '-'],
+      env,
+      textOf([...owned, { ...app, slug: 'moon', package_name: 'org.example.moon' }]),
+    )
     const lines = [
       ...owned.map((line) => ({ ...line, developer_name: 'Eve' })),
       { ...app, slug: 'moon', package_name: 'org.example.mars' },
@@ -201,7 +246,10 @@ describe('import', () => {
   })
 
   test.for<[format: string, bytes: Buffer]>([
-    ['the file is in UTF-16; it must be UTF-8, compressed with gzip or not', Buffer.from('\uFEFF{"name"', 'utf16le')],
+    [
+      'the file is in UTF-16; it must be UTF-8, compressed with gzip or not',
+      Buffer.from('\uFEFF{"name"', 'utf16le'),
+    ],
     ['its gzip data is damaged: unexpected end of file', gzipSync('{}').subarray(0, 12)],
     [
       "the file is a JSON array; it must have one JSON object per line (NDJSON). Convert it with: jq -c '.[]'",
@@ -216,14 +264,21 @@ describe('import', () => {
       ['standard input', '-', bytes],
     ] as const) {
       const reply = await run(['import', given], env, input)
-      expect([reply.code, reply.stderr]).toEqual([1, `apps-service: cannot read ${name}: ${problem}\n`])
+      expect([reply.code, reply.stderr]).toEqual([
+        1,
+        `apps-service: cannot read ${name}: ${problem}\n`,
+      ])
     }
   })
 
   test('of counters reports refused lines, and where a broken file ends', async () => {
     const env = { DATABASE_URL: await copyWorld() }
     const file = join(temporaryFolder(), 'counters.gz')
-    const lines = textOf([{ slug: 'tide-clock', total_downloads: 7 }, { slug: 'nobody', total_downloads: 7 }, '{'])
+    const lines = textOf([
+      { slug: 'tide-clock', total_downloads: 7 },
+      { slug: 'nobody', total_downloads: 7 },
+      '{',
+    ])
     writeFileSync(file, gzipSync(lines).subarray(0, -1))
     expect(await run(['counters', file], env)).toEqual({
       code: 1,
@@ -239,26 +294,43 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
   test('reads standard input, and writes nothing in a dry run', async () => {
     const env = { DATABASE_URL: await copyWorld() }
     const rejects = join(temporaryFolder(), 'rejects')
-    const reply = await run(['import', '-', '--dry-run', '--rejects', rejects], env, textOf([app, {}]))
+    const reply = await run(
+      ['import', '-', '--dry-run', '--rejects', rejects],
+      env,
+      textOf([app, {}]),
+    )
     expect(reply.stdout).toMatch(/1 created, 0 updated, 0 unchanged; nothing was written\.\n$/)
     expect(existsSync(rejects)).toBe(true)
-    expect((await run(['import', '-', '--dry-run', '--rejects', rejects], env, textOf([app]))).stdout).toMatch(
-      /1 created/,
-    )
+    expect(
+      (await run(['import', '-', '--dry-run', '--rejects', rejects], env, textOf([app]))).stdout,
+    ).toMatch(/1 created/)
   })
 
   test('a dry run lists what it would update, with the fields', async () => {
     const env = { DATABASE_URL: await copyWorld() }
     const created_at = '2026-01-01T00:00:00.000Z'
     const sky = { id: 50, slug: 'sky', name: 'Sky', created_at }
-    const stars = { ...app, id: 80, slug: 'stars', package_name: 'org.example.stars', created_at, status: 'approved' }
+    const stars = {
+      ...app,
+      id: 80,
+      slug: 'stars',
+      package_name: 'org.example.stars',
+      created_at,
+      status: 'approved',
+    }
     const moon = { ...app, id: 81, slug: 'moon', created_at, status: 'approved', reviews: [review] }
     const others = Array.from({ length: 100 }, (_, index) => ({ ...app, slug: `star-${index}` }))
     await run(['import', '-'], env, textOf([{ category: sky }, stars, moon, ...others]))
     const input = textOf([
       { category: { ...sky, name: 'Air' } },
       moon,
-      { ...stars, description: 'All stars.', developer_name: 'Grace', category: 'games', package_name: null },
+      {
+        ...stars,
+        description: 'All stars.',
+        developer_name: 'Grace',
+        category: 'games',
+        package_name: null,
+      },
       { ...app, name: 'New' },
       { ...moon, reviews: [{ ...review, rating: 5 }] },
       { removed: { id: 81, created_at } },
@@ -270,7 +342,12 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
     expect(JSON.parse((await run([...dryRun, '--json'], env, input)).stdout)).toMatchObject({
       updated: 5,
       updates: [
-        { line: 1, category_id: 50, slug: 'sky', changes: [{ field: 'name', before: 'Sky', after: 'Air' }] },
+        {
+          line: 1,
+          category_id: 50,
+          slug: 'sky',
+          changes: [{ field: 'name', before: 'Sky', after: 'Air' }],
+        },
         {
           line: 3,
           ...stars80,
@@ -289,7 +366,11 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
             { field: 'reviews', before: 1, after: 1 },
           ],
         },
-        { line: 6, ...moon81, changes: [{ field: 'deleted_at', before: null, after: expect.any(String) }] },
+        {
+          line: 6,
+          ...moon81,
+          changes: [{ field: 'deleted_at', before: null, after: expect.any(String) }],
+        },
         { line: 7, slug: 'star-0', changes: [{ field: 'version', before: '1.0.0', after: '2' }] },
       ],
     })
@@ -308,8 +389,12 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
       '    developer_name: Ada → Grace',
     ])
     expect(lines.at(-2)).toBe('and 4 more; --json lists up to 1,000')
-    expect(lines.at(-1)).toMatch(/^107 lines in .* 1 created, 104 updated, 2 unchanged; nothing was written\.$/)
-    expect((await run(['import', '-', '--json', '--rejects', '/dev/null'], env, input)).stdout).not.toContain('updates')
+    expect(lines.at(-1)).toMatch(
+      /^107 lines in .* 1 created, 104 updated, 2 unchanged; nothing was written\.$/,
+    )
+    expect(
+      (await run(['import', '-', '--json', '--rejects', '/dev/null'], env, input)).stdout,
+    ).not.toContain('updates')
   })
 
   test('a dry run predicts the import of a large file while a server writes', async () => {
@@ -333,11 +418,15 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
     })
     for (let index = 0; !isOver; index++) {
       const json = { name: `Beside ${index}`, description: 'Written meanwhile.', category_id: 1 }
-      expect((await server.request('POST', '/apps', { key: inject('world').keys.ada, json })).status).toBe(201)
+      expect(
+        (await server.request('POST', '/apps', { key: inject('world').keys.ada, json })).status,
+      ).toBe(201)
       await delay(20)
     }
     expect(JSON.parse((await dryRun).stdout)).toMatchObject(counts)
-    expect((await server.request('GET', '/apps?category=sky')).body.data.pagination.total_pages).toBe(0)
+    expect(
+      (await server.request('GET', '/apps?category=sky')).body.data.pagination.total_pages,
+    ).toBe(0)
     expect(JSON.parse((await run(['import', file, '--json'], env)).stdout)).toMatchObject(counts)
   })
 
@@ -363,7 +452,11 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
       `apps-service: cannot write rejects to ${path(rejects)}: ${reason}; use --rejects FILE\n`
     for (const [rejects, reason] of Object.entries(complaints)) {
       const reply = await run(['import', path('apps.ndjson'), '--rejects', path(rejects)], env)
-      expect([reply.code, reply.stdout, reply.stderr]).toEqual([1, '', complaintOf(rejects, reason)])
+      expect([reply.code, reply.stdout, reply.stderr]).toEqual([
+        1,
+        '',
+        complaintOf(rejects, reason),
+      ])
     }
     const input = openSync(path('apps.ndjson'), 'r')
     const { stderr } = spawnSync(executable, ['import', '-', '--rejects', path('apps.ndjson')], {
@@ -379,14 +472,20 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
     expect(readFileSync(path('apps.ndjson'), 'utf8')).toBe(textOf([app, {}]))
     expect(readFileSync(path('database.sqlite'), 'utf8')).toBe('precious')
     expect(readFileSync(path('apps.ndjson.rejects.ndjson'), 'utf8')).toBe(textOf([app]))
-    expect((await run(['app', 'list', '--search', 'star map'], env)).stdout).not.toContain('Star Map')
+    expect((await run(['app', 'list', '--search', 'star map'], env)).stdout).not.toContain(
+      'Star Map',
+    )
   })
 
   test('replaces the rejects of an earlier run, keeps them if it cannot start, and removes them if no line is refused', async () => {
     const env = { DATABASE_URL: await copyWorld() }
     const file = join(temporaryFolder(), 'apps.ndjson')
     const rejects = `${file}.rejects.ndjson`
-    const importing = (line: object, environment: Record<string, string> = env, ...options: string[]) => {
+    const importing = (
+      line: object,
+      environment: Record<string, string> = env,
+      ...options: string[]
+    ) => {
       writeFileSync(file, textOf([line]))
       return run(['import', file, ...options], environment)
     }
@@ -430,7 +529,9 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
 
   test('refuses a line that is nested too deeply, keeps its text in the rejects, and imports the rest', async () => {
     const rejects = join(temporaryFolder(), 'rejects')
-    const nested = [101, 30_000].map((levels) => `{"extra":${'['.repeat(levels)}${']'.repeat(levels)}}`)
+    const nested = [101, 30_000].map(
+      (levels) => `{"extra":${'['.repeat(levels)}${']'.repeat(levels)}}`,
+    )
     const env = { DATABASE_URL: await copyWorld() }
     const reply = await run(['import', '-', '--rejects', rejects], env, textOf([...nested, app]))
     expect(reply.stdout).toMatch(/^3 lines .*: 1 created/)
@@ -452,21 +553,31 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
     expect(JSON.parse(stdout)).toMatchObject({
       type: 'object',
       else: { required: ['name', 'description', 'category', 'developer_name'] },
-      properties: { package_name: { description: expect.stringContaining('by its developer_name and exact name') } },
+      properties: {
+        package_name: {
+          description: expect.stringContaining('by its developer_name and exact name'),
+        },
+      },
     })
   })
 
   test.for([
     ['none.ndjson', 'no such file or directory'],
     ['../support', 'illegal operation on a directory'],
-  ] as const)('names the absolute path of a file that cannot be read: %s', async ([file, reason]) => {
-    const env = { DATABASE_URL: await copyWorld() }
-    for (const command of ['import', 'counters', 'moderation decide']) {
-      const { code, stderr } = await run([...command.split(' '), file], env)
-      const path = join(import.meta.dirname, '../support', file)
-      expect([code, stderr], command).toEqual([1, `apps-service: cannot read ${path}: ${reason}\n`])
-    }
-  })
+  ] as const)(
+    'names the absolute path of a file that cannot be read: %s',
+    async ([file, reason]) => {
+      const env = { DATABASE_URL: await copyWorld() }
+      for (const command of ['import', 'counters', 'moderation decide']) {
+        const { code, stderr } = await run([...command.split(' '), file], env)
+        const path = join(import.meta.dirname, '../support', file)
+        expect([code, stderr], command).toEqual([
+          1,
+          `apps-service: cannot read ${path}: ${reason}\n`,
+        ])
+      }
+    },
+  )
 
   test.for<[what: string, args: string[], code: number, line: RegExp]>([
     [
@@ -476,7 +587,12 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
       /^apps-service: cannot read \/nowhere\/apps\.ndjson: no such file or directory$/m,
     ],
     ['a call without a file', ['import'], 2, /missing required argument 'file'/],
-    ['an export to an existing file', ['export', import.meta.filename], 1, /already exists; not overwritten/],
+    [
+      'an export to an existing file',
+      ['export', import.meta.filename],
+      1,
+      /already exists; not overwritten/,
+    ],
     [
       'an export to a name that ends in a slash',
       ['export', '/tmp/'],
@@ -515,7 +631,13 @@ test('an interrupted export leaves no file', async () => {
   await run(['import', manyApps(2000)], env)
   const folder = temporaryFolder()
   const file = join(folder, 'out.ndjson')
-  const stopped = await interrupt('export', file, env, 'SIGINT', () => readdirSync(folder).length > 0)
+  const stopped = await interrupt(
+    'export',
+    file,
+    env,
+    'SIGINT',
+    () => readdirSync(folder).length > 0,
+  )
   expect(stopped.exit).toEqual([null, 'SIGINT'])
   expect(stopped.stderr).toBe('apps-service: stopped by SIGINT; no export was written\n')
   expect(readdirSync(folder)).toEqual([])
@@ -553,7 +675,9 @@ test('an export with the printed --since has all later changes', async () => {
   await run(['category', 'add', '--slug', 'new', '--name', 'New'], env)
   const changed = await run(['export', '--since', next], env)
   expect(changed.stderr).toMatch(/^2 apps and 2 categories exported\./)
-  expect((await run(['import', '-'], mirror, changed.stdout)).stdout).toMatch(/1 created, 2 updated, 1 unchanged/)
+  expect((await run(['import', '-'], mirror, changed.stdout)).stdout).toMatch(
+    /1 created, 2 updated, 1 unchanged/,
+  )
   await run(['developer', 'rename', 'Ada', '--to', 'Ada & Sons'], env)
   const renamed = await run(['export', '--since', next], env)
   expect(renamed.stderr).toMatch(/^5 apps and 2 categories exported\./)
@@ -573,7 +697,9 @@ test('a public export has listed apps, and with --since those that are no longer
   const taken = { package_name: 'org.example.tideclock', package_key: 'org.example.tideclock' }
   await database.write(async ({ sql }) => {
     const now = new Date().toISOString()
-    await sql('apps').where({ id: 1 }).update({ package_name: null, package_key: null, changed_at: now })
+    await sql('apps')
+      .where({ id: 1 })
+      .update({ package_name: null, package_key: null, changed_at: now })
     await sql('apps')
       .where({ id: 5 })
       .update({ ...taken, changed_at: now })
@@ -582,8 +708,12 @@ test('a public export has listed apps, and with --since those that are no longer
   const changed = await run(['export', '--public', '--since', '1h'], env)
   expect(changed.stderr).toMatch(/^2 removals, 1 app and 3 categories exported\./)
   expect(changed.stdout).toContain('{"removed":{"id":1,"created_at":"2020-01-01T00:00:00.000Z"}}\n')
-  expect((await run(['import', '-'], mirror, changed.stdout)).stdout).toMatch(/0 created, 2 updated/)
-  const { apps } = JSON.parse((await run(['app', 'list', '--status', 'approved', '--json'], mirror)).stdout)
+  expect((await run(['import', '-'], mirror, changed.stdout)).stdout).toMatch(
+    /0 created, 2 updated/,
+  )
+  const { apps } = JSON.parse(
+    (await run(['app', 'list', '--status', 'approved', '--json'], mirror)).stdout,
+  )
   expect(apps.map(({ id }: { id: number }) => id)).toEqual([5])
 })
 
@@ -599,7 +729,8 @@ test('kill -9 during an import leaves nothing half written, and the next run fin
   // Its input does not end, so it cannot finish before it is killed.
   child.stdin.write(readFileSync(file).subarray(0, -1))
   const database = openDatabase(address)
-  const count = () => database.read(async ({ sql }) => Number((await sql('apps').count({ count: '*' }))[0]?.count))
+  const count = () =>
+    database.read(async ({ sql }) => Number((await sql('apps').count({ count: '*' }))[0]?.count))
   await expect.poll(count, { interval: 20 }).toBeGreaterThan(1000)
   child.kill('SIGKILL')
   await ended
@@ -613,7 +744,11 @@ test('kill -9 during an import leaves nothing half written, and the next run fin
     expect(Number(reviews?.count)).toBe(3 + there)
   })
   const again = await run(['import', file, '--json'], { DATABASE_URL: address })
-  expect(JSON.parse(again.stdout)).toMatchObject({ created: 4000 - there, unchanged: there, rejected: 0 })
+  expect(JSON.parse(again.stdout)).toMatchObject({
+    created: 4000 - there,
+    unchanged: there,
+    rejected: 0,
+  })
   await expectConsistentAt(address)
   await database.close()
 }, 300_000)
@@ -641,8 +776,8 @@ test('a server responds, accepts writes and shows decisions at once while an imp
       if (reply.status === 201) created.push(reply.body.data.app_id)
     }
   }
-  const readers = ['/apps', '/apps?search=star', '/apps/1', '/apps?sort=popular&page=2'].map((path) =>
-    repeat('GET', path),
+  const readers = ['/apps', '/apps?search=star', '/apps/1', '/apps?sort=popular&page=2'].map(
+    (path) => repeat('GET', path),
   )
   const json = { name: 'Beside', description: 'Written meanwhile.', category_id: 1 }
   const writer = repeat('POST', '/apps', { key: keys.ada, json })

@@ -14,14 +14,22 @@ const { keys, apps } = inject('world')
 /** A file with a valid line and an invalid one. */
 function catalogueFile(): string {
   const file = join(temporaryFolder(), 'apps.ndjson')
-  const app = { name: 'Star Map', description: 'The sky.', category: 'tools', developer_name: 'Ada' }
+  const app = {
+    name: 'Star Map',
+    description: 'The sky.',
+    category: 'tools',
+    developer_name: 'Ada',
+  }
   writeFileSync(file, `${JSON.stringify(app)}\n{}\n`)
   return file
 }
 
 async function changeListedApp(databaseUrl: string) {
   const service = await startService({ databaseUrl })
-  const changed = await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { name: 'Bird Song' } })
+  const changed = await service.request('PUT', `/apps/${apps.approved}`, {
+    key: keys.ada,
+    json: { name: 'Bird Song' },
+  })
   expect(changed.status).toBe(200)
 }
 
@@ -88,7 +96,9 @@ describe('help has exactly the fields that --json prints:', () => {
     const words = command.split(' ')
     // On SQLite as a process, so that each command is seen to load its modules and to end.
     const runOn = { sqlite: runProcess, postgres: run }[inject('engine')]
-    const printed = await runOn([...words, ...(await args(address)), '--json'], { DATABASE_URL: address })
+    const printed = await runOn([...words, ...(await args(address)), '--json'], {
+      DATABASE_URL: address,
+    })
     const { names, elsewhere } = namesTold((await run([...words, '--help'])).stdout)
     expect(printed.stdout, printed.stderr).not.toBe('')
     expect(names).toEqual(namesIn(JSON.parse(printed.stdout), [...elsewhere, ...named]))
@@ -98,11 +108,16 @@ describe('help has exactly the fields that --json prints:', () => {
     const printing = leafCommands(await programFor('')).filter(({ command }) =>
       command.options.some(({ long }) => long === '--json'),
     )
-    expect(printing.map(({ name }) => name).toSorted()).toEqual(rows.map(([command]) => command).toSorted())
+    expect(printing.map(({ name }) => name).toSorted()).toEqual(
+      rows.map(([command]) => command).toSorted(),
+    )
   })
 })
 
-/** The names in braces after "JSON:", and those that another help describes: `history: … as in audit`. */
+/**
+ * The names in braces after "JSON:", and those that another help describes: `history: … as in
+ * audit`.
+ */
 function namesTold(help: string) {
   const [, paragraph = ''] = /\nJSON: ([\s\S]*?)(?:\n\n|$)/.exec(help) ?? []
   const objects = [...paragraph.matchAll(/\{(?:[^{}]|\{[^{}]*\})*\}/g)].join()

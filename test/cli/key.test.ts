@@ -8,10 +8,20 @@ const idOf = (key: string) => key.slice(5, 17)
 test('keys are shown by their prefix, never with their secret', async () => {
   const cli = commandLine(await copyWorld())
   const { keys } = inject('world')
-  const key = { name: null, developer_name: 'Ada', created_at: time, expires_at: time, last_used_at: null }
+  const key = {
+    name: null,
+    developer_name: 'Ada',
+    created_at: time,
+    expires_at: time,
+    last_used_at: null,
+  }
   const listed = await cli.json('key', 'list')
   expect(listed.pagination).toEqual({ current_page: 1, total_pages: 1, per_page: 50, total: 4 })
-  expect(listed.keys.toSorted((a: { state: string }, b: { state: string }) => (a.state < b.state ? -1 : 1))).toEqual(
+  expect(
+    listed.keys.toSorted((a: { state: string }, b: { state: string }) =>
+      a.state < b.state ? -1 : 1,
+    ),
+  ).toEqual(
     expect.arrayContaining([
       { ...key, id: idOf(keys.ada), revoked_at: null, state: 'active' },
       { ...key, id: idOf(keys.bob), developer_name: 'Bob', revoked_at: null, state: 'active' },
@@ -32,7 +42,16 @@ test('keys are shown by their prefix, never with their secret', async () => {
 test('a key can have a name and an expiry', async () => {
   const address = await copyWorld()
   const cli = commandLine(address)
-  const issued = await cli.json('key', 'issue', '--developer', 'Bob', '--name', ' nightly upload ', '--expires', '12h')
+  const issued = await cli.json(
+    'key',
+    'issue',
+    '--developer',
+    'Bob',
+    '--name',
+    ' nightly upload ',
+    '--expires',
+    '12h',
+  )
   expect(issued).toEqual({
     id: idOf(issued.key),
     key: expect.stringMatching(/^apps_/),
@@ -42,7 +61,14 @@ test('a key can have a name and an expiry', async () => {
   })
   expect(Date.parse(issued.expires_at) - Date.now()).toBeGreaterThan(11.9 * 60 * 60 * 1000)
   expect(Date.parse(issued.expires_at) - Date.now()).toBeLessThanOrEqual(12 * 60 * 60 * 1000)
-  const { expires_at } = await cli.json('key', 'issue', '--developer', 'Bob', '--expires', '2999-01-31')
+  const { expires_at } = await cli.json(
+    'key',
+    'issue',
+    '--developer',
+    'Bob',
+    '--expires',
+    '2999-01-31',
+  )
   expect(expires_at).toBe('2999-01-31T00:00:00.000Z')
   const brief = await cli.json('key', 'issue', '--developer', 'Bob', '--expires', '2s')
 
@@ -51,7 +77,9 @@ test('a key can have a name and an expiry', async () => {
   expect(await read(issued.key)).toBe(200)
   await expect.poll(() => read(brief.key)).toBe(401)
   const found = async (id: string) =>
-    (await cli.json('key', 'list', '--developer', 'Bob')).keys.find((key: { id: string }) => key.id === id)
+    (await cli.json('key', 'list', '--developer', 'Bob')).keys.find(
+      (key: { id: string }) => key.id === id,
+    )
   // The last use is written after the response.
   await expect
     .poll(() => found(issued.id))
@@ -60,7 +88,11 @@ test('a key can have a name and an expiry', async () => {
   const entry = (await cli.json('audit', '--developer', 'Bob')).at(-3)
   expect(entry).toMatchObject({ action: 'key issue', before: null })
   // Not the key.
-  expect(entry.after).toEqual({ id: issued.id, name: 'nightly upload', expires_at: issued.expires_at })
+  expect(entry.after).toEqual({
+    id: issued.id,
+    name: 'nightly upload',
+    expires_at: issued.expires_at,
+  })
 })
 
 test('a revoked key fails at the next request to a running server', async () => {
@@ -69,7 +101,8 @@ test('a revoked key fails at the next request to a running server', async () => 
   const cli = commandLine(address)
   const { keys } = inject('world')
   const update = async (key: string) =>
-    (await server.request('PUT', '/apps/1', { key, json: { version: String(Math.random()) } })).status
+    (await server.request('PUT', '/apps/1', { key, json: { version: String(Math.random()) } }))
+      .status
   expect([await update(keys.ada), await update(keys.bob)]).toEqual([200, 403])
 
   // By the whole key, or by its prefix.
@@ -95,7 +128,9 @@ test('a revoked key fails at the next request to a running server', async () => 
   expect(await cli.run('key', 'revoke', idOf(keys.ada))).toEqual({
     code: 1,
     stdout: '',
-    stderr: expect.stringMatching(/^apps-service: the key apps_\w{12} was already revoked at \d{4}-\S+\n$/),
+    stderr: expect.stringMatching(
+      /^apps-service: the key apps_\w{12} was already revoked at \d{4}-\S+\n$/,
+    ),
   })
   expect(await cli.run('key', 'revoke', 'apps_000000000000')).toMatchObject({
     code: 1,
@@ -110,9 +145,11 @@ test('a revoked key fails at the next request to a running server', async () => 
 
 test('a new developer whose name resembles others is pointed out', async () => {
   const cli = commandLine(await copyWorld())
-  const issue = async (developer: string) => (await cli.run('key', 'issue', '--developer', developer)).stderr
+  const issue = async (developer: string) =>
+    (await cli.run('key', 'issue', '--developer', developer)).stderr
   expect(await issue('Harbour Software')).not.toContain('similar')
-  const similarTo = async (name: string) => /^New developer; similar: (.*)\.$/m.exec(await issue(name))?.[1]
+  const similarTo = async (name: string) =>
+    /^New developer; similar: (.*)\.$/m.exec(await issue(name))?.[1]
   expect(await similarTo('H\u0430rbour software')).toBe('Harbour Software')
   expect(await similarTo('Harbor Software')).toBe('Harbour Software')
   expect(await issue('Гавань')).not.toContain('similar')

@@ -40,7 +40,13 @@ describe('the queue', () => {
     changes: [],
     similar: [],
   }
-  const nightTrain = { ...cloudAtlas, id: 6, name: 'Night Train', slug: 'night-train', developer_name: 'Bob' }
+  const nightTrain = {
+    ...cloudAtlas,
+    id: 6,
+    name: 'Night Train',
+    slug: 'night-train',
+    developer_name: 'Bob',
+  }
 
   test('is printed as JSON and as a table, a page at a time', async () => {
     const cli = commandLine(await copyWorld())
@@ -71,7 +77,10 @@ describe('the queue', () => {
       stdout: '',
       stderr: 'No apps.\n',
     })
-    expect(await cli.json('moderation', 'queue', '--changed')).toMatchObject({ apps: [], as_of: null })
+    expect(await cli.json('moderation', 'queue', '--changed')).toMatchObject({
+      apps: [],
+      as_of: null,
+    })
   })
 
   test('has the time of the newest update on the page', async () => {
@@ -86,7 +95,9 @@ describe('the queue', () => {
 
   test('has short descriptions', async () => {
     const service = await startService()
-    await put(service, service.world.apps.pending, { short_description: 'Seen from above, in all weathers' })
+    await put(service, service.world.apps.pending, {
+      short_description: 'Seen from above, in all weathers',
+    })
     const cli = commandLine(service.databaseUrl)
     expect((await cli.run('moderation', 'queue')).stdout.split('\n')).toEqual([
       expect.stringMatching(/ {2}UPDATED$/),
@@ -95,7 +106,9 @@ describe('the queue', () => {
       expect.stringMatching(/^6@\w+ .* {2}\d+d$/),
       '',
     ])
-    expect((await cli.json('moderation', 'queue')).apps[0].short_description).toBe('Seen from above, in all weathers')
+    expect((await cli.json('moderation', 'queue')).apps[0].short_description).toBe(
+      'Seen from above, in all weathers',
+    )
   })
 
   test.for<[what: string, filter: AppFilter, found: string[]]>([
@@ -134,9 +147,13 @@ describe('the queue', () => {
       await appStore(connection).insertAll('app create', apps, { operator: 'test' })
     })
     const find = (limit: number, offset: number) =>
-      database.snapshot((connection) => moderationStore(connection).queue('pending', { search: 'wave' }, limit, offset))
+      database.snapshot((connection) =>
+        moderationStore(connection).queue('pending', { search: 'wave' }, limit, offset),
+      )
     expect(await find(10, 1000)).toEqual({ apps: [], total: 1000, note: cutNote('first') })
-    await database.write(({ sql }) => sql('apps').where({ name: 'Wave 7' }).update({ name: 'Seven', description: '7' }))
+    await database.write(({ sql }) =>
+      sql('apps').where({ name: 'Wave 7' }).update({ name: 'Seven', description: '7' }),
+    )
     expect(await find(10, 1000)).toEqual({ apps: [], total: 1000 })
   })
 
@@ -144,14 +161,23 @@ describe('the queue', () => {
     const service = await startService()
     const { apps, keys } = service.world
     await put(service, apps.approved, { name: 'Moon Dial' })
-    await service.request('PUT', `/apps/${apps.bobs}`, { key: keys.bob, json: { name: 'Moon Song' } })
+    await service.request('PUT', `/apps/${apps.bobs}`, {
+      key: keys.bob,
+      json: { name: 'Moon Song' },
+    })
     const cli = commandLine(service.databaseUrl)
     const found = async (...options: string[]) => {
       const { apps, pagination } = await cli.json('moderation', 'queue', '--changed', ...options)
       return [apps.map(({ name }: { name: string }) => name), pagination.total]
     }
-    expect(await found('--search', 'moon', '--developer', 'Bob', '--category', 'games')).toEqual([['Moon Song'], 1])
-    expect(await found('--search', 'moon', '--limit', '1', '--page', '2')).toEqual([['Moon Song'], 2])
+    expect(await found('--search', 'moon', '--developer', 'Bob', '--category', 'games')).toEqual([
+      ['Moon Song'],
+      1,
+    ])
+    expect(await found('--search', 'moon', '--limit', '1', '--page', '2')).toEqual([
+      ['Moon Song'],
+      2,
+    ])
     expect(await found('--search', 'tideclock')).toEqual([['Moon Dial'], 1])
   })
 
@@ -176,10 +202,16 @@ describe('the queue', () => {
       json: { name: 'Star Map', description: 'D', category_id: 1 },
     })
     const setTime = (updated_at: string) =>
-      service.database.write(({ sql }) => sql('apps').where({ id: apps.bobsPending }).update({ updated_at }))
+      service.database.write(({ sql }) =>
+        sql('apps').where({ id: apps.bobsPending }).update({ updated_at }),
+      )
     const cli = commandLine(service.databaseUrl)
     const waiting = await cli.json('moderation', 'queue')
-    expect(waiting.apps.map(({ name }: { name: string }) => name)).toEqual(['Cloud Atlas', 'Night Train', 'Star Map'])
+    expect(waiting.apps.map(({ name }: { name: string }) => name)).toEqual([
+      'Cloud Atlas',
+      'Night Train',
+      'Star Map',
+    ])
     expect(waiting.as_of).toBe(waiting.apps[2].updated_at)
     await setTime('2999-01-01T00:00:00.000Z')
     const before = new Date().toISOString()
@@ -197,14 +229,18 @@ describe('the queue', () => {
     const { apps } = await queue(service, 'pending')
     expect(apps.find(({ id }) => id === approved)).toMatchObject({
       waiting_since: later,
-      changes: [{ field: 'description', before: 'Tide Clock is here.', after: 'It shows the moon.' }],
+      changes: [
+        { field: 'description', before: 'Tide Clock is here.', after: 'It shows the moon.' },
+      ],
     })
   })
 
   test('a rejected app that was updated waits from then on, behind the others', async () => {
     const service = await startService()
     const { apps } = service.world
-    await service.database.write(({ sql }) => sql('apps').where({ id: apps.rejected }).update({ updated_at: past }))
+    await service.database.write(({ sql }) =>
+      sql('apps').where({ id: apps.rejected }).update({ updated_at: past }),
+    )
     await put(service, apps.rejected, { description: 'It points north.' })
     await put(service, apps.pending, { description: 'More clouds.' })
     const { apps: waiting } = await queue(service, 'pending')
@@ -224,11 +260,13 @@ describe('the queue', () => {
   test('has the changes of an approved app since the last decision', async () => {
     const service = await startService()
     const { apps, categories } = service.world
-    const changes = async () => (await queue(service, 'changed')).apps.map((app) => [app.id, app.changes])
+    const changes = async () =>
+      (await queue(service, 'changed')).apps.map((app) => [app.id, app.changes])
     expect(await changes()).toEqual([])
 
     // Only the difference between the first value and the last one counts.
-    for (let number = 1; number <= 30; number++) await put(service, apps.approved, { name: `Tide Clock ${number}` })
+    for (let number = 1; number <= 30; number++)
+      await put(service, apps.approved, { name: `Tide Clock ${number}` })
     await put(service, apps.approved, {
       short_description: '',
       category_id: categories.games,
@@ -262,7 +300,9 @@ describe('the queue', () => {
     await put(service, apps.bobs, { name: 'Not mine' })
     const bob = { key: service.world.keys.bob }
     await service.request('PUT', `/apps/${apps.bobs}`, { ...bob, json: { name: 'Birds' } })
-    expect(await changes()).toEqual([[apps.bobs, [{ field: 'name', before: 'Bird Song', after: 'Birds' }]]])
+    expect(await changes()).toEqual([
+      [apps.bobs, [{ field: 'name', before: 'Bird Song', after: 'Birds' }]],
+    ])
     await service.request('DELETE', `/apps/${apps.bobs}`, bob)
     expect(await changes()).toEqual([])
   })
@@ -283,64 +323,87 @@ describe('the queue', () => {
     })
   })
 
-  /** What the owner of the approved app changes, how it is shown, and a search that finds it then. */
-  const updates: Record<keyof AppChanges, { to: string | number; change: Change; finds: string }> = {
-    name: {
-      to: 'Ebb Table',
-      change: { field: 'name', before: 'Tide Clock', after: 'Ebb Table' },
-      finds: 'search=ebb+table',
-    },
-    short_description: {
-      to: 'Moon and shore',
-      change: { field: 'short_description', before: 'High and low water', after: 'Moon and shore' },
-      finds: 'search=tide+shore',
-    },
-    description: {
-      to: 'It shows the ocean.',
-      change: { field: 'description', before: 'Tide Clock is here.', after: 'It shows the ocean.' },
-      finds: 'search=tide+ocean',
-    },
-    category_id: {
-      to: 2,
-      change: { field: 'category', before: 'tools', after: 'games' },
-      finds: 'search=tide&category=games',
-    },
-    version: {
-      to: '2',
-      change: { field: 'version', before: '1.0.0', after: '2' },
-      finds: 'search=tide',
-    },
-    package_name: {
-      to: 'com.example.almanac',
-      change: { field: 'package_name', before: 'org.example.tideclock', after: 'com.example.almanac' },
-      finds: 'search=tide+almanac',
-    },
-  }
-  test.for(Object.entries(updates))('shows an update of %s, as audit and search do', async ([field, own]) => {
-    const service = await startService()
-    const { apps } = service.world
-    // All updates happen in the same millisecond.
-    freezeClock()
-    await put(service, apps.approved, { [field]: own.to })
-    const { apps: changed } = await queue(service, 'changed')
-    expect(changed.map(({ id, changes }) => [id, changes])).toEqual([[apps.approved, [own.change]]])
+  /**
+   * What the owner of the approved app changes, how it is shown, and a search that finds it then.
+   */
+  const updates: Record<keyof AppChanges, { to: string | number; change: Change; finds: string }> =
+    {
+      name: {
+        to: 'Ebb Table',
+        change: { field: 'name', before: 'Tide Clock', after: 'Ebb Table' },
+        finds: 'search=ebb+table',
+      },
+      short_description: {
+        to: 'Moon and shore',
+        change: {
+          field: 'short_description',
+          before: 'High and low water',
+          after: 'Moon and shore',
+        },
+        finds: 'search=tide+shore',
+      },
+      description: {
+        to: 'It shows the ocean.',
+        change: {
+          field: 'description',
+          before: 'Tide Clock is here.',
+          after: 'It shows the ocean.',
+        },
+        finds: 'search=tide+ocean',
+      },
+      category_id: {
+        to: 2,
+        change: { field: 'category', before: 'tools', after: 'games' },
+        finds: 'search=tide&category=games',
+      },
+      version: {
+        to: '2',
+        change: { field: 'version', before: '1.0.0', after: '2' },
+        finds: 'search=tide',
+      },
+      package_name: {
+        to: 'com.example.almanac',
+        change: {
+          field: 'package_name',
+          before: 'org.example.tideclock',
+          after: 'com.example.almanac',
+        },
+        finds: 'search=tide+almanac',
+      },
+    }
+  test.for(Object.entries(updates))(
+    'shows an update of %s, as audit and search do',
+    async ([field, own]) => {
+      const service = await startService()
+      const { apps } = service.world
+      // All updates happen in the same millisecond.
+      freezeClock()
+      await put(service, apps.approved, { [field]: own.to })
+      const { apps: changed } = await queue(service, 'changed')
+      expect(changed.map(({ id, changes }) => [id, changes])).toEqual([
+        [apps.approved, [own.change]],
+      ])
 
-    const [entry] = await service.database.read(({ sql }) => sql('audit').orderBy('id', 'desc').limit(1))
-    const [before, after] = [entry?.before, entry?.after].map((text) => JSON.parse(text ?? '{}'))
-    expect([Object.keys(before), after]).toEqual([[field], { [field]: own.to }])
+      const [entry] = await service.database.read(({ sql }) =>
+        sql('audit').orderBy('id', 'desc').limit(1),
+      )
+      const [before, after] = [entry?.before, entry?.after].map((text) => JSON.parse(text ?? '{}'))
+      expect([Object.keys(before), after]).toEqual([[field], { [field]: own.to }])
 
-    const found = async (query: string) =>
-      (await service.get(`/apps?${query}`)).body.data.apps.map(({ id }: { id: number }) => id)
-    expect(await found(own.finds)).toEqual([apps.approved])
-    await expectConsistent(service.database)
-  })
+      const found = async (query: string) =>
+        (await service.get(`/apps?${query}`)).body.data.apps.map(({ id }: { id: number }) => id)
+      expect(await found(own.finds)).toEqual([apps.approved])
+      await expectConsistent(service.database)
+    },
+  )
 
   test('shows changes from the first difference, and whole as JSON', async () => {
     const address = await copyWorld()
     const server = await serve(address)
     const { keys, apps } = inject('world')
     const before = `Tide Clock is here.${' It shows the water.'.repeat(20)}`
-    const write = (json: object) => server.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json })
+    const write = (json: object) =>
+      server.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json })
     const cli = commandLine(address)
     await write({ description: before })
     await cli.run('moderation', 'approve', '1')
@@ -367,7 +430,13 @@ describe('the queue', () => {
 describe('moderation show', () => {
   test('prints JSON', async () => {
     const cli = commandLine(await copyWorld())
-    const entry = { operator_name: null, key_id: null, app_slug: 'tide-clock', category_id: null, category_slug: null }
+    const entry = {
+      operator_name: null,
+      key_id: null,
+      app_slug: 'tide-clock',
+      category_id: null,
+      category_slug: null,
+    }
     const subject = { app_id: 1, developer_id: 1, developer_name: 'Ada', operator: 'world' }
     expect(await cli.json('moderation', 'show', '1')).toEqual({
       id: 1,
@@ -407,7 +476,11 @@ describe('moderation show', () => {
           at: past,
           action: 'app create',
           before: null,
-          after: expect.objectContaining({ name: 'Tide Clock', status: 'pending', developer_id: 1 }),
+          after: expect.objectContaining({
+            name: 'Tide Clock',
+            status: 'pending',
+            developer_id: 1,
+          }),
         },
         {
           ...entry,
@@ -426,11 +499,19 @@ describe('moderation show', () => {
     const cli = commandLine(await copyWorld())
     const shown = await cli.run('moderation', 'show', '3')
     expect(shown.stderr).toBe('')
-    expect(shown.stdout).toMatch(/^App +3@\w+ \(broken-compass\)\nStatus +rejected\nReason +It points south\.\n/)
+    expect(shown.stdout).toMatch(
+      /^App +3@\w+ \(broken-compass\)\nStatus +rejected\nReason +It points south\.\n/,
+    )
     expect(shown.stdout).toMatch(/\nDeveloper +Ada: 1 pending, 1 approved, 1 rejected, 1 deleted\n/)
-    expect(shown.stdout).toMatch(/\n\nBroken Compass is here\.\n\nHistory\n\nWHEN \(UTC\) +WHO +WHAT\n/)
-    expect(shown.stdout).toMatch(/world +app reject\n {4}status: pending → rejected; rejection_reason: – → It points/)
-    expect((await cli.run('moderation', 'show', '4')).stdout).toMatch(/\nStatus +approved, deleted at 2020-01-01T/)
+    expect(shown.stdout).toMatch(
+      /\n\nBroken Compass is here\.\n\nHistory\n\nWHEN \(UTC\) +WHO +WHAT\n/,
+    )
+    expect(shown.stdout).toMatch(
+      /world +app reject\n {4}status: pending → rejected; rejection_reason: – → It points/,
+    )
+    expect((await cli.run('moderation', 'show', '4')).stdout).toMatch(
+      /\nStatus +approved, deleted at 2020-01-01T/,
+    )
     expect(await cli.run('moderation', 'show', '99')).toEqual({
       code: 1,
       stdout: '',
@@ -440,7 +521,10 @@ describe('moderation show', () => {
 
   test('prints JSON, and nothing for a missing app', async () => {
     const cli = commandLine(await copyWorld())
-    expect(await cli.json('moderation', 'show', '2')).toMatchObject({ id: 2, history: [{ action: 'app create' }] })
+    expect(await cli.json('moderation', 'show', '2')).toMatchObject({
+      id: 2,
+      history: [{ action: 'app create' }],
+    })
     expect(await cli.run('moderation', 'show', '99', '--json')).toEqual({
       code: 1,
       stdout: '',
@@ -450,7 +534,10 @@ describe('moderation show', () => {
 
   test('prints whole changes', async () => {
     const service = await startService()
-    await put(service, service.world.apps.approved, { description: 'One.\nTwo.', short_description: '' })
+    await put(service, service.world.apps.approved, {
+      description: 'One.\nTwo.',
+      short_description: '',
+    })
     const shown = await commandLine(service.databaseUrl).run('moderation', 'show', '1')
     expect(shown.stdout).toContain(`
 Changed since the last decision
@@ -486,15 +573,24 @@ describe('a decision', () => {
     const decided = database.write((connection) =>
       moderationStore(connection).decide(decision, id, actor, { reason: 'Because.' }),
     )
-    if (refusal) await expect(decided).rejects.toMatchObject({ name: 'OperatorError', message: refusal })
-    else expect(await decided).toMatchObject({ id, status: decision === 'approve' ? 'approved' : 'rejected' })
+    if (refusal)
+      await expect(decided).rejects.toMatchObject({ name: 'OperatorError', message: refusal })
+    else
+      expect(await decided).toMatchObject({
+        id,
+        status: decision === 'approve' ? 'approved' : 'rejected',
+      })
     await database.close()
   })
 
   test.for<[what: string, reason: string | undefined, isTaken: boolean]>([
     ['of one character', '.', true],
     ['left out', undefined, false],
-    ['of 1000 characters beyond the basic plane, and white space around them', ` ${'𠮷'.repeat(1000)}\n`, true],
+    [
+      'of 1000 characters beyond the basic plane, and white space around them',
+      ` ${'𠮷'.repeat(1000)}\n`,
+      true,
+    ],
     ['of 1001 characters', 'x'.repeat(1001), false],
     ['of white space', ' \n', false],
     ['with line breaks and tabs', 'One.\r\n\tTwo.', true],
@@ -506,7 +602,9 @@ describe('a decision', () => {
     )
     if (isTaken) {
       await decided
-      const app = await database.read((connection) => appStore(connection).find(worldApps().pending))
+      const app = await database.read((connection) =>
+        appStore(connection).find(worldApps().pending),
+      )
       expect(app?.rejection_reason).toBe(reason?.trim())
       // The app was never approved.
       expect(app?.approved_at).toBe(null)
@@ -522,10 +620,20 @@ describe('a decision', () => {
     const approved = await cli.run('moderation', 'approve', '6', '99', '2', '6', '1')
     expect(approved).toEqual({
       code: 1,
-      stdout: expect.stringMatching(/^App 6 \(night-train\) is approved now: .*\nApp 2 \(cloud-atlas\) is .*\n$/),
+      stdout: expect.stringMatching(
+        /^App 6 \(night-train\) is approved now: .*\nApp 2 \(cloud-atlas\) is .*\n$/,
+      ),
       stderr: 'apps-service: there is no app 99\napps-service: app 1 is already approved\n',
     })
-    const rejected = await cli.run('moderation', 'reject', '6', '3', '--reason', ' Too dark. ', '--json')
+    const rejected = await cli.run(
+      'moderation',
+      'reject',
+      '6',
+      '3',
+      '--reason',
+      ' Too dark. ',
+      '--json',
+    )
     expect(rejected).toMatchObject({ code: 1, stderr: 'apps-service: app 3 is already rejected\n' })
     expect(JSON.parse(rejected.stdout)).toEqual([
       { id: 6, slug: 'night-train', status: 'rejected' },
@@ -543,7 +651,15 @@ describe('a decision', () => {
       ['x'.repeat(1001), 'must have 1 to 1000 characters, not 1001'],
       ['No.\u001b[2J', 'must not have the character U+001B'],
     ] as const) {
-      const { code, stdout, stderr } = await cli.run('moderation', 'reject', '2', '6', '99', '--reason', reason)
+      const { code, stdout, stderr } = await cli.run(
+        'moderation',
+        'reject',
+        '2',
+        '6',
+        '99',
+        '--reason',
+        reason,
+      )
       expect([code, stdout, stderr]).toEqual([1, '', `apps-service: a reason ${problem}\n`])
     }
     // A terminal that does not write UTF-8.
@@ -576,7 +692,9 @@ describe('a decision', () => {
       stdout: '',
       stderr: `apps-service: app 2 was updated at ${now}, after the time given; look at it again\n`,
     })
-    expect((await cli.run('moderation', 'reject', '2', '--reason', 'X', '--as-of', '1h')).code).toBe(1)
+    expect(
+      (await cli.run('moderation', 'reject', '2', '--reason', 'X', '--as-of', '1h')).code,
+    ).toBe(1)
     expect((await cli.run('moderation', 'approve', '2', '--as-of', now)).code).toBe(0)
   })
 
@@ -584,12 +702,26 @@ describe('a decision', () => {
     const service = await startService()
     await put(service, service.world.apps.pending, { name: 'Bank "Login"' })
     const { stdout } = await commandLine(service.databaseUrl).run('moderation', 'approve', '2')
-    expect(stdout).toMatch(/^App 2 \(cloud-atlas\) is approved now: "Bank \\"Login\\"", last changed \d+m?s ago\.\n$/)
+    expect(stdout).toMatch(
+      /^App 2 \(cloud-atlas\) is approved now: "Bank \\"Login\\"", last changed \d+m?s ago\.\n$/,
+    )
   })
 
   const reject = ['--reason', 'Because.']
-  test.for<[what: string, command: string[], app: App, change: (service: Service, id: number) => Promise<unknown>]>([
-    ['an approval', ['moderation', 'approve'], 'pending', (service, id) => put(service, id, { name: 'Bank Login' })],
+  test.for<
+    [
+      what: string,
+      command: string[],
+      app: App,
+      change: (service: Service, id: number) => Promise<unknown>,
+    ]
+  >([
+    [
+      'an approval',
+      ['moderation', 'approve'],
+      'pending',
+      (service, id) => put(service, id, { name: 'Bank Login' }),
+    ],
     [
       'a rejection',
       ['moderation', 'reject', ...reject],
@@ -616,7 +748,13 @@ describe('a decision', () => {
       'pending',
       ({ database }) =>
         importLines(database, [
-          { name: 'Cloud Atlas', description: 'New.', category: 'tools', developer_name: 'Ada', updated_at: past },
+          {
+            name: 'Cloud Atlas',
+            description: 'New.',
+            category: 'tools',
+            developer_name: 'Ada',
+            updated_at: past,
+          },
         ]),
     ],
     [
@@ -627,39 +765,49 @@ describe('a decision', () => {
         database.write(async (connection) => {
           await moderationStore(connection).restore(id, actor)
           const restored = await appStore(connection).find(id)
-          if (restored) await appStore(connection).save('app delete', restored, { deleted_at: past }, actor)
+          if (restored)
+            await appStore(connection).save('app delete', restored, { deleted_at: past }, actor)
         }),
     ],
-  ])('on a revision is refused if the app has changed since: %s', async ([, command, app, change]) => {
-    const service = await startService()
-    const cli = commandLine(service.databaseUrl)
-    const id = worldApps()[app]
-    const shown = async () => /^App +(\S+)/.exec((await cli.run('moderation', 'show', String(id))).stdout)?.[1] ?? ''
-    const seen = await shown()
-    expect(seen).toMatch(/^\d@[0-9a-z]{5}$/)
-    await change(service, id)
-    const before = await cli.json('moderation', 'show', String(id))
-    expect(await cli.run(...command, seen)).toEqual({
-      code: 1,
-      stdout: '',
-      stderr: `apps-service: app ${id} has changed since revision ${seen.slice(2)}; look at it again: moderation show ${id}\n`,
-    })
-    expect(await cli.json('moderation', 'show', String(id))).toEqual(before)
-    expect(await cli.run(...command, await shown())).toMatchObject({ code: 0, stderr: '' })
-  })
+  ])(
+    'on a revision is refused if the app has changed since: %s',
+    async ([, command, app, change]) => {
+      const service = await startService()
+      const cli = commandLine(service.databaseUrl)
+      const id = worldApps()[app]
+      const shown = async () =>
+        /^App +(\S+)/.exec((await cli.run('moderation', 'show', String(id))).stdout)?.[1] ?? ''
+      const seen = await shown()
+      expect(seen).toMatch(/^\d@[0-9a-z]{5}$/)
+      await change(service, id)
+      const before = await cli.json('moderation', 'show', String(id))
+      expect(await cli.run(...command, seen)).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: `apps-service: app ${id} has changed since revision ${seen.slice(2)}; look at it again: moderation show ${id}\n`,
+      })
+      expect(await cli.json('moderation', 'show', String(id))).toEqual(before)
+      expect(await cli.run(...command, await shown())).toMatchObject({ code: 0, stderr: '' })
+    },
+  )
 
   test('on a revision is taken if only reviews, downloads and ratings have changed', async () => {
     const { database, databaseUrl } = await startService()
     const { pending } = worldApps()
     const cli = commandLine(databaseUrl)
     const { revision: seen } = await cli.json('moderation', 'show', String(pending))
-    await setCounters(database, [{ slug: 'cloud-atlas', total_downloads: 7, average_rating: 5, rating_count: 1 }])
+    await setCounters(database, [
+      { slug: 'cloud-atlas', total_downloads: 7, average_rating: 5, rating_count: 1 },
+    ])
     await database.write((connection) =>
       appStore(connection).addReviews([
         { app_id: pending, reviewer_name: 'Cy', rating: 1, comment: '', created_at: past },
       ]),
     )
-    expect(await cli.json('moderation', 'show', String(pending))).toMatchObject({ total_downloads: 7, review_count: 1 })
+    expect(await cli.json('moderation', 'show', String(pending))).toMatchObject({
+      total_downloads: 7,
+      review_count: 1,
+    })
     expect((await cli.run('moderation', 'approve', `${pending}@${seen}`)).code).toBe(0)
   })
 
@@ -673,7 +821,8 @@ describe('a decision', () => {
         service.decide(decision, apps.pending),
       ])
       expect(reply.status).toBe(200)
-      const app = (await service.get(`/apps/${apps.pending}`, { key: service.world.keys.ada })).body.data.app
+      const app = (await service.get(`/apps/${apps.pending}`, { key: service.world.keys.ada })).body
+        .data.app
       expect(app.version).toBe(String(round))
       // An update after a rejection makes the app pending again.
       expect(decision === 'approve' ? ['approved'] : ['rejected', 'pending']).toContain(app.status)
@@ -704,14 +853,28 @@ describe('printed for people,', () => {
     const { database, databaseUrl } = await startService()
     const time = (day: number) => new Date(Date.UTC(2026, 0, day)).toISOString()
     const line = {
-      ...{ name: 'Star Map', slug: 'star-map', short_description: 'Stars.', description: 'The sky.\nAll of it.' },
-      ...{ category: 'tools', developer_name: 'Grace', package_name: 'org.example.stars', version: '2' },
+      ...{
+        name: 'Star Map',
+        slug: 'star-map',
+        short_description: 'Stars.',
+        description: 'The sky.\nAll of it.',
+      },
+      ...{
+        category: 'tools',
+        developer_name: 'Grace',
+        package_name: 'org.example.stars',
+        version: '2',
+      },
       ...{ status: 'approved', total_downloads: 1234, average_rating: 4.5, rating_count: 10 },
       ...{ created_at: time(1), approved_at: time(2), updated_at: time(3) },
       reviews: [{ reviewer_name: 'Cy', rating: 4, comment: 'Fine.', created_at: time(2) }],
     }
     await importLines(database, [line])
-    const unreviewed_changes = JSON.stringify({ name: 'Moon Map', short_description: null, category_id: 2 })
+    const unreviewed_changes = JSON.stringify({
+      name: 'Moon Map',
+      short_description: null,
+      category_id: 2,
+    })
     await database.write(({ sql }) =>
       sql('apps')
         .where({ id: 7 })
@@ -773,7 +936,11 @@ describe('printed for people,', () => {
   test('an app that was changed and changed back is still in the queue', async () => {
     const service = await startService()
     for (const name of ['Tide Table', 'Tide Clock']) await put(service, 1, { name })
-    const { stdout } = await commandLine(service.databaseUrl).run('moderation', 'queue', '--changed')
+    const { stdout } = await commandLine(service.databaseUrl).run(
+      'moderation',
+      'queue',
+      '--changed',
+    )
     expect(stdout.split('\n').slice(1)).toEqual([
       expect.stringMatching(/^1@\w+ {2}Tide Clock/),
       '    changed, and changed back',
@@ -785,9 +952,16 @@ describe('printed for people,', () => {
     const service = await startService()
     await put(service, 1, { description: `${'Ebb '.repeat(30)}and ${'flow '.repeat(30)}` })
     await put(service, 1, { short_description: 'Flow '.repeat(16).trim() })
-    const { stdout } = await commandLine(service.databaseUrl).run('moderation', 'queue', '--changed')
+    const { stdout } = await commandLine(service.databaseUrl).run(
+      'moderation',
+      'queue',
+      '--changed',
+    )
     const details = stdout.split('\n').filter((line) => line.startsWith('    '))
-    expect(details.map((line) => line.replace(/:.*/, ''))).toEqual(['    short_description', '    description'])
+    expect(details.map((line) => line.replace(/:.*/, ''))).toEqual([
+      '    short_description',
+      '    description',
+    ])
     for (const line of details) {
       expect(line.length).toBeGreaterThan(60)
       expect(line.length).toBeLessThanOrEqual(80)

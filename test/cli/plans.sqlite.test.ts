@@ -24,64 +24,79 @@ test.for<[state: AppState | undefined, filter: AppFilter, indexes: string[]]>([
   [undefined, { category: 'tools' }, ['apps_category_id_index', 'apps_category_id_index']],
   [undefined, { category: 'tools', search: 'x' }, ['apps_queue', 'apps_rejected', 'apps_deleted']],
   ['approved', { search: 'x' }, []],
-])('the list of apps of %s, %j, reads no rows that an index can skip', async ([state, filter, indexes]) => {
-  const database = openDatabase(await copyWorld())
-  const { plans } = await explainQueries(database, (connection) =>
-    moderationStore(connection).list(state, filter, 10, 0),
-  )
-  expect(plans).toEqual(indexes.map((index) => expect.stringMatching(`USING (COVERING )?INDEX ${index}\\b`)))
-  await database.close()
-})
+])(
+  'the list of apps of %s, %j, reads no rows that an index can skip',
+  async ([state, filter, indexes]) => {
+    const database = openDatabase(await copyWorld())
+    const { plans } = await explainQueries(database, (connection) =>
+      moderationStore(connection).list(state, filter, 10, 0),
+    )
+    expect(plans).toEqual(
+      indexes.map((index) => expect.stringMatching(`USING (COVERING )?INDEX ${index}\\b`)),
+    )
+    await database.close()
+  },
+)
 
 test.for<[name: Queue, index: string, filter: AppFilter]>([
   ['pending', 'apps_queue', {}],
   ['changed', 'apps_changed', {}],
   ['pending', 'apps_queue', { category: 'tools' }],
   ['changed', 'apps_changed', { category: 'tools' }],
-])('late in a long queue of %s apps, a page comes from its index %s, of %j', async ([name, index, filter]) => {
-  const database = openDatabase(await copyWorld())
-  await database.write(async (connection) => {
-    const { id } = await accountStore(connection).findOrAddDeveloper('Ada')
-    const state =
-      name === 'pending'
-        ? { status: 'pending' as const, approved_at: null }
-        : { status: 'approved' as const, approved_at: past }
-    const texts = {
-      short_description: null,
-      description: 'D',
-      version: '1',
-      package_name: null,
-      rejection_reason: null,
-    }
-    const row = { developer_id: id, category_id: 1, updated_at: past, total_downloads: 0, ...state, ...texts }
-    const app = (number: number) => ({
-      app: {
-        ...row,
-        name: `Queued ${number}`,
-        created_at: past,
-        unreviewed_since: new Date(Date.UTC(2021, 0, 1, 0, 0, -number)).toISOString(),
-      },
-      at: past,
+])(
+  'late in a long queue of %s apps, a page comes from its index %s, of %j',
+  async ([name, index, filter]) => {
+    const database = openDatabase(await copyWorld())
+    await database.write(async (connection) => {
+      const { id } = await accountStore(connection).findOrAddDeveloper('Ada')
+      const state =
+        name === 'pending'
+          ? { status: 'pending' as const, approved_at: null }
+          : { status: 'approved' as const, approved_at: past }
+      const texts = {
+        short_description: null,
+        description: 'D',
+        version: '1',
+        package_name: null,
+        rejection_reason: null,
+      }
+      const row = {
+        developer_id: id,
+        category_id: 1,
+        updated_at: past,
+        total_downloads: 0,
+        ...state,
+        ...texts,
+      }
+      const app = (number: number) => ({
+        app: {
+          ...row,
+          name: `Queued ${number}`,
+          created_at: past,
+          unreviewed_since: new Date(Date.UTC(2021, 0, 1, 0, 0, -number)).toISOString(),
+        },
+        at: past,
+      })
+      await appStore(connection).insertAll(
+        'app import',
+        Array.from({ length: 120 }, (_, number) => app(number)),
+        actor,
+      )
     })
-    await appStore(connection).insertAll(
-      'app import',
-      Array.from({ length: 120 }, (_, number) => app(number)),
-      actor,
+    const { result: page, plans } = await explainQueries(database, (connection) =>
+      moderationStore(connection).queue(name, filter, 50, 100),
     )
-  })
-  const { result: page, plans } = await explainQueries(database, (connection) =>
-    moderationStore(connection).queue(name, filter, 50, 100),
-  )
-  // The others look up similar names.
-  const ofQueue = plans.filter((plan) => !plan.includes('INDEX apps_compact_name (<expr>=?)'))
-  expect(ofQueue).toHaveLength(2)
-  for (const plan of ofQueue) expect(plan).toContain(`USING INDEX ${index}`)
-  const waitingBefore = name === 'pending' ? 2 : 0
-  expect(page.total).toBe(120 + waitingBefore)
-  expect(page.apps.at(-1)?.name).toBe('Queued 0')
-  expect(page.apps).toHaveLength(20 + waitingBefore)
-  await database.close()
-})
+    // The others look up similar names.
+    const ofQueue = plans.filter((plan) => !plan.includes('INDEX apps_compact_name (<expr>=?)'))
+    expect(ofQueue).toHaveLength(2)
+    for (const plan of ofQueue) expect(plan).toContain(`USING INDEX ${index}`)
+    const waitingBefore = name === 'pending' ? 2 : 0
+    expect(page.total).toBe(120 + waitingBefore)
+    expect(page.apps.at(-1)?.name).toBe('Queued 0')
+    expect(page.apps).toHaveLength(20 + waitingBefore)
+    await database.close()
+  },
+)
 
 test('the last import comes from its index, without sorting', async () => {
   const database = openDatabase(await copyWorld())

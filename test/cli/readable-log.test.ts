@@ -13,7 +13,9 @@ function logged(write: (log: ReturnType<typeof createLogger>) => void): string {
 }
 
 test('a line has the time, the level and the message', () => {
-  expect(logged((log) => log.warn({ port: 3000 }, 'serving'))).toMatch(/^\d\d:\d\d:\d\d warn serving\n$/)
+  expect(logged((log) => log.warn({ port: 3000 }, 'serving'))).toMatch(
+    /^\d\d:\d\d:\d\d warn serving\n$/,
+  )
 })
 
 test('an error has its stack below', () => {
@@ -24,17 +26,23 @@ test('an error has its stack below', () => {
 })
 
 test('control characters of a client cannot move the cursor', () => {
-  expect(logged((log) => log.info({ req: { url: '/\u001B[2J' } }, 'GET 404'))).toMatch(/ info GET 404 \/\uFFFD\[2J\n$/)
+  expect(logged((log) => log.info({ req: { url: '/\u001B[2J' } }, 'GET 404'))).toMatch(
+    / info GET 404 \/\uFFFD\[2J\n$/,
+  )
 })
 
 test.skipIf(!hasTerminal)('serve prints such lines in a terminal', async () => {
   const port = await freePort()
-  const server: ChildProcess = spawn('script', ['--quiet', '--command', `'${executable}' serve`, '/dev/null'], {
-    env: { PATH: process.env.PATH, PORT: String(port), DATABASE_URL: await copyWorld() },
-    cwd: import.meta.dirname,
-    stdio: ['pipe', 'pipe', 'inherit'],
-    detached: true,
-  })
+  const server: ChildProcess = spawn(
+    'script',
+    ['--quiet', '--command', `'${executable}' serve`, '/dev/null'],
+    {
+      env: { PATH: process.env.PATH, PORT: String(port), DATABASE_URL: await copyWorld() },
+      cwd: import.meta.dirname,
+      stdio: ['pipe', 'pipe', 'inherit'],
+      detached: true,
+    },
+  )
   onTestFinished(() => {
     if (server.pid !== undefined) process.kill(-server.pid, 'SIGKILL')
   })

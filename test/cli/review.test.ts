@@ -18,7 +18,12 @@ test('a removed review and its rating are gone at once, and in the audit log', a
   })
   const ratings = others.map(({ rating }: { rating: number }) => rating)
   const average_rating = ratings.reduce((sum: number, rating: number) => sum + rating) / 2
-  expect(await read()).toMatchObject({ reviews: others, review_count: 2, rating_count: 2, average_rating })
+  expect(await read()).toMatchObject({
+    reviews: others,
+    review_count: 2,
+    rating_count: 2,
+    average_rating,
+  })
   expect((await cli.json('audit', '--app', String(approved))).at(-1)).toMatchObject({
     action: 'review remove',
     before: first,
@@ -50,7 +55,16 @@ ${third.id}   4       Cy        2026-01-01 00:00
 `,
     stderr: 'Page 1 of 1, 3 in all.\n',
   })
-  const { reviews } = await cli.json('review', 'list', '--app', String(approved), '--limit', '2', '--page', '2')
+  const { reviews } = await cli.json(
+    'review',
+    'list',
+    '--app',
+    String(approved),
+    '--limit',
+    '2',
+    '--page',
+    '2',
+  )
   expect(reviews).toEqual([third])
   expect((await cli.run('review', 'list', '--app', String(bobs))).stderr).toBe('No reviews.\n')
   expect(await cli.run('review', 'list', '--app', '99')).toEqual({

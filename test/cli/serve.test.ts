@@ -22,7 +22,9 @@ test('decisions and keys show in a running server at once', async () => {
   expect((await server.request('GET', '/apps?search=star')).body.data.apps).toHaveLength(1)
   await run(['moderation', 'reject', String(id), '--reason', 'Dark.'], env)
   expect((await server.request('GET', `/apps/${id}`)).status).toBe(404)
-  expect((await server.request('GET', `/apps/${id}`, { key })).body.data.app.rejection_reason).toBe('Dark.')
+  expect((await server.request('GET', `/apps/${id}`, { key })).body.data.app.rejection_reason).toBe(
+    'Dark.',
+  )
 })
 
 test('SIGTERM under keep-alive load makes the server not ready, finishes requests in flight, and stops the server', async () => {
@@ -87,7 +89,10 @@ async function read(port: number, agent: Agent | false): Promise<boolean> {
   return true
 }
 
-/** A create whose body the server has started to read; `finish` sends the rest and returns the status. */
+/**
+ * A create whose body the server has started to read; `finish` sends the rest and returns the
+ * status.
+ */
 async function beginCreate(port: number, key: string) {
   const body = JSON.stringify({ name: 'Slow', description: 'Takes its time.', category_id: 1 })
   const headers = {
@@ -96,7 +101,14 @@ async function beginCreate(port: number, key: string) {
     'Content-Length': body.length,
     Expect: '100-continue',
   }
-  const sending = request({ port, host: '127.0.0.1', method: 'POST', path: '/apps', headers, agent: false })
+  const sending = request({
+    port,
+    host: '127.0.0.1',
+    method: 'POST',
+    path: '/apps',
+    headers,
+    agent: false,
+  })
   const answered = once(sending, 'response')
   answered.catch(() => {
     // If this was not intended, `finish` fails.
@@ -124,7 +136,9 @@ test('kill -9 during creates keeps all acknowledged apps, and nothing half writt
     while (next < 1000) {
       const name = `Crash ${next++}`
       const json = { name, description: `${name} is whole.`, category_id: 1 }
-      const reply = await server.request('POST', '/apps', { key: keys.ada, json }).catch(() => undefined)
+      const reply = await server
+        .request('POST', '/apps', { key: keys.ada, json })
+        .catch(() => undefined)
       if (!reply) return
       acknowledged.set(reply.body.data.app_id, name)
       if (acknowledged.size === 300) server.process.kill('SIGKILL')

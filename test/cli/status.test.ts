@@ -28,10 +28,17 @@ test('status shows what waits, the keys that expire, the last import and the dat
   expect(await cli.json('status')).toEqual({ ...database, catalogue })
 
   const [soon, later] = [inDays(7), inDays(29)]
-  await useDatabase(address, ({ sql }) => sql('apps').where({ id: apps.bobs }).update({ unreviewed_since: past }))
+  await useDatabase(address, ({ sql }) =>
+    sql('apps').where({ id: apps.bobs }).update({ unreviewed_since: past }),
+  )
   for (const expires_at of [later, soon, inDays(31)]) await addKey(address, expires_at)
   await addKey(address, soon, past)
-  const line = JSON.stringify({ name: 'Star Map', description: 'D', category: 'tools', developer_name: 'Cy' })
+  const line = JSON.stringify({
+    name: 'Star Map',
+    description: 'D',
+    category: 'tools',
+    developer_name: 'Cy',
+  })
   expect((await cli.runWith(`${line}\n`, 'import', '-')).code).toBe(0)
   const first = (await cli.json('status')).catalogue.last_import
   expect((await cli.runWith(`${line.replace('Star', 'Moon')}\n`, 'import', '-')).code).toBe(0)
@@ -45,9 +52,14 @@ test('status shows what waits, the keys that expire, the last import and the dat
   })
   expect(status.catalogue.last_import.at > first.at).toBe(true)
   const expiring = status.catalogue.expiring_keys
-  expect(expiring.map(({ expires_at }: { expires_at: string }) => expires_at)).toEqual([soon, later])
+  expect(expiring.map(({ expires_at }: { expires_at: string }) => expires_at)).toEqual([
+    soon,
+    later,
+  ])
   const { stdout } = await cli.run('status')
-  expect(stdout).toMatch(/^Pending +4, longest for \d+d: 2 Cloud Atlas\nChanged +1, longest for \d+d: \d+ Bird Song\n/)
+  expect(stdout).toMatch(
+    /^Pending +4, longest for \d+d: 2 Cloud Atlas\nChanged +1, longest for \d+d: \d+ Bird Song\n/,
+  )
   expect(stdout).toContain(
     `Expiring keys   2 within 30 days, first apps_${expiring[0].id} of Ada on ${soon.slice(0, 10)}\n`,
   )
@@ -58,7 +70,8 @@ test('status shows what waits, the keys that expire, the last import and the dat
 
 test('status of a database that lacks migrations names them', async () => {
   const address = await emptyDatabaseUrl()
-  if (inject('engine') === 'sqlite') expectRefusal(await commandLine(address).run('status'), /does not exist/)
+  if (inject('engine') === 'sqlite')
+    expectRefusal(await commandLine(address).run('status'), /does not exist/)
   const migrated = await copyWorld()
   const newest = `${await newestMigration()}.ts`
   await useDatabase(migrated, ({ sql }) => sql('knex_migrations').where({ name: newest }).delete())
@@ -71,7 +84,10 @@ test('status of a database that lacks migrations names them', async () => {
   expectRefusal(await cli.run('status'), /the database \S+ was migrated by a newer version/)
 })
 
-async function useDatabase(address: string, work: Parameters<ReturnType<typeof openDatabase>['write']>[0]) {
+async function useDatabase(
+  address: string,
+  work: Parameters<ReturnType<typeof openDatabase>['write']>[0],
+) {
   const database = openDatabase(address)
   await database.write(work).finally(() => database.close())
 }
@@ -79,5 +95,12 @@ async function useDatabase(address: string, work: Parameters<ReturnType<typeof o
 const addKey = (address: string, expires_at: string, revoked_at: string | null = null) =>
   useDatabase(address, async ({ sql }) => {
     const { id, sha256 } = generateKey()
-    await sql('api_keys').insert({ id, sha256, developer_id: 1, created_at: past, expires_at, revoked_at })
+    await sql('api_keys').insert({
+      id,
+      sha256,
+      developer_id: 1,
+      created_at: past,
+      expires_at,
+      revoked_at,
+    })
   })

@@ -41,7 +41,12 @@ test.for<[what: string, before: string, after: string, shown: string]>([
     `${'x'.repeat(19)}b`,
     `${'x'.repeat(19)}a → ${'x'.repeat(19)}b`,
   ],
-  ['both are cut if one is too wide', 'x'.repeat(19), 'x'.repeat(30), `…xxxxxxxx → …${'x'.repeat(19)}`],
+  [
+    'both are cut if one is too wide',
+    'x'.repeat(19),
+    'x'.repeat(30),
+    `…xxxxxxxx → …${'x'.repeat(19)}`,
+  ],
   [
     'long texts with an early difference start at their beginning',
     `8 or so ${'a'.repeat(30)}`,
@@ -81,7 +86,9 @@ describe('a table', () => {
 
   test('as wide as the terminal stays whole, and a wider one cuts its widest column', () => {
     const shown = (...widths: [number, number]) =>
-      tableLines(['A', 'B'], [widths.map((width) => 'x'.repeat(width))], { shrinkable: ['A', 'B'] })[1]?.split('  ')
+      tableLines(['A', 'B'], [widths.map((width) => 'x'.repeat(width))], {
+        shrinkable: ['A', 'B'],
+      })[1]?.split('  ')
     expect(shown(39, 39)).toEqual(['x'.repeat(39), 'x'.repeat(39)])
     expect(shown(30, 70)).toEqual(['x'.repeat(30), `${'x'.repeat(47)}…`])
   })

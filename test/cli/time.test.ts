@@ -64,24 +64,32 @@ describe('an invalid time', () => {
     '9000y',
     '9999999y',
   ])('is %j', (text) => {
-    expect(() => parsePastTime(text)).toThrow(/It must be a time in UTC such as .* or a duration such as 90d or 12h/)
+    expect(() => parsePastTime(text)).toThrow(
+      /It must be a time in UTC such as .* or a duration such as 90d or 12h/,
+    )
   })
 
-  test.for(['6m', '6M', '6mo', '6 months'])('for an expiry is %s, whose unit could be minutes or months', (text) => {
-    expect(() => parseFutureTime(text)).toThrow(/such as 90d or 12h \(s, min, h, d, w, y\)\.$/)
-  })
+  test.for(['6m', '6M', '6mo', '6 months'])(
+    'for an expiry is %s, whose unit could be minutes or months',
+    (text) => {
+      expect(() => parseFutureTime(text)).toThrow(/such as 90d or 12h \(s, min, h, d, w, y\)\.$/)
+    },
+  )
 
-  test.for(['0d', '2026-11-20', '2026-11-20T12:00:00Z', '2020-01-01'])('in the future is %s', (text) => {
-    expect(() => parseFutureTime(text)).toThrow('It must be in the future.')
-  })
+  test.for(['0d', '2026-11-20', '2026-11-20T12:00:00Z', '2020-01-01'])(
+    'in the future is %s',
+    (text) => {
+      expect(() => parseFutureTime(text)).toThrow('It must be in the future.')
+    },
+  )
 })
 
 test('ages, dates and minutes', () => {
-  expect(['2026-11-17T12:00:00.000Z', '2026-11-20T06:50:00.000Z', '2026-11-20T12:00:01.000Z'].map(formatAge)).toEqual([
-    '3d',
-    '5h',
-    '0ms',
-  ])
+  expect(
+    ['2026-11-17T12:00:00.000Z', '2026-11-20T06:50:00.000Z', '2026-11-20T12:00:01.000Z'].map(
+      formatAge,
+    ),
+  ).toEqual(['3d', '5h', '0ms'])
   expect(secondsSince('2026-11-20T11:58:58.900Z')).toBe(61)
   expect(formatDate('2026-11-20T11:58:58.900Z')).toBe('2026-11-20')
   expect(formatMinute('2026-11-20T11:58:58.900Z')).toBe('2026-11-20 11:58')

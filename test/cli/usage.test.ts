@@ -15,13 +15,21 @@ test('--help lists the commands', async () => {
 })
 
 test('--version prints the version', async () => {
-  expect(await run(['--version'])).toEqual({ code: 0, stdout: `${document.info.version}\n`, stderr: '' })
+  expect(await run(['--version'])).toEqual({
+    code: 0,
+    stdout: `${document.info.version}\n`,
+    stderr: '',
+  })
 })
 
 test.for<[how: string, args: string[], output: RegExp]>([
   ['without a command', [], /Usage: apps-service/],
   ['with an unknown command', ['frobnicate'], /^apps-service: unknown command 'frobnicate'\n$/],
-  ['with a mistyped command', ['migrat'], /^apps-service: unknown command 'migrat' \(Did you mean migrate\?\)\n$/],
+  [
+    'with a mistyped command',
+    ['migrat'],
+    /^apps-service: unknown command 'migrat' \(Did you mean migrate\?\)\n$/,
+  ],
   [
     'with a command of a group',
     ['approve', '3'],
@@ -65,7 +73,8 @@ test('every command has help that fits a terminal, describes all its parts, and 
     // commander leaves an argument without description out of its list.
     for (const part of [...command.registeredArguments, ...command.options])
       expect([part.name(), part.description], name).not.toContain('')
-    if (help.includes('--json')) expect(help).toMatch(/\nExamples?:\n {2}\.\/apps-service [\s\S]*\nJSON: /)
+    if (help.includes('--json'))
+      expect(help).toMatch(/\nExamples?:\n {2}\.\/apps-service [\s\S]*\nJSON: /)
     seen.push(name)
     for (const one of command.commands) read(one, `${name} ${one.name()}`.trim())
   }
@@ -80,7 +89,8 @@ test.for<[level: string, names: string[]]>([
   ['a command of a group', ['key', 'issue']],
 ])('prints the help of %s, and exits with 0', async ([, names]) => {
   let command = await programFor(names[0] ?? '')
-  for (const name of names) command = command.commands.find((one) => one.name() === name) ?? expect.fail()
+  for (const name of names)
+    command = command.commands.find((one) => one.name() === name) ?? expect.fail()
   const help = helpOf(command)
   for (const args of [
     [...names, '--help'],

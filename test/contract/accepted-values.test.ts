@@ -7,12 +7,17 @@ import { operations, runProperty, timeout, total } from './fuzz.ts'
 import { validRequests } from './valid-requests.ts'
 import { jsonOf, units } from './values.ts'
 
-/** The service accepts exactly the texts that the schema allows, except those with characters that the document lists. */
+/**
+ * The service accepts exactly the texts that the schema allows, except those with characters that
+ * the document lists.
+ */
 
 const ajv = new Ajv({ strict: false, validateFormats: false })
 const fields = operations.flatMap(({ operationId, body }) =>
   Object.entries(body?.properties ?? {}).flatMap(([name, schema]) =>
-    schema.type === 'string' ? [{ operationId, name, schema, admits: ajv.compile<string>(schema) }] : [],
+    schema.type === 'string'
+      ? [{ operationId, name, schema, admits: ajv.compile<string>(schema) }]
+      : [],
   ),
 )
 
@@ -25,16 +30,23 @@ describe.for(fields)('$operationId $name', ({ operationId, name, schema, admits 
     const [method, path, options] = validRequests(world)[operationId as 'createApp' | 'updateApp']
     const counts = { taken: 0, listed: 0, 'against the schema': 0 }
     const send = async (value: string) => {
-      const reason = admits(value) ? (isRefused(rule, value) ? 'listed' : 'taken') : 'against the schema'
+      const reason = admits(value)
+        ? isRefused(rule, value)
+          ? 'listed'
+          : 'taken'
+        : 'against the schema'
       counts[reason]++
       const json = { ...(options?.json as object), [name]: value }
       const { status, text } = await request(method, path, { ...options, json })
-      expect(status === 400, `${JSON.stringify(value).slice(0, 200)} is ${reason}\n${text}`).toBe(reason !== 'taken')
+      expect(status === 400, `${JSON.stringify(value).slice(0, 200)} is ${reason}\n${text}`).toBe(
+        reason !== 'taken',
+      )
     }
     // The fields of updateApp have the same schemas, so there the random texts suffice.
     const each = operationId === 'createApp' ? [...units, ...listedCharacters, '\u3000'] : []
     for (const unit of each)
-      for (const text of [`a${unit}b`, `${unit}${example}`, `${example}${unit}`, unit]) await send(text)
+      for (const text of [`a${unit}b`, `${unit}${example}`, `${example}${unit}`, unit])
+        await send(text)
     for (const length of [maxLength - 1, maxLength])
       for (const space of ['\u00a0', ' ']) await send(example[0]?.repeat(length) + space)
     await send('')
@@ -49,7 +61,8 @@ describe.for(fields)('$operationId $name', ({ operationId, name, schema, admits 
   })
 })
 
-const { body: newAppSchema } = operations.find(({ operationId }) => operationId === 'createApp') ?? {}
+const { body: newAppSchema } =
+  operations.find(({ operationId }) => operationId === 'createApp') ?? {}
 
 describe('whole bodies of createApp', () => {
   if (!newAppSchema) throw new Error('createApp takes no body')
@@ -61,7 +74,9 @@ describe('whole bodies of createApp', () => {
     const { request, world } = await startService({ limits: { writeLimit: 0 } })
     const property = fc.asyncProperty(valid, async (json) => {
       expect(admits(json)).toBe(true)
-      expect([201, 409, 422]).toContain((await request('POST', '/apps', { key: world.keys.ada, json })).status)
+      expect([201, 409, 422]).toContain(
+        (await request('POST', '/apps', { key: world.keys.ada, json })).status,
+      )
     })
     await runProperty(property, runs, task)
   })
@@ -72,7 +87,11 @@ describe('whole bodies of createApp', () => {
       // What the schema admits has a character that the document lists.
       const json = JSON.stringify(value)
       const headers = { 'Content-Type': 'application/json' }
-      const { status } = await request('POST', '/apps', { key: world.keys.ada, headers, body: json })
+      const { status } = await request('POST', '/apps', {
+        key: world.keys.ada,
+        headers,
+        body: json,
+      })
       expect(status, json.slice(0, 200)).toBe(400)
     })
     await runProperty(property, runs, task)

@@ -10,7 +10,10 @@ import { type Forbidden, judge, misnamed, readHeader } from './oracle.ts'
 import { type Request, send } from './raw-http-client.ts'
 import { attacksOn } from './requests.ts'
 
-/** Single requests: the service does what the document allows, and rejects what it forbids for the right reason. */
+/**
+ * Single requests: the service does what the document allows, and rejects what it forbids for the
+ * right reason.
+ */
 
 const share = Math.ceil((total * 0.8) / (operations.length * 4))
 let sent = 0
@@ -31,7 +34,9 @@ describe.for(operations)('$operationId', (operation) => {
 
   test('handles valid requests', { timeout }, async ({ task }) => {
     await attack(valid, share, task, (request) => {
-      expect(judge(operations, request), 'a request generated as valid').not.toHaveProperty('status')
+      expect(judge(operations, request), 'a request generated as valid').not.toHaveProperty(
+        'status',
+      )
       return request
     })
   })
@@ -57,7 +62,12 @@ afterAll(() => {
 })
 
 /** Sends generated requests until a response is wrong. */
-async function attack<T>(made: Arbitrary<T>, runs: number, task: RunnerTestCase, requestIn: (made: T) => Request) {
+async function attack<T>(
+  made: Arbitrary<T>,
+  runs: number,
+  task: RunnerTestCase,
+  requestIn: (made: T) => Request,
+) {
   let target = await startTarget()
   const property = fc.asyncProperty(made, async (one) => {
     try {
@@ -88,8 +98,12 @@ async function exchange({ service, model, keys }: Target, request: Request) {
   if ('status' in verdict) return holdRefusal(verdict, reply)
   model.update(verdict, request.caller, reply)
   // Keeps apps to attack.
-  for (const app of model.apps.filter(({ id, isDeleted }) => isDeleted && id === reply.body?.data.app_id)) {
-    await service.database.write((connection) => moderationStore(connection).restore(app.id, { operator: 'test' }))
+  for (const app of model.apps.filter(
+    ({ id, isDeleted }) => isDeleted && id === reply.body?.data.app_id,
+  )) {
+    await service.database.write((connection) =>
+      moderationStore(connection).restore(app.id, { operator: 'test' }),
+    )
     model.restored(app)
   }
 }
@@ -104,9 +118,27 @@ async function worldApps({ world, get }: Service): Promise<ModelApp[]> {
   const apps = owned.map(async ({ id, owner }): Promise<ModelApp> => {
     const { headers, body } = await get(`/apps/${id}`, { key: world.keys[owner] })
     const { slug, status } = body.data.app
-    const names = ['name', 'description', 'category_id', 'short_description', 'version', 'package_name']
-    const fields = Object.fromEntries(Object.entries(body.data.app).filter(([name]) => names.includes(name)))
-    return { ...common, id, owner, slug, status, fields, etag: String(headers.etag), pastEtags: new Set() }
+    const names = [
+      'name',
+      'description',
+      'category_id',
+      'short_description',
+      'version',
+      'package_name',
+    ]
+    const fields = Object.fromEntries(
+      Object.entries(body.data.app).filter(([name]) => names.includes(name)),
+    )
+    return {
+      ...common,
+      id,
+      owner,
+      slug,
+      status,
+      fields,
+      etag: String(headers.etag),
+      pastEtags: new Set(),
+    }
   })
   const fields = { package_name: 'org.example.gone' }
   const gone: ModelApp = {
@@ -128,14 +160,19 @@ function holdRefusal(verdict: Forbidden, reply: CheckedResponse) {
   if (reply.method === 'HEAD') return
   const { code, errors = [] } = reply.body.data
   expect(code).toBe(verdict.code)
-  const named = errors.map((problem: { in: string; field: string }) => `${problem.in} ${problem.field}`)
+  const named = errors.map(
+    (problem: { in: string; field: string }) => `${problem.in} ${problem.field}`,
+  )
   expect(misnamed(verdict, named), reply.text).toEqual([])
 }
 
 /** The caller's request id is returned if it is valid. */
 function holdRequestId({ headers }: Request, reply: CheckedResponse) {
-  const ids = headers.filter(([name]) => name === 'X-Request-Id').map(([, value]) => readHeader(value))
+  const ids = headers
+    .filter(([name]) => name === 'X-Request-Id')
+    .map(([, value]) => readHeader(value))
   const [id = ''] = ids
-  if (ids.length === 1 && /^[A-Za-z0-9._-]{1,128}$/.test(id)) expect(reply.headers['x-request-id']).toBe(id)
+  if (ids.length === 1 && /^[A-Za-z0-9._-]{1,128}$/.test(id))
+    expect(reply.headers['x-request-id']).toBe(id)
   else expect(ids).not.toContain(reply.headers['x-request-id'])
 }

@@ -3,9 +3,15 @@ import document from '../../generated/openapi.json' with { type: 'json' }
 import { type HttpResponse, ResponseChecker } from './checker.ts'
 import { describeMissing } from './coverage.ts'
 
-/** Tests the ResponseChecker, which other tests use to compare each response with the OpenAPI document. */
+/**
+ * Tests the ResponseChecker, which other tests use to compare each response with the OpenAPI
+ * document.
+ */
 
-/** A correct page of `GET /apps`, without apps. Each test below changes one thing of a correct response. */
+/**
+ * A correct page of `GET /apps`, without apps. Each test below changes one thing of a correct
+ * response.
+ */
 const page: HttpResponse = {
   method: 'GET',
   path: '/apps',
@@ -49,7 +55,11 @@ const detail = (change: object): HttpResponse => ({
   ...page,
   path: '/apps/1',
   headers: withHeaders({ link: undefined }),
-  text: JSON.stringify({ success: true, message: 'App found.', data: { app: { ...app, ...change } } }),
+  text: JSON.stringify({
+    success: true,
+    message: 'App found.',
+    data: { app: { ...app, ...change } },
+  }),
 })
 const unauthorized: HttpResponse = {
   ...page,
@@ -72,7 +82,9 @@ const notFound: HttpResponse = {
 
 /** The headers of the page with changes; undefined removes a header. */
 function withHeaders(change: Record<string, string | undefined>): HttpResponse['headers'] {
-  return Object.fromEntries(Object.entries({ ...page.headers, ...change }).filter(([, value]) => value !== undefined))
+  return Object.fromEntries(
+    Object.entries({ ...page.headers, ...change }).filter(([, value]) => value !== undefined),
+  )
 }
 
 describe('accepts a response that matches the document', () => {
@@ -95,8 +107,16 @@ describe('reports', () => {
       { ...page, headers: withHeaders({ 'content-type': 'text/html' }) },
       /text\/html is not declared/,
     ],
-    ['no content type', { ...page, headers: withHeaders({ 'content-type': undefined }) }, /undefined is not declared/],
-    ['a missing required header', { ...page, headers: withHeaders({ link: undefined }) }, /header Link is missing/],
+    [
+      'no content type',
+      { ...page, headers: withHeaders({ 'content-type': undefined }) },
+      /undefined is not declared/,
+    ],
+    [
+      'a missing required header',
+      { ...page, headers: withHeaders({ link: undefined }) },
+      /header Link is missing/,
+    ],
     [
       'a header that does not match',
       { ...page, headers: withHeaders({ etag: 'W/"1"' }) },
@@ -120,7 +140,11 @@ describe('reports', () => {
     ['a field of the wrong type', detail({ id: '1' }), /\/data\/app\/id must be integer/],
     ['a null', detail({ package_name: null }), /package_name must be string/],
     ['a value out of its bounds', detail({ average_rating: 6 }), /must be <= 5/],
-    ['an invalid format', detail({ created_at: '2026-13-01T00:00:00.000Z' }), /must match format "date-time"/],
+    [
+      'an invalid format',
+      detail({ created_at: '2026-13-01T00:00:00.000Z' }),
+      /must match format "date-time"/,
+    ],
     [
       'success: true in an error',
       { ...unauthorized, text: unauthorized.text.replace('false', 'true') },
@@ -147,11 +171,27 @@ describe('reports', () => {
       /must NOT have additional properties/,
     ],
     ['an unknown method', { ...page, method: 'PATCH' }, /405 expected/],
-    ['OPTIONS without Allow', { ...page, method: 'OPTIONS', status: 204, text: '' }, /Allow is missing/],
-    ['a success for an unknown path', { ...notFound, status: 200 }, /200 for a path that does not exist/],
-    ['an error outside the envelope', { ...notFound, text: '{"error":"no"}' }, /must have required property 'success'/],
+    [
+      'OPTIONS without Allow',
+      { ...page, method: 'OPTIONS', status: 204, text: '' },
+      /Allow is missing/,
+    ],
+    [
+      'a success for an unknown path',
+      { ...notFound, status: 200 },
+      /200 for a path that does not exist/,
+    ],
+    [
+      'an error outside the envelope',
+      { ...notFound, text: '{"error":"no"}' },
+      /must have required property 'success'/,
+    ],
     ['a response without a request id', { ...notFound, headers: {} }, /X-Request-Id is missing/],
-    ['a response without CORS', { ...notFound, headers: {} }, /Access-Control-Allow-Origin is missing/],
+    [
+      'a response without CORS',
+      { ...notFound, headers: {} },
+      /Access-Control-Allow-Origin is missing/,
+    ],
   ])('%s', ([, response, problem]) => {
     expect(new ResponseChecker().check(response).problems.join('\n')).toMatch(problem)
   })
@@ -161,9 +201,13 @@ describe('reports', () => {
     const seen = new Set(new ResponseChecker().declared())
     const contract = structuredClone(document)
     Object.assign(contract.paths['/apps'].get.responses, { 402: { description: 'Pay first.' } })
-    const complaints = new ResponseChecker(contract).declared().map((pair) => describeMissing(pair, seen))
+    const complaints = new ResponseChecker(contract)
+      .declared()
+      .map((pair) => describeMissing(pair, seen))
     expect(complaints.filter((complaint) => complaint !== undefined)).toEqual([
-      expect.stringMatching(/listApps 402, .*\n.* the table listApps in test\/contract\/scenarios\.ts/),
+      expect.stringMatching(
+        /listApps 402, .*\n.* the table listApps in test\/contract\/scenarios\.ts/,
+      ),
     ])
   })
 })

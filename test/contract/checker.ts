@@ -14,7 +14,10 @@ export type HttpResponse = {
 
 type Schema = { $ref?: string; type?: string }
 type Header = { required?: boolean; schema: Schema }
-type ResponseObject = { headers?: Record<string, Header>; content?: Record<string, { schema: Schema }> }
+type ResponseObject = {
+  headers?: Record<string, Header>
+  content?: Record<string, { schema: Schema }>
+}
 type Operation = { operationId: string; responses: Record<string, ResponseObject> }
 type Contract = { paths: Record<string, Record<string, unknown>> }
 
@@ -30,20 +33,30 @@ const beside = (path: string) =>
 const needless = new Set([
   ...['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding'],
   ...['access-control-expose-headers', 'content-security-policy', 'cross-origin-opener-policy'],
-  ...['cross-origin-resource-policy', 'origin-agent-cluster', 'referrer-policy', 'strict-transport-security'],
+  ...[
+    'cross-origin-resource-policy',
+    'origin-agent-cluster',
+    'referrer-policy',
+    'strict-transport-security',
+  ],
   ...['x-content-type-options', 'x-dns-prefetch-control', 'x-download-options', 'x-frame-options'],
   ...['x-permitted-cross-domain-policies', 'x-xss-protection'],
 ])
 
-/** The syntax of headers. The document describes it in words: with patterns, generated clients would reject later values. */
-const entry = (parameters: string) => new RegExp(`^"[a-z-]+"${parameters}(, "[a-z-]+"${parameters})*$`)
+/**
+ * The syntax of headers. The document describes it in words: with patterns, generated clients would
+ * reject later values.
+ */
+const entry = (parameters: string) =>
+  new RegExp(`^"[a-z-]+"${parameters}(, "[a-z-]+"${parameters})*$`)
 const forms: Record<string, RegExp> = {
   Allow: /^[A-Z]+(, [A-Z]+)*$/,
   ETag: /^"[A-Za-z0-9_-]{27}(-br|-gzip)?"$/,
   Link: /^<[^<>]+>; rel="first"(, <[^<>]+>; rel="(prev|next|last)"){0,3}$/,
   RateLimit: entry(';r=\\d+;t=\\d+'),
   'RateLimit-Policy': entry(';q=\\d+;w=\\d+'),
-  'WWW-Authenticate': /^Bearer realm="apps"(, error="invalid_token", error_description="[^"\\]+")?$/,
+  'WWW-Authenticate':
+    /^Bearer realm="apps"(, error="invalid_token", error_description="[^"\\]+")?$/,
   'X-Request-Id': /^[A-Za-z0-9._-]{1,128}$/,
 }
 
@@ -51,8 +64,9 @@ const forms: Record<string, RegExp> = {
 const timestamp = /^\d{4}-(0\d|1[0-2])-[0-3]\dT[0-2]\d:[0-5]\d:[0-5]\d\.\d{3}Z$/
 
 /**
- * Compares responses with the document: undeclared statuses, content types and headers, missing or wrong headers, and
- * bodies that do not match their schema. Unknown paths and methods must get the documented errors.
+ * Compares responses with the document: undeclared statuses, content types and headers, missing or
+ * wrong headers, and bodies that do not match their schema. Unknown paths and methods must get the
+ * documented errors.
  */
 export class ResponseChecker {
   readonly #contract: Contract
@@ -61,7 +75,9 @@ export class ResponseChecker {
 
   constructor(contract: Contract = document) {
     this.#contract = closed(contract)
-    this.#ajv = addFormats.default(new Ajv({ strict: false, allErrors: true })).addFormat('date-time', timestamp)
+    this.#ajv = addFormats
+      .default(new Ajv({ strict: false, allErrors: true }))
+      .addFormat('date-time', timestamp)
     this.#ajv.addSchema({ $id: 'contract', ...this.#contract })
   }
 
@@ -69,7 +85,9 @@ export class ResponseChecker {
   declared(): string[] {
     return Object.keys(this.#contract.paths)
       .flatMap((path) => this.#operationsOf(path))
-      .flatMap(({ operationId, responses }) => Object.keys(responses).map((status) => `${operationId} ${status}`))
+      .flatMap(({ operationId, responses }) =>
+        Object.keys(responses).map((status) => `${operationId} ${status}`),
+      )
   }
 
   /** All problems of a response, and the declared (operation, status) pairs that it covers. */
@@ -77,13 +95,19 @@ export class ResponseChecker {
     const path = this.#pathOf(answer.path)
     if (path === undefined) return { problems: this.#checkOutside(answer), covers: [] }
     if (answer.method === 'OPTIONS') return { problems: checkOptions(answer), covers: [] }
-    const operation = this.#operation(path, answer.method === 'HEAD' ? 'get' : answer.method.toLowerCase())
+    const operation = this.#operation(
+      path,
+      answer.method === 'HEAD' ? 'get' : answer.method.toLowerCase(),
+    )
     // Every operation of a path declares the 405 for its missing methods.
     const concerned = operation ? [operation] : this.#operationsOf(path)
     const problems = concerned.flatMap((one) => this.#checkOperation(one, answer))
     if (!operation && answer.status !== 405)
       problems.push(`${answer.method} is no operation here: 405 expected, not ${answer.status}`)
-    return { problems, covers: concerned.map(({ operationId }) => `${operationId} ${answer.status}`) }
+    return {
+      problems,
+      covers: concerned.map(({ operationId }) => `${operationId} ${answer.status}`),
+    }
   }
 
   #pathOf(path: string): string | undefined {
@@ -121,11 +145,16 @@ export class ResponseChecker {
         continue
       }
       const value = this.#resolve<Schema>(header.schema).type === 'integer' ? Number(text) : text
-      problems.push(...this.#validate(header.schema, value).map((problem) => `the header ${name} ${problem}`))
-      if (forms[name] && !forms[name].test(String(value))) problems.push(`the header ${name} has another form`)
+      problems.push(
+        ...this.#validate(header.schema, value).map((problem) => `the header ${name} ${problem}`),
+      )
+      if (forms[name] && !forms[name].test(String(value)))
+        problems.push(`the header ${name} has another form`)
     }
     const own = new Set(Object.keys(headers).map((name) => name.toLowerCase()))
-    const foreign = Object.keys(answer.headers).filter((name) => !own.has(name) && !needless.has(name))
+    const foreign = Object.keys(answer.headers).filter(
+      (name) => !own.has(name) && !needless.has(name),
+    )
     return [...problems, ...foreign.map((name) => `the header ${name} is not declared here`)]
   }
 
@@ -133,13 +162,17 @@ export class ResponseChecker {
     const type = answer.headers['content-type']
     const mediaType = typeof type === 'string' ? type.split(';')[0]?.trim() : undefined
     if (!content) {
-      return answer.text === '' && mediaType === undefined ? [] : ['a body or content type, where none is declared']
+      return answer.text === '' && mediaType === undefined
+        ? []
+        : ['a body or content type, where none is declared']
     }
     const declared = mediaType === undefined ? undefined : content[mediaType]
     if (!declared) return [`the content type ${mediaType} is not declared`]
     if (answer.method === 'HEAD') return answer.text === '' ? [] : ['a body in answer to HEAD']
     const body = parse(answer.text)
-    return body === undefined ? ['the body is not JSON'] : this.#validate(declared.schema, body.value)
+    return body === undefined
+      ? ['the body is not JSON']
+      : this.#validate(declared.schema, body.value)
   }
 
   /** For a path that the document does not have. Errors use the envelope everywhere. */
@@ -147,12 +180,16 @@ export class ResponseChecker {
     const problems = ['X-Request-Id', 'Access-Control-Allow-Origin']
       .filter((name) => answer.headers[name.toLowerCase()] === undefined)
       .map((name) => `the header ${name} is missing`)
-    if (answer.method === 'OPTIONS' && beside(answer.path)) return [...problems, ...checkOptions(answer)]
-    if (!beside(answer.path) && answer.status < 400) problems.push(`${answer.status} for a path that does not exist`)
+    if (answer.method === 'OPTIONS' && beside(answer.path))
+      return [...problems, ...checkOptions(answer)]
+    if (!beside(answer.path) && answer.status < 400)
+      problems.push(`${answer.status} for a path that does not exist`)
     if (answer.status >= 400 && answer.method !== 'HEAD') {
       const body = parse(answer.text)
       const anyOf = this.#schemasOf(answer.status)
-      problems.push(...(body === undefined ? ['the error is not JSON'] : this.#validate({ anyOf }, body.value)))
+      problems.push(
+        ...(body === undefined ? ['the error is not JSON'] : this.#validate({ anyOf }, body.value)),
+      )
     }
     return problems.map((problem) => `${answer.method} ${answer.path} ${answer.status}: ${problem}`)
   }
@@ -173,22 +210,30 @@ export class ResponseChecker {
     const validator = this.#validators.get(key) ?? this.#ajv.compile(located)
     this.#validators.set(key, validator)
     validator(value)
-    return (validator.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`.trim())
+    return (validator.errors ?? []).map(({ instancePath, message }) =>
+      `${instancePath} ${message}`.trim(),
+    )
   }
 
   #resolve<T>(object: T | { $ref?: string }): T {
     const reference = (object as { $ref?: string }).$ref
     if (reference === undefined) return object as T
     let found: unknown = this.#contract
-    for (const segment of reference.slice(2).split('/')) found = (found as Record<string, unknown>)[segment]
+    for (const segment of reference.slice(2).split('/'))
+      found = (found as Record<string, unknown>)[segment]
     return found as T
   }
 }
 
-/** The document allows new fields in responses, so that adding one breaks no client. The tests do not. */
+/**
+ * The document allows new fields in responses, so that adding one breaks no client. The tests do
+ * not.
+ */
 const closed = (contract: Contract): Contract =>
   JSON.parse(JSON.stringify(contract), (_name, value) =>
-    value?.type === 'object' && value.properties ? { additionalProperties: false, ...value } : value,
+    value?.type === 'object' && value.properties
+      ? { additionalProperties: false, ...value }
+      : value,
   )
 
 /** RFC 9110, section 9.3.7: the allowed methods, and no body. */

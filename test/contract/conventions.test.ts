@@ -1,5 +1,13 @@
 import { execFile } from 'node:child_process'
-import { appendFileSync, cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  cpSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -45,10 +53,18 @@ const withoutParameter = (path: string, name: string) =>
   replace(`paths/${path}.yaml`, `    - $ref: ../parameters.yaml#/${name}\n`, '')
 
 const saying = (path: string, operationId: string, more: string) =>
-  replace(`paths/${path}.yaml`, `operationId: ${operationId}\n`, `operationId: ${operationId}\n  ${more}\n`)
+  replace(
+    `paths/${path}.yaml`,
+    `operationId: ${operationId}\n`,
+    `operationId: ${operationId}\n  ${more}\n`,
+  )
 
 const withoutStatus = (path: string, status: string, response: string) =>
-  replace(`paths/${path}.yaml`, `    "${status}":\n      $ref: ../responses.yaml#/${response}\n`, '')
+  replace(
+    `paths/${path}.yaml`,
+    `    "${status}":\n      $ref: ../responses.yaml#/${response}\n`,
+    '',
+  )
 
 const ownEnvelope =
   'Give the error Forbidden its own ForbiddenEnvelope, with data in ForbiddenError, both in schemas/errors.yaml'
@@ -63,7 +79,9 @@ const sound: [what: string, change: Change][] = [
       withoutParameter('apps', 'Page'),
       withoutParameter('apps', 'Limit'),
       (folder) => {
-        const { Page, Limit, ...others } = parse(readFileSync(join(folder, 'parameters.yaml'), 'utf8'))
+        const { Page, Limit, ...others } = parse(
+          readFileSync(join(folder, 'parameters.yaml'), 'utf8'),
+        )
         writeFileSync(join(folder, 'parameters.yaml'), stringify(others))
       },
       saying('apps', 'listApps', 'x-unpaged: true'),
@@ -72,7 +90,10 @@ const sound: [what: string, change: Change][] = [
   [
     'an error that is written where its path is',
     (folder) => {
-      const responses = readFileSync(join(folder, 'responses.yaml'), 'utf8').replaceAll('$ref: ', '$ref: ../')
+      const responses = readFileSync(join(folder, 'responses.yaml'), 'utf8').replaceAll(
+        '$ref: ',
+        '$ref: ../',
+      )
       const response = JSON.stringify(parse(responses).MethodNotAllowed)
       replace('paths/apps.yaml', '$ref: ../responses.yaml#/MethodNotAllowed', response)(folder)
     },
@@ -118,7 +139,11 @@ const rows: Row[] = [
         const own = JSON.stringify(ForbiddenError).replace('#/', 'errors.yaml#/')
         writeFileSync(join(folder, 'schemas/ForbiddenError.yaml'), own)
       },
-      replace('schemas/errors.yaml#/ForbiddenEnvelope', '"#/ForbiddenError"', 'ForbiddenError.yaml'),
+      replace(
+        'schemas/errors.yaml#/ForbiddenEnvelope',
+        '"#/ForbiddenError"',
+        'ForbiddenError.yaml',
+      ),
     ),
     'conventions/envelope',
     ownEnvelope,
@@ -143,7 +168,11 @@ const rows: Row[] = [
   ],
   [
     'an envelope with a fourth field',
-    replace('schemas/DeletedAppEnvelope.yaml', 'properties:', 'properties:\n  meta:\n    $ref: DeletedApp.yaml'),
+    replace(
+      'schemas/DeletedAppEnvelope.yaml',
+      'properties:',
+      'properties:\n  meta:\n    $ref: DeletedApp.yaml',
+    ),
     'conventions/envelope',
     flat,
   ],
@@ -155,7 +184,11 @@ const rows: Row[] = [
   ],
   [
     'a response without a schema',
-    replace('responses.yaml', '      schema:\n        $ref: schemas/errors.yaml#/ForbiddenEnvelope\n', ''),
+    replace(
+      'responses.yaml',
+      '      schema:\n        $ref: schemas/errors.yaml#/ForbiddenEnvelope\n',
+      '',
+    ),
     'conventions/envelope',
     [flat, ownEnvelope],
   ],
@@ -191,7 +224,11 @@ const rows: Row[] = [
   ],
   [
     'a response without a common header',
-    replace('responses.yaml#/Forbidden', '    X-Request-Id:\n      $ref: headers.yaml#/RequestId\n', ''),
+    replace(
+      'responses.yaml#/Forbidden',
+      '    X-Request-Id:\n      $ref: headers.yaml#/RequestId\n',
+      '',
+    ),
     'response-contains-header',
     'Response object must contain a "X-Request-Id" header.',
   ],
@@ -353,7 +390,10 @@ const rows: Row[] = [
   ),
   [
     'a file whose name is not PascalCase',
-    move('schemas/Review.yaml', 'schemas/app-review.yaml', 'schemas/App.yaml', ['Review.yaml', 'app-review.yaml']),
+    move('schemas/Review.yaml', 'schemas/app-review.yaml', 'schemas/App.yaml', [
+      'Review.yaml',
+      'app-review.yaml',
+    ]),
     'conventions/files',
     'Keep this in openapi/schemas/AppReview.yaml, and refer to it there',
   ],
@@ -368,14 +408,21 @@ const rows: Row[] = [
   ],
   [
     'a file in the folder of another kind',
-    move('schemas/Review.yaml', 'paths/Review.yaml', 'schemas/App.yaml', ['Review.yaml', '../paths/Review.yaml']),
+    move('schemas/Review.yaml', 'paths/Review.yaml', 'schemas/App.yaml', [
+      'Review.yaml',
+      '../paths/Review.yaml',
+    ]),
     'conventions/files',
     'Keep this in openapi/schemas/Review.yaml, and refer to it there',
   ],
   [
     'a header with its own file',
     all(
-      (folder) => writeFileSync(join(folder, 'schemas/Place.yaml'), 'description: URL.\nschema:\n  type: string\n'),
+      (folder) =>
+        writeFileSync(
+          join(folder, 'schemas/Place.yaml'),
+          'description: URL.\nschema:\n  type: string\n',
+        ),
       replace('paths/apps.yaml', '../headers.yaml#/Location', '../schemas/Place.yaml'),
     ),
     'conventions/files',
@@ -386,7 +433,10 @@ const rows: Row[] = [
   ],
   [
     'a path in a file with another name',
-    move('paths/apps.yaml', 'paths/catalogue.yaml', 'openapi.yaml', ['paths/apps.yaml', 'paths/catalogue.yaml']),
+    move('paths/apps.yaml', 'paths/catalogue.yaml', 'openapi.yaml', [
+      'paths/apps.yaml',
+      'paths/catalogue.yaml',
+    ]),
     'conventions/files',
     'Keep this in openapi/paths/apps.yaml, and refer to it there',
   ],
@@ -426,7 +476,11 @@ const rows: Row[] = [
   ],
   [
     'an enum named after a reserved word',
-    replace('schemas/Review.yaml', '  comment:', '  default:\n    type: string\n    enum: [a]\n  comment:'),
+    replace(
+      'schemas/Review.yaml',
+      '  comment:',
+      '  default:\n    type: string\n    enum: [a]\n  comment:',
+    ),
     'conventions/names',
     'Give the values of default their own file: generators name them after the field, a reserved word',
   ],
@@ -438,7 +492,11 @@ const rows: Row[] = [
   ],
   [
     'an unused entry of a file with several',
-    (folder) => appendFileSync(join(folder, 'schemas/errors.yaml'), 'OrphanCode:\n  type: string\n  enum: [orphan]\n'),
+    (folder) =>
+      appendFileSync(
+        join(folder, 'schemas/errors.yaml'),
+        'OrphanCode:\n  type: string\n  enum: [orphan]\n',
+      ),
     'conventions/files',
     'Refer to schemas/errors.yaml#/OrphanCode or delete it: nothing does',
   ],
@@ -482,14 +540,19 @@ describe('the linter', () => {
   }, 120_000)
   afterAll(() => rmSync(folder, { recursive: true }))
 
-  test.for(sound.map(([what], index) => [what, index] as const))('finds nothing in %s', ([, index]) => {
-    expect(findings[index]).toEqual([])
-  })
+  test.for(sound.map(([what], index) => [what, index] as const))(
+    'finds nothing in %s',
+    ([, index]) => {
+      expect(findings[index]).toEqual([])
+    },
+  )
 
   test.for(rows.map((row, index) => [...row, sound.length + index] as const))(
     'finds %s',
     ([, , rule, advice, index]) => {
-      const messages = findings[index]?.filter(({ ruleId }) => ruleId === rule).map(({ message }) => message)
+      const messages = findings[index]
+        ?.filter(({ ruleId }) => ruleId === rule)
+        .map(({ message }) => message)
       expect(new Set(messages)).toEqual(new Set([advice].flat()))
     },
   )
@@ -497,10 +560,21 @@ describe('the linter', () => {
 
 async function lint(documents: string[]): Promise<{ ruleId: string; message: string }[][]> {
   const cli = join(root, 'node_modules/@redocly/cli/bin/cli.js')
-  const flags = ['--config', join(root, 'redocly.yaml'), '--format', 'json', '--max-problems', '1000']
-  const output = await promisify(execFile)(process.execPath, [cli, 'lint', ...documents, ...flags], {
-    maxBuffer: 2 ** 26,
-  }).catch((error: { stdout: string }) => error)
+  const flags = [
+    '--config',
+    join(root, 'redocly.yaml'),
+    '--format',
+    'json',
+    '--max-problems',
+    '1000',
+  ]
+  const output = await promisify(execFile)(
+    process.execPath,
+    [cli, 'lint', ...documents, ...flags],
+    {
+      maxBuffer: 2 ** 26,
+    },
+  ).catch((error: { stdout: string }) => error)
   // An object a document, with nothing between them.
   return output.stdout.split(/(?<=^\})(?=\{$)/m).map((object) => JSON.parse(object).problems)
 }

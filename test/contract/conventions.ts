@@ -3,18 +3,32 @@ import { basename, dirname, join, relative } from 'node:path'
 import { parse } from 'yaml'
 
 /**
- * A plugin of Redocly's linter with those conventions that neither its rules nor assertions in redocly.yaml can express.
- * The older Redocly within openapi-typescript reads it too.
+ * A plugin of Redocly's linter with those conventions that neither its rules nor assertions in
+ * redocly.yaml can express. The older Redocly within openapi-typescript reads it too.
  */
 export default () => ({
   id: 'conventions',
   rules: {
-    oas3: { closed, envelope, files, headers, names, 'operation-id': operationId, paging, parameters, samples },
+    oas3: {
+      closed,
+      envelope,
+      files,
+      headers,
+      names,
+      'operation-id': operationId,
+      paging,
+      parameters,
+      samples,
+    },
   },
 })
 
 /** Redocly's command line has no types; these are the parts used here. */
-type Location = { source: { absoluteRef: string }; pointer: string; child: (names: string[]) => Location }
+type Location = {
+  source: { absoluteRef: string }
+  pointer: string
+  child: (names: string[]) => Location
+}
 type Resolved = { node?: unknown; location?: Location }
 type Context = {
   key: string | number
@@ -37,7 +51,10 @@ type Schema = Reference & {
   maximum?: number
   default?: unknown
 }
-type Response = Reference & { headers?: Record<string, Reference>; content?: Record<string, { schema?: Schema }> }
+type Response = Reference & {
+  headers?: Record<string, Reference>
+  content?: Record<string, { schema?: Schema }>
+}
 
 type Parameter = Reference & { name?: string; schema?: Schema }
 type Sample = { label?: string; source?: string }
@@ -52,7 +69,13 @@ type Operation = {
 }
 type PathItem = { parameters?: Parameter[] } & Partial<Record<Method, Operation>>
 
-const verbs = { get: 'get', post: 'create', put: 'update', patch: 'update', delete: 'delete' } as const
+const verbs = {
+  get: 'get',
+  post: 'create',
+  put: 'update',
+  patch: 'update',
+  delete: 'delete',
+} as const
 type Method = keyof typeof verbs
 type Verb = (typeof verbs)[Method] | 'list'
 const methods = Object.keys(verbs) as Method[]
@@ -68,7 +91,11 @@ function envelope() {
   return {
     Operation({ responses = {} }: Operation, context: Context) {
       for (const [status, response] of Object.entries(responses)) {
-        const [{ content }, at] = follow(response, context.location.child(['responses', status]), context)
+        const [{ content }, at] = follow(
+          response,
+          context.location.child(['responses', status]),
+          context,
+        )
         const body = content?.['application/json']
         if (!body) continue
         const place = at.child(['content', 'application/json', 'schema'])
@@ -83,7 +110,8 @@ function envelope() {
         for (const code of isSuccess(status) ? [] : codes) {
           const other = statuses.get(code) ?? status
           statuses.set(code, other)
-          if (other !== status) problems.push(`Give each status its own codes: ${code} also belongs to ${other}`)
+          if (other !== status)
+            problems.push(`Give each status its own codes: ${code} also belongs to ${other}`)
         }
         for (const message of problems) {
           const finding = `${location.source.absoluteRef}${location.pointer} ${message}`
@@ -107,7 +135,11 @@ function envelopeProblems(
   resolved: (node: Schema) => Schema,
 ): string[] {
   const { type, required = [], properties = {} } = schema
-  if (type !== 'object' || !hasExactly(parts, required) || !hasExactly(parts, Object.keys(properties))) {
+  if (
+    type !== 'object' ||
+    !hasExactly(parts, required) ||
+    !hasExactly(parts, Object.keys(properties))
+  ) {
     return [`Write the envelope flat: ${parts.toReversed().join(', ')}, all required`]
   }
   const { success = {}, message = {}, data = {} } = properties
@@ -132,14 +164,18 @@ function envelopeProblems(
 }
 
 /**
- * Callers find an error's schema by its name: the response's name ends with that of its envelope and data. A response
- * without a name is written where its path is. A schema with a file of its own has no name in its pointer.
+ * Callers find an error's schema by its name: the response's name ends with that of its envelope
+ * and data. A response without a name is written where its path is. A schema with a file of its own
+ * has no name in its pointer.
  */
 function errorProblems(name: string, envelope: Location, data: Location): string[] {
   const own = basename(data.pointer).replace(/Error$/, '')
-  const areNamed = basename(envelope.pointer) === `${own}Envelope` && basename(data.pointer) === `${own}Error`
+  const areNamed =
+    basename(envelope.pointer) === `${own}Envelope` && basename(data.pointer) === `${own}Error`
   if (areNamed && (name === '' || name.endsWith(own))) return []
-  return [`Give the error ${name} its own ${name}Envelope, with data in ${name}Error, both in schemas/errors.yaml`]
+  return [
+    `Give the error ${name} its own ${name}Envelope, with data in ${name}Error, both in schemas/errors.yaml`,
+  ]
 }
 
 const hasExactly = (wanted: string[], found: string[]) => found.toSorted().join() === wanted.join()
@@ -148,8 +184,9 @@ const toClose = 'Close the request: additionalProperties: false'
 const toOpen = 'Leave additionalProperties out of a response, so that fields can be added'
 
 /**
- * Requests are closed, so that unknown fields are errors. Responses are open, so that fields can be added; they leave
- * `additionalProperties` out, because `true` would give generated types an index signature.
+ * Requests are closed, so that unknown fields are errors. Responses are open, so that fields can be
+ * added; they leave `additionalProperties` out, because `true` would give generated types an index
+ * signature.
  */
 function closed() {
   const seen = new Set<string>()
@@ -166,12 +203,22 @@ function closed() {
           context.report({ message: isRequest ? toClose : toOpen, location })
         }
         const parts = [...Object.values(properties), ...(items ? [items] : []), ...allOf]
-        for (const [index, part] of parts.entries()) look(part, location.child([String(index)]), isRequest)
+        for (const [index, part] of parts.entries())
+          look(part, location.child([String(index)]), isRequest)
       }
-      const [body, bodyAt] = follow(requestBody ?? {}, context.location.child(['requestBody']), context)
-      for (const { schema } of Object.values(body.content ?? {})) if (schema) look(schema, bodyAt, true)
+      const [body, bodyAt] = follow(
+        requestBody ?? {},
+        context.location.child(['requestBody']),
+        context,
+      )
+      for (const { schema } of Object.values(body.content ?? {}))
+        if (schema) look(schema, bodyAt, true)
       for (const [status, response] of Object.entries(responses)) {
-        const [{ content = {} }, at] = follow(response, context.location.child(['responses', status]), context)
+        const [{ content = {} }, at] = follow(
+          response,
+          context.location.child(['responses', status]),
+          context,
+        )
         for (const { schema } of Object.values(content)) if (schema) look(schema, at, false)
       }
     },
@@ -190,7 +237,8 @@ function operationId() {
 function parameters() {
   return eachOperation(({ verb, parameters, location }, { report }) => {
     const name = conditionOf[verb]
-    if (name !== undefined && !parameters.has(name)) report({ message: `Add the parameter ${name}`, location })
+    if (name !== undefined && !parameters.has(name))
+      report({ message: `Add the parameter ${name}`, location })
   })
 }
 
@@ -206,8 +254,12 @@ function paging() {
     for (const name of ['page', 'limit']) {
       const [parameter, at] = parameters.get(name) ?? []
       if (!parameter || !at) {
-        if (!unpaged) report(`Add the parameter ${name}, or x-unpaged: true if the list is always returned whole`)
-      } else if (unpaged) report(`Delete x-unpaged or ${name}: a list without pages has neither`, at)
+        if (!unpaged)
+          report(
+            `Add the parameter ${name}, or x-unpaged: true if the list is always returned whole`,
+          )
+      } else if (unpaged)
+        report(`Delete x-unpaged or ${name}: a list without pages has neither`, at)
       else if (!isBounded(follow(parameter.schema ?? {}, at, context)[0])) {
         report(`Give ${name} a minimum, a maximum and a default`, at)
       }
@@ -230,11 +282,14 @@ function eachOperation(visit: (visited: Visited, context: Context) => void) {
         const operation = item[method]
         if (!operation) continue
         const location = context.location.child([method])
-        const found = [...(item.parameters ?? []), ...(operation.parameters ?? [])].map((parameter) =>
-          follow(parameter, location, context),
+        const found = [...(item.parameters ?? []), ...(operation.parameters ?? [])].map(
+          (parameter) => follow(parameter, location, context),
         )
         const parameters = new Map(found.map((one) => [one[0].name, one]))
-        visit({ operation, verb: verbOf(method, String(context.key)), location, parameters }, context)
+        visit(
+          { operation, verb: verbOf(method, String(context.key)), location, parameters },
+          context,
+        )
       }
     },
   }
@@ -259,9 +314,13 @@ function samples() {
     Operation({ 'x-codeSamples': samples = [] }: Operation, { location, report }: Context) {
       for (const label of ['curl', 'TypeScript', 'Python']) {
         const { source } = samples.find((sample) => sample.label === label) ?? {}
-        if (source === undefined) report({ message: `Add a sample with the label ${label} to x-codeSamples`, location })
+        if (source === undefined)
+          report({ message: `Add a sample with the label ${label} to x-codeSamples`, location })
         else if (source.split('\n').some((line) => line.length > sampleWidth)) {
-          report({ message: `Break the lines of the ${label} sample at ${sampleWidth} characters`, location })
+          report({
+            message: `Break the lines of the ${label} sample at ${sampleWidth} characters`,
+            location,
+          })
         }
       }
     },
@@ -274,7 +333,10 @@ const addedHeaders = [
   ...['X-Request-Id', 'Access-Control-Allow-Origin'],
 ]
 
-/** The docs page shows headers in the document's order, so a response's particular headers come first. */
+/**
+ * The docs page shows headers in the document's order, so a response's particular headers come
+ * first.
+ */
 function headers() {
   return {
     Response({ headers: found = {} }: Response, { location, report }: Context) {
@@ -282,7 +344,10 @@ function headers() {
       const added = names.findIndex((name) => addedHeaders.includes(name))
       const late = names.findLast((name, index) => index > added && !addedHeaders.includes(name))
       if (added !== -1 && late !== undefined) {
-        report({ message: `Move ${late} up, before ${names[added]}, which many responses have`, location })
+        report({
+          message: `Move ${late} up, before ${names[added]}, which many responses have`,
+          location,
+        })
       }
     },
   }
@@ -307,12 +372,19 @@ function files() {
   const used = new Set<string>()
   return {
     ref: {
-      enter(_ref: unknown, { key, location, type, report }: Context, { location: target }: Resolved) {
+      enter(
+        _ref: unknown,
+        { key, location, type, report }: Context,
+        { location: target }: Resolved,
+      ) {
         // A bundle is a single file.
         if (target === undefined || target.pointer.startsWith('#/components/')) return
         const place = placeOf(target, folder)
         used.add(place)
-        const name = type.name === 'PathItem' ? String(key).slice(1).replaceAll('/', '_') : pascalCase(nameAt(target))
+        const name =
+          type.name === 'PathItem'
+            ? String(key).slice(1).replaceAll('/', '_')
+            : pascalCase(nameAt(target))
         const places = placesOf[type.name]?.(name) ?? [place]
         if (!places.includes(place)) {
           report({ message: `Keep this in openapi/${places[0]}, and refer to it there`, location })
@@ -326,7 +398,8 @@ function files() {
       leave(_root: unknown, { location, report }: Context) {
         if (used.size === 0) return
         for (const place of placesIn(folder)) {
-          if (!used.has(place)) report({ message: `Refer to ${place} or delete it: nothing does`, location })
+          if (!used.has(place))
+            report({ message: `Refer to ${place} or delete it: nothing does`, location })
         }
       },
     },
@@ -353,7 +426,8 @@ const placeOf = ({ source, pointer }: Location, folder: string) =>
   `${relative(folder, source.absoluteRef)}${pointer === '#/' ? '' : pointer}`
 
 /** The name of a component in the bundle: that of its entry or file. */
-const nameAt = ({ source, pointer }: Location) => basename(pointer === '#/' ? source.absoluteRef : pointer, '.yaml')
+const nameAt = ({ source, pointer }: Location) =>
+  basename(pointer === '#/' ? source.absoluteRef : pointer, '.yaml')
 
 /** Kinds of components that generators put into one namespace. */
 const namedKinds = ['Header', 'Parameter', 'Response', 'Schema']

@@ -15,7 +15,8 @@ export default function setup(project: TestProject) {
   const folder = mkdtempSync(join(tmpdir(), 'contract-coverage-'))
   const file = join(folder, 'seen')
   writeFileSync(file, '')
-  // Only a run of all tests must cover the document, on any engine; a run with a file or pattern is partial.
+  // Only a run of all tests must cover the document, on any engine; a run with a file or pattern is
+  // partial.
   const command = process.argv
     .slice(2)
     .join(' ')

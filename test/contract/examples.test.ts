@@ -17,11 +17,16 @@ import { operationsOf } from './operations.ts'
 import { type Call, exampleRequest } from './valid-requests.ts'
 
 /**
- * The service returns every example of the document, for the operation and status that show it. The test creates the
- * apps that the examples are about; only times, ids and ETags may differ.
+ * The service returns every example of the document, for the operation and status that show it. The
+ * test creates the apps that the examples are about; only times, ids and ETags may differ.
  */
 
-type Schema = { example?: unknown; properties?: Record<string, Schema>; items?: Schema; allOf?: Schema[] }
+type Schema = {
+  example?: unknown
+  properties?: Record<string, Schema>
+  items?: Schema
+  allOf?: Schema[]
+}
 type Example = { value: unknown }
 type Media = { schema: Schema; example?: unknown; examples?: Record<string, Example> }
 type Header = { example?: unknown }
@@ -29,11 +34,18 @@ type Operation = {
   operationId: string
   parameters?: { name: string; in: string; example?: unknown; examples?: Record<string, Example> }[]
   requestBody?: { content: { 'application/json': Media } }
-  responses: Record<string, { headers: Record<string, Header>; content?: { 'application/json': Media } }>
+  responses: Record<
+    string,
+    { headers: Record<string, Header>; content?: { 'application/json': Media } }
+  >
 }
 
 // With its references resolved, which openapi-backend's type does not know.
-const { router } = await new OpenAPIBackend({ definition: await readDocument(), quick: true, validate: false }).init()
+const { router } = await new OpenAPIBackend({
+  definition: await readDocument(),
+  quick: true,
+  validate: false,
+}).init()
 const operations = router.getOperations() as unknown as Operation[]
 
 const requestOf = (id: string, key: string) =>
@@ -53,15 +65,23 @@ type Scene = { service: Service; key: string; others: string }
 /** Creates what the examples are about, except the app that createApp creates. */
 async function startScene(id: string, options: ServiceOptions = {}): Promise<Scene> {
   const databaseUrl = await emptyCatalogueUrl()
-  const service = await startService({ origin: 'https://apps.example.org', databaseUrl, ...options })
+  const service = await startService({
+    origin: 'https://apps.example.org',
+    databaseUrl,
+    ...options,
+  })
   const [key, others] = await service.database.write(async (connection) => {
     const operator = { operator: 'test' }
     for (const name of ['Productivity', 'Games', 'Travel']) {
       await categoryStore(connection).add(name.toLowerCase(), name, operator)
     }
     const accounts = accountStore(connection)
-    const developers = ['Harbour Software', 'Cliff Software'].map((name) => accounts.findOrAddDeveloper(name))
-    return Promise.all(developers.map(async (developer) => (await accounts.issueKey(await developer, operator)).key))
+    const developers = ['Harbour Software', 'Cliff Software'].map((name) =>
+      accounts.findOrAddDeveloper(name),
+    )
+    return Promise.all(
+      developers.map(async (developer) => (await accounts.issueKey(await developer, operator)).key),
+    )
   })
   const reviews = [
     {
@@ -75,7 +95,14 @@ async function startScene(id: string, options: ServiceOptions = {}): Promise<Sce
   ]
   const { category_id: _, ...clock } = newApp
   const ours = { developer_name: 'Harbour Software', category: 'travel' }
-  const approved = { ...ours, ...clock, id: 42, total_downloads: 18250, reviews, status: 'approved' }
+  const approved = {
+    ...ours,
+    ...clock,
+    id: 42,
+    total_downloads: 18250,
+    reviews,
+    status: 'approved',
+  }
   const rejected = {
     ...ours,
     id: 57,
@@ -94,7 +121,10 @@ const withHeader = (name: string, value: string) => (options: RequestOptions) =>
   ...options,
   headers: { ...options.headers, [name]: value },
 })
-const withBody = (json: object) => (options: RequestOptions) => ({ ...options, json: { ...newApp, ...json } })
+const withBody = (json: object) => (options: RequestOptions) => ({
+  ...options,
+  json: { ...newApp, ...json },
+})
 
 type Ask = (scene: Scene, call: Call) => Promise<CheckedResponse>
 
@@ -111,7 +141,8 @@ const asks: Record<string, Ask> = {
   '200 rejected': ({ service, key }) => service.get('/apps/57', { key }),
   '201': changed((options) => options),
   '304': changed(withHeader('If-None-Match', '*')),
-  '400': ({ service }, [method, path, options]) => service.request(method, `${path}?colour=red&shape=round`, options),
+  '400': ({ service }, [method, path, options]) =>
+    service.request(method, `${path}?colour=red&shape=round`, options),
   '400 invalid': changed(withBody({ name: '', colour: 'red' })),
   '400 malformed': changed(({ key = '' }) => ({
     key,
@@ -176,7 +207,9 @@ const optionsFor: Record<string, () => ServiceOptions> = {
   '429': () => ({ limits: { refusedKeyLimit: 1 } }),
   '500': () => ({ database: failing(new Error('secret')) }),
   '503': () => ({
-    database: failing(new ServiceError('unavailable', 'The service is temporarily unavailable; try again shortly.')),
+    database: failing(
+      new ServiceError('unavailable', 'The service is temporarily unavailable; try again shortly.'),
+    ),
   }),
 }
 
@@ -202,52 +235,78 @@ const rows = operations.flatMap(({ operationId, responses }) =>
 )
 
 describe('the service returns the example', () => {
-  test.for(rows)('$operationId $status $name', async ({ operationId, status, value, headers, ask, isFirst }) => {
-    wait = status === '429' ? freezeMonotonicClock() : () => {}
-    const scene = await startScene(operationId, optionsFor[status]?.())
-    if (!ask) throw new Error('Say in this file how to get this status.')
-    const answer = await ask(scene, requestOf(operationId, scene.key))
-    expect([String(answer.status), masked(answer.body ?? null)]).toEqual([status, masked(value ?? null)])
-    if (!isFirst) return
-    for (const [name, { example }] of Object.entries(headers)) {
-      const text = answer.headers[name.toLowerCase()]
-      if (example === undefined || text === undefined || name === 'X-Request-Id') continue
-      expect([name, masked(text)]).toEqual([name, masked(String(example))])
-    }
-  })
+  test.for(rows)(
+    '$operationId $status $name',
+    async ({ operationId, status, value, headers, ask, isFirst }) => {
+      wait = status === '429' ? freezeMonotonicClock() : () => {}
+      const scene = await startScene(operationId, optionsFor[status]?.())
+      if (!ask) throw new Error('Say in this file how to get this status.')
+      const answer = await ask(scene, requestOf(operationId, scene.key))
+      expect([String(answer.status), masked(answer.body ?? null)]).toEqual([
+        status,
+        masked(value ?? null),
+      ])
+      if (!isFirst) return
+      for (const [name, { example }] of Object.entries(headers)) {
+        const text = answer.headers[name.toLowerCase()]
+        if (example === undefined || text === undefined || name === 'X-Request-Id') continue
+        expect([name, masked(text)]).toEqual([name, masked(String(example))])
+      }
+    },
+  )
 })
 
 /** A field's example at each path, and the values at each path of a body. */
-const fieldExamples = ({ example, properties = {}, items, allOf = [] }: Schema, path = ''): [string, unknown][] => [
+const fieldExamples = (
+  { example, properties = {}, items, allOf = [] }: Schema,
+  path = '',
+): [string, unknown][] => [
   ...(example === undefined ? [] : ([[path, example]] as [string, unknown][])),
-  ...Object.entries(properties).flatMap(([name, schema]) => fieldExamples(schema, `${path}/${name}`)),
-  ...[...(items ? [items] : []), ...allOf].flatMap((schema) => fieldExamples(schema, items ? `${path}/*` : path)),
+  ...Object.entries(properties).flatMap(([name, schema]) =>
+    fieldExamples(schema, `${path}/${name}`),
+  ),
+  ...[...(items ? [items] : []), ...allOf].flatMap((schema) =>
+    fieldExamples(schema, items ? `${path}/*` : path),
+  ),
 ]
 
 const valuesOf = (value: unknown, path = ''): [string, unknown][] => [
   [path, value],
   ...(typeof value === 'object' && value !== null
-    ? Object.entries(value).flatMap(([name, part]) => valuesOf(part, `${path}/${Array.isArray(value) ? '*' : name}`))
+    ? Object.entries(value).flatMap(([name, part]) =>
+        valuesOf(part, `${path}/${Array.isArray(value) ? '*' : name}`),
+      )
     : []),
 ]
 
 describe("the example of a response's field is in an example of the response", () => {
-  test.for(rows.filter(({ isFirst, schema }) => isFirst && schema))('$operationId $status', (row) => {
-    const { status, schema = {}, all } = row
-    const shown = all.flatMap(([, { value }]) => valuesOf(value)).map((pair) => JSON.stringify(pair))
-    // Examples show different data.
-    const own = fieldExamples(schema).filter(([path]) => status >= '400' || !path.startsWith('/data/'))
-    expect(own.map((pair) => JSON.stringify(pair)).filter((pair) => !shown.includes(pair))).toEqual([])
-  })
+  test.for(rows.filter(({ isFirst, schema }) => isFirst && schema))(
+    '$operationId $status',
+    (row) => {
+      const { status, schema = {}, all } = row
+      const shown = all
+        .flatMap(([, { value }]) => valuesOf(value))
+        .map((pair) => JSON.stringify(pair))
+      // Examples show different data.
+      const own = fieldExamples(schema).filter(
+        ([path]) => status >= '400' || !path.startsWith('/data/'),
+      )
+      expect(
+        own.map((pair) => JSON.stringify(pair)).filter((pair) => !shown.includes(pair)),
+      ).toEqual([])
+    },
+  )
 })
 
 describe('the service accepts the example of a request', () => {
   const bodies = operations.flatMap(({ operationId, requestBody }) =>
-    Object.entries(requestBody?.content['application/json'].examples ?? {}).map(([name, { value }]) => ({
-      operationId,
-      name,
-      value,
-    })),
+    Object.entries(requestBody?.content['application/json'].examples ?? {}).map(
+      ([name, { value }]) => ({
+        operationId,
+        name,
+        value,
+      }),
+    ),
   )
   test.for(bodies)('$operationId $name', async ({ operationId, value }) => {
     const scene = await startScene(operationId)
@@ -258,7 +317,12 @@ describe('the service accepts the example of a request', () => {
 
   const parameters = operations.flatMap(({ operationId, parameters = [] }) =>
     parameters.flatMap(({ name, in: place, example, examples = { '': { value: example } } }) =>
-      Object.values(examples).map(({ value }) => ({ operationId, name, in: place, example: value })),
+      Object.values(examples).map(({ value }) => ({
+        operationId,
+        name,
+        in: place,
+        example: value,
+      })),
     ),
   )
   test.for(parameters)('$operationId $name', async ({ operationId, name, in: place, example }) => {
@@ -272,7 +336,9 @@ describe('the service accepts the example of a request', () => {
     const headers = { ...options?.headers, ...(place === 'header' && { [name]: String(example) }) }
     const answer = await scene.service.request(method, to ?? path, { ...options, headers })
     // The example's ETag is stale.
-    expect(answer.status, answer.text).toBe(name === 'If-Match' ? 412 : method === 'POST' ? 201 : 200)
+    expect(answer.status, answer.text).toBe(
+      name === 'If-Match' ? 412 : method === 'POST' ? 201 : 200,
+    )
     if (['category', 'search'].includes(name)) expect(answer.body.data.apps).not.toEqual([])
   })
 })

@@ -33,19 +33,28 @@ test.for<[what: string, from: (text: string) => string]>([
 test('a reason has up to 1,000 characters, and may have line breaks and tabs', () => {
   for (const text of ['x', 'a\n\tb', '𠮷'.repeat(1000)]) expect(parseReason(` ${text} `)).toBe(text)
   for (const text of ['', ' ', 'x'.repeat(1001)]) {
-    expect(() => parseReason(text), JSON.stringify(text)).toThrow(/^a reason must have 1 to 1000 characters, not \d+$/)
+    expect(() => parseReason(text), JSON.stringify(text)).toThrow(
+      /^a reason must have 1 to 1000 characters, not \d+$/,
+    )
   }
   for (const text of ['a\u0000b', 'a\u007fb', 'a\udc00']) {
-    expect(() => parseReason(text), JSON.stringify(text)).toThrow(/^a reason must not have the character U\+\w{4}$/)
+    expect(() => parseReason(text), JSON.stringify(text)).toThrow(
+      /^a reason must not have the character U\+\w{4}$/,
+    )
   }
 })
 
 test('a slug is letters and digits separated by single hyphens', () => {
-  for (const slug of ['a', 'health-fitness', 'a1-b2', 'x'.repeat(80)]) expect(() => assertSlug(slug)).not.toThrow()
+  for (const slug of ['a', 'health-fitness', 'a1-b2', 'x'.repeat(80)])
+    expect(() => assertSlug(slug)).not.toThrow()
   for (const slug of ['A', 'a--b', '-a', 'a-', 'a b', ' a', 'ä']) {
-    expect(() => assertSlug(slug), slug).toThrow(`the slug "${slug}" must be lower-case letters and digits with single`)
+    expect(() => assertSlug(slug), slug).toThrow(
+      `the slug "${slug}" must be lower-case letters and digits with single`,
+    )
   }
   for (const slug of ['', 'x'.repeat(81)]) {
-    expect(() => assertSlug(slug), slug).toThrow(`the slug "${slug}" must have 1 to 80 characters, not ${slug.length}`)
+    expect(() => assertSlug(slug), slug).toThrow(
+      `the slug "${slug}" must have 1 to 80 characters, not ${slug.length}`,
+    )
   }
 })

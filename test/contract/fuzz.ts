@@ -18,7 +18,11 @@ export const operations = operationsOf(document)
 export const timeout = 60_000 + 50 * total
 
 /** Runs a property with a new seed, unless one is given. A failure says how to reproduce it. */
-export async function runProperty<Values>(property: IAsyncProperty<Values>, numRuns: number, test: RunnerTestCase) {
+export async function runProperty<Values>(
+  property: IAsyncProperty<Values>,
+  numRuns: number,
+  test: RunnerTestCase,
+) {
   const details = await fc.check(property, {
     numRuns,
     ...(FUZZ_SEED !== undefined && { seed: Number(FUZZ_SEED) }),

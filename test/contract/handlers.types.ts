@@ -1,5 +1,13 @@
 import { appHandlers } from '../../src/catalogue/handlers.ts'
-import type { App, Caller, ErrorCode, ErrorData, Handlers, Input, StatusOf } from '../../src/contract/contract.ts'
+import type {
+  App,
+  Caller,
+  ErrorCode,
+  ErrorData,
+  Handlers,
+  Input,
+  StatusOf,
+} from '../../src/contract/contract.ts'
 import type { Database } from '../../src/db/database.ts'
 
 /** Never run. tsc fails if one of these compiles. */
@@ -17,7 +25,11 @@ export const misspelt: Handlers = { ...handlers, deleteApps: handlers.deleteApp 
 export const wrongBody: Handlers = {
   ...handlers,
   // @ts-expect-error the body does not match the operation
-  deleteApp: async () => ({ status: 200, headers: {}, body: { message: 'Gone.', data: { id: 1 } } }),
+  deleteApp: async () => ({
+    status: 200,
+    headers: {},
+    body: { message: 'Gone.', data: { id: 1 } },
+  }),
 }
 
 export const wrongStatus: Handlers = {
@@ -42,8 +54,11 @@ export const headerLeftOut: Handlers = {
 
 export const unknownInput: Handlers = {
   ...handlers,
-  // @ts-expect-error the operation has no such parameter
-  listApps: (input) => handlers.listApps({ ...input, query: { ...input.query, page: input.query.pages } }),
+  listApps: (input) => {
+    // @ts-expect-error the operation has no such parameter
+    const page = input.query.pages
+    return handlers.listApps({ ...input, query: { ...input.query, page } })
+  },
 }
 
 declare const app: App

@@ -22,7 +22,13 @@ export type ModelApp = {
 }
 
 /** A create that had an Idempotency-Key. */
-type KeyedCreate = { owner: Caller | undefined; key: string; fields: Fields; id: number; slug: string }
+type KeyedCreate = {
+  owner: Caller | undefined
+  key: string
+  fields: Fields
+  id: number
+  slug: string
+}
 
 const codes: Record<number, string> = {
   403: 'forbidden',
@@ -51,7 +57,8 @@ export class Model {
   predict({ operation, input }: Allowed, caller: Caller | undefined): number {
     const { header, body } = input
     // Reading a collection always succeeds. The model does not know its ETag.
-    if (operation.method === 'GET' && !operation.path.includes('{')) return header['If-None-Match'] === '*' ? 304 : 200
+    if (operation.method === 'GET' && !operation.path.includes('{'))
+      return header['If-None-Match'] === '*' ? 304 : 200
     const app = this.#target(input, caller)
     switch (operation.operationId) {
       case 'getApp':
@@ -66,7 +73,8 @@ export class Model {
       case 'deleteApp':
         if (!app) return 404
         if (app.owner !== caller) return 403
-        if (header['If-Match'] !== undefined && !isOneOf(app.etag, header['If-Match'], 'strongly')) return 412
+        if (header['If-Match'] !== undefined && !isOneOf(app.etag, header['If-Match'], 'strongly'))
+          return 412
         return (operation.operationId === 'updateApp' && this.#refusalOf(body, app)) || 200
       default:
         throw new Error(`Say in test/contract/model.ts what ${operation.operationId} does.`)
@@ -78,9 +86,12 @@ export class Model {
     const status = this.predict(allowed, caller)
     expect(reply.status, reply.text).toBe(status)
     if (reply.method === 'HEAD') return
-    const earlier = allowed.operation.operationId === 'createApp' && this.#earlierCreate(allowed.input, caller)
-    if (status >= 400) return expect(reply.body.data.code).toBe(earlier ? 'idempotency_key_reused' : codes[status])
-    if (earlier) return expect(reply.body.data).toMatchObject({ app_id: earlier.id, slug: earlier.slug })
+    const earlier =
+      allowed.operation.operationId === 'createApp' && this.#earlierCreate(allowed.input, caller)
+    if (status >= 400)
+      return expect(reply.body.data.code).toBe(earlier ? 'idempotency_key_reused' : codes[status])
+    if (earlier)
+      return expect(reply.body.data).toMatchObject({ app_id: earlier.id, slug: earlier.slug })
     const app = this.#target(allowed.input, caller)
     switch (allowed.operation.operationId) {
       case 'createApp':
@@ -97,7 +108,8 @@ export class Model {
 
   decided(app: ModelApp, decision: Decision) {
     const status = decision === 'approve' ? 'approved' : 'rejected'
-    if (app.isDeleted || (app.status === status && !(decision === 'approve' && app.isChanged))) return
+    if (app.isDeleted || (app.status === status && !(decision === 'approve' && app.isChanged)))
+      return
     changed(app)
     Object.assign(app, { status, isChanged: false })
   }
@@ -116,9 +128,15 @@ export class Model {
     return this.#keyed.find((create) => create.owner === owner && create.key === key)
   }
 
-  #refusalOf({ category_id, package_name }: { category_id?: number; package_name?: string }, own?: ModelApp) {
+  #refusalOf(
+    { category_id, package_name }: { category_id?: number; package_name?: string },
+    own?: ModelApp,
+  ) {
     const key = package_name?.toLowerCase()
-    if (this.apps.some((app) => app !== own && key && app.fields.package_name?.toLowerCase() === key)) return 409
+    if (
+      this.apps.some((app) => app !== own && key && app.fields.package_name?.toLowerCase() === key)
+    )
+      return 409
     return category_id === undefined || this.#categories.includes(category_id) ? undefined : 422
   }
 
@@ -127,7 +145,8 @@ export class Model {
     expect(this.apps.filter((app) => app.id === id || app.slug === slug)).toEqual([])
     expect(reply.headers.location).toBe(`http://apps.test/apps/${id}`)
     const key = plainKey(input.header['Idempotency-Key'])
-    if (key !== undefined) this.#keyed.push({ owner, key, fields: sentFields(operation, input), id, slug })
+    if (key !== undefined)
+      this.#keyed.push({ owner, key, fields: sentFields(operation, input), id, slug })
     const fields = set(defaultsOf(operation), input.body)
     const state = { status: 'pending' as const, isDeleted: false, isChanged: false }
     this.apps.push({ id, owner, slug, ...state, fields, etag: undefined, pastEtags: new Set() })
@@ -165,7 +184,9 @@ function set(fields: Fields, body: Fields): Fields {
 }
 
 const sameFields = (one: Fields, other: Fields) =>
-  [...new Set([...Object.keys(one), ...Object.keys(other)])].every((name) => one[name] === other[name])
+  [...new Set([...Object.keys(one), ...Object.keys(other)])].every(
+    (name) => one[name] === other[name],
+  )
 
 function changed(app: ModelApp) {
   if (app.etag !== undefined) app.pastEtags.add(app.etag)
@@ -187,8 +208,15 @@ function expectApp(app: ModelApp, { headers, body, status }: CheckedResponse) {
 }
 
 /** RFC 9110, section 8.8.3.2. */
-function isOneOf(etag: string | undefined, header: string | undefined, how: 'weakly' | 'strongly'): boolean {
+function isOneOf(
+  etag: string | undefined,
+  header: string | undefined,
+  how: 'weakly' | 'strongly',
+): boolean {
   if (header === '*') return true
   const tags = header?.split(',').map((tag) => tag.trim()) ?? []
-  return etag !== undefined && tags.some((tag) => (how === 'weakly' ? tag.replace(/^W\//, '') : tag) === etag)
+  return (
+    etag !== undefined &&
+    tags.some((tag) => (how === 'weakly' ? tag.replace(/^W\//, '') : tag) === etag)
+  )
 }

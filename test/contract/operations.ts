@@ -42,9 +42,20 @@ export type Operation = {
 
 /** The keywords that requests.ts supports. Others throw, so that nothing stays untested. */
 const keywords = [
-  ...['type', 'enum', 'minLength', 'maxLength', 'pattern', 'minimum', 'maximum', 'required', 'properties'],
+  ...[
+    'type',
+    'enum',
+    'minLength',
+    'maxLength',
+    'pattern',
+    'minimum',
+    'maximum',
+    'required',
+    'properties',
+  ],
   ...['additionalProperties', 'minProperties', 'items', 'minItems', 'maxItems', 'default'],
-  // These forbid nothing. The format of an integer is covered by its bounds, which the linter requires.
+  // These forbid nothing. The format of an integer is covered by its bounds, which the linter
+  // requires.
   ...['example', 'description', 'format', 'title'],
 ]
 const formats = ['int32', 'int64', undefined]
@@ -54,7 +65,11 @@ type PathItem = { parameters?: Parameter[] } & Record<string, RawOperation>
 type RawOperation = {
   operationId: string
   parameters?: Parameter[]
-  requestBody?: { content: { 'application/json': { schema: Schema; examples?: Record<string, { value: unknown }> } } }
+  requestBody?: {
+    content: {
+      'application/json': { schema: Schema; examples?: Record<string, { value: unknown }> }
+    }
+  }
   security?: object[]
 }
 
@@ -65,12 +80,18 @@ export function operationsOf(document: { paths: object; security?: object[] }): 
     return own.flatMap((method) => {
       const operation = item[method]
       if (!operation) return []
-      const { operationId, parameters = [], requestBody, security = document.security ?? [] } = operation
+      const {
+        operationId,
+        parameters = [],
+        requestBody,
+        security = document.security ?? [],
+      } = operation
       const { schema: body, examples = {} } = requestBody?.content['application/json'] ?? {}
       const all = [...(item.parameters ?? []), ...parameters]
       for (const { schema } of all) assertKnownKeywords(schema)
       if (body) assertKnownKeywords(body)
-      const needsKey = security.length > 0 && security.every((requirement) => Object.keys(requirement).length > 0)
+      const needsKey =
+        security.length > 0 && security.every((requirement) => Object.keys(requirement).length > 0)
       return [
         {
           operationId,
@@ -106,17 +127,25 @@ function at(document: object, reference: string): unknown {
 
 /** Merges the schemas of an allOf. */
 function merged(one: Json, other: Json): Json {
-  const both = Object.keys(one).filter((name) => name in other && !['description', 'example'].includes(name))
+  const both = Object.keys(one).filter(
+    (name) => name in other && !['description', 'example'].includes(name),
+  )
   if (both.length > 0) throw new Error(`allOf with ${both.join(', ')} twice is not attacked yet`)
   return { ...one, ...other }
 }
 
 function assertKnownKeywords(schema: Schema & { format?: string }) {
-  const unknown = Object.keys(schema).filter((name) => !keywords.includes(name) && !name.startsWith('x-'))
+  const unknown = Object.keys(schema).filter(
+    (name) => !keywords.includes(name) && !name.startsWith('x-'),
+  )
   if (!formats.includes(schema.format)) unknown.push(`format ${schema.format}`)
   if (schema.type === undefined) unknown.push('a schema without a type')
-  if (unknown.length > 0) throw new Error(`the document has ${unknown.join(', ')}, which is not attacked yet`)
-  for (const part of [...Object.values(schema.properties ?? {}), ...(schema.items ? [schema.items] : [])]) {
+  if (unknown.length > 0)
+    throw new Error(`the document has ${unknown.join(', ')}, which is not attacked yet`)
+  for (const part of [
+    ...Object.values(schema.properties ?? {}),
+    ...(schema.items ? [schema.items] : []),
+  ]) {
     assertKnownKeywords(part)
   }
 }

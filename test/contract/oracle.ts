@@ -93,12 +93,15 @@ function faultOf(operation: Operation, request: Request): Forbidden | undefined 
   if (brings ? !isAccepted : operation.needsKey) return { status: 401, code: 'unauthorized' }
   const content = contentOf(request)
   if (!operation.body || !body || !content) return undefined
-  const isJson = /^application\/json *(; *charset="?utf-?8"?)?$/i.test(headerOf(request, 'Content-Type') ?? '')
+  const isJson = /^application\/json *(; *charset="?utf-?8"?)?$/i.test(
+    headerOf(request, 'Content-Type') ?? '',
+  )
   const isEncoded = headerOf(request, 'Content-Encoding') !== undefined
   if (!isJson || isEncoded) return { status: 415, code: 'unsupported_media_type' }
   if (content.length > maxBodyBytes) return { status: 413, code: 'payload_too_large' }
   // Checked before the fields.
-  if (partsOf(content.toString()) > mostParts) return { status: 400, code: 'invalid_request', problems: ['body '] }
+  if (partsOf(content.toString()) > mostParts)
+    return { status: 400, code: 'invalid_request', problems: ['body '] }
   if (content.length === 0 || !isMalformed(body)) return undefined
   return { status: 400, code: 'malformed_json', problems: repeated(body) }
 }
@@ -110,7 +113,9 @@ const partsOf = (json: string) => json.match(/"(?:\\.|[^"\\])*"?|[{}[\]:,]/gs)?.
 
 /** Repeated headers form one list (RFC 9110, section 5.3). */
 function headerOf({ headers }: Request, name: string): string | undefined {
-  const values = headers.filter(([own]) => own.toLowerCase() === name.toLowerCase()).map(([, value]) => value)
+  const values = headers
+    .filter(([own]) => own.toLowerCase() === name.toLowerCase())
+    .map(([, value]) => value)
   return values.length === 0 ? undefined : values.map(readHeader).join(', ')
 }
 
@@ -123,7 +128,8 @@ function excludesJson(accept: string | undefined): boolean {
       return [type, Number(parameters.find((part) => part.startsWith('q='))?.slice(2) ?? 1)]
     }),
   )
-  const weight = ranges.get('application/json') ?? ranges.get('application/*') ?? ranges.get('*/*') ?? 0
+  const weight =
+    ranges.get('application/json') ?? ranges.get('application/*') ?? ranges.get('*/*') ?? 0
   return weight === 0
 }
 
@@ -138,12 +144,20 @@ function isMalformed(body: Body): boolean {
   }
 }
 
-function readAll(operation: Operation, texts: Record<string, string>, search: string, request: Request): Verdict {
+function readAll(
+  operation: Operation,
+  texts: Record<string, string>,
+  search: string,
+  request: Request,
+): Verdict {
   const problems: string[] = []
   const input: Input = { path: {}, query: {}, header: {} }
-  // URLSearchParams drops a question mark at the start, which belongs to the first name. It ignores the empty entry.
+  // URLSearchParams drops a question mark at the start, which belongs to the first name. It ignores
+  // the empty entry.
   const query = [...new URLSearchParams(`&${search}`)]
-  const declared = new Set(operation.parameters.filter((one) => one.in === 'query').map(({ name }) => name))
+  const declared = new Set(
+    operation.parameters.filter((one) => one.in === 'query').map(({ name }) => name),
+  )
   for (const [name] of query) if (!declared.has(name)) problems.push(`query ${shown(name)}`)
 
   for (const { name, in: place, schema, required } of operation.parameters) {
@@ -202,7 +216,8 @@ function stored(body: unknown): unknown {
 const outermost = (problems: string[]) =>
   [...new Set(problems)].filter((problem) => !problems.some((other) => isWithin(problem, other)))
 
-const isWithin = (problem: string, other: string) => problem.startsWith('body ') && problem.startsWith(`${other}/`)
+const isWithin = (problem: string, other: string) =>
+  problem.startsWith('body ') && problem.startsWith(`${other}/`)
 
 /** The first repeated field. */
 function repeated(body: Body): string[] {
@@ -217,6 +232,11 @@ export const shown = (name: string) => [...name.toWellFormed()].slice(0, mostSho
 /** Problems that a response should have named, or should not have. */
 export function misnamed({ problems = [] }: Forbidden, named: string[]): string[] {
   const missing = named.length < 100 ? problems.filter((problem) => !named.includes(problem)) : []
-  const groundless = named.filter((name) => !problems.some((one) => name === one || isWithin(name, one)))
-  return [...missing.map((name) => `does not name ${name}`), ...groundless.map((name) => `names ${name}`)]
+  const groundless = named.filter(
+    (name) => !problems.some((one) => name === one || isWithin(name, one)),
+  )
+  return [
+    ...missing.map((name) => `does not name ${name}`),
+    ...groundless.map((name) => `names ${name}`),
+  ]
 }

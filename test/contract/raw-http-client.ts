@@ -7,8 +7,13 @@ import type { Service } from '../support/service.ts'
 /** The key that a request sends: a developer's, an expired or revoked one, or an unknown one. */
 export type Caller = 'ada' | 'bob' | 'expired' | 'revoked' | 'unknown'
 
-/** A JSON object as a list of fields, so that one can be repeated; any other JSON value; or bytes. */
-export type Body = { fields: [name: string, value: unknown][] } | { value: unknown } | { bytes: Buffer }
+/**
+ * A JSON object as a list of fields, so that one can be repeated; any other JSON value; or bytes.
+ */
+export type Body =
+  | { fields: [name: string, value: unknown][] }
+  | { value: unknown }
+  | { bytes: Buffer }
 
 /** A request as sent, except for the key, which differs in each run. */
 export type Request = {
@@ -32,14 +37,20 @@ export const maxBodyBytes = 262_144
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 
 /** Sends requests that no client library would, and checks the responses against the document. */
-export async function send({ port }: Pick<Service, 'port'>, keys: Keys, request: Request): Promise<CheckedResponse> {
+export async function send(
+  { port }: Pick<Service, 'port'>,
+  keys: Keys,
+  request: Request,
+): Promise<CheckedResponse> {
   const { method, target: path } = request
   const content = contentOf(request)
   const headers = [
     ...['Host', 'apps.test'],
     ...(request.caller ? ['Authorization', `Bearer ${keys[request.caller]}`] : []),
     // An empty body is sent in chunks, without Content-Length.
-    ...(content?.length === 0 ? ['Transfer-Encoding', 'chunked'] : ['Content-Length', String(content?.length ?? 0)]),
+    ...(content?.length === 0
+      ? ['Transfer-Encoding', 'chunked']
+      : ['Content-Length', String(content?.length ?? 0)]),
     ...request.headers.flat(),
   ]
   const { promise, resolve, reject } = Promise.withResolvers<CheckedResponse>()
@@ -66,7 +77,10 @@ export function contentOf({ body, spelling = 'plain' }: Request): Buffer | undef
   if ('value' in body) return Buffer.from(write(body.value))
   const fields = body.fields.map(([name, value], index) => {
     // Only some, so that a repeated field can have two spellings.
-    const written = spelling === 'escaped' && index % 2 === 1 ? `"${name.replace(/[^\0]|\0/g, escaped)}"` : write(name)
+    const written =
+      spelling === 'escaped' && index % 2 === 1
+        ? `"${name.replace(/[^\0]|\0/g, escaped)}"`
+        : write(name)
     return `${written}:${write(value)}`
   })
   const content = Buffer.from(`{${fields.join(', ')}}`)

@@ -43,7 +43,9 @@ const named = (operationId: string) => {
 const runs = { numRuns: 1000, seed: 1 }
 const bodies = (requests: Request[]) =>
   requests.flatMap((request) =>
-    request.body && !('bytes' in request.body) ? [String(contentOf({ ...request, spelling: 'plain' }))] : [],
+    request.body && !('bytes' in request.body)
+      ? [String(contentOf({ ...request, spelling: 'plain' }))]
+      : [],
   )
 
 describe('a new field of the document', () => {
@@ -60,9 +62,12 @@ describe('a new field of the document', () => {
   })
 
   test('violates each of its rules in some requests', () => {
-    const broken = (schema: Schema) => fc.sample(fc.oneof(...jsonOf(schema).nearly), runs).map(({ value }) => value)
+    const broken = (schema: Schema) =>
+      fc.sample(fc.oneof(...jsonOf(schema).nearly), runs).map(({ value }) => value)
     expect(broken(seats)).toEqual(expect.arrayContaining([0, 13, 1.5, null, true, '1', '', [], {}]))
-    expect(broken(tags)).toEqual(expect.arrayContaining([null, {}, ['aaaabc'], ['a'], [''], [null]]))
+    expect(broken(tags)).toEqual(
+      expect.arrayContaining([null, {}, ['aaaabc'], ['a'], [''], [null]]),
+    )
     expect(broken(tags).some((value) => Array.isArray(value) && value.length === 4)).toBe(true)
     expect(broken(tags).some((value) => /^a[^a-z]bc$/.test(String(value)))).toBe(true)
     expect(broken(colour)).toEqual(expect.arrayContaining(['RED', 'Red', 'redred', '', null]))
@@ -71,9 +76,13 @@ describe('a new field of the document', () => {
 
 test('a new operation is attacked at each place', () => {
   const { valid, nearly, hostile } = named('paint')
-  for (const request of fc.sample(valid, runs)) expect(judge(operations, request)).not.toHaveProperty('status')
-  const claims = fc.sample(nearly, runs).map(({ claim: { status, place = '' } }) => `${status} ${place}`)
-  for (const claim of ['400 path shelf', '400 query colour', '401 ', '405 ', '406 ']) expect(claims).toContain(claim)
+  for (const request of fc.sample(valid, runs))
+    expect(judge(operations, request)).not.toHaveProperty('status')
+  const claims = fc
+    .sample(nearly, runs)
+    .map(({ claim: { status, place = '' } }) => `${status} ${place}`)
+  for (const claim of ['400 path shelf', '400 query colour', '401 ', '405 ', '406 '])
+    expect(claims).toContain(claim)
   expect(fc.sample(hostile, runs).some(({ method }) => method === 'PATCH')).toBe(true)
 })
 

@@ -2,14 +2,25 @@ import { METHODS } from 'node:http'
 import fc, { type Arbitrary } from 'fast-check'
 import type { Operation, Parameter } from './operations.ts'
 import { shown } from './oracle.ts'
-import { type Body, type Caller, maxBodyBytes, printAsCurl, type Request, type Spelling } from './raw-http-client.ts'
+import {
+  type Body,
+  type Caller,
+  maxBodyBytes,
+  printAsCurl,
+  type Request,
+  type Spelling,
+} from './raw-http-client.ts'
 import { jsonOf, type Known, sendable, textOf, units } from './values.ts'
 
 /**
- * Requests made from the document: valid ones, ones that break exactly one of its rules, and hostile ones. Nothing here
- * names an operation, a parameter or a field.
+ * Requests made from the document: valid ones, ones that break exactly one of its rules, and
+ * hostile ones. Nothing here names an operation, a parameter or a field.
  */
-export type Attacks = { valid: Arbitrary<Request>; nearly: Arbitrary<InvalidRequest>; hostile: Arbitrary<Request> }
+export type Attacks = {
+  valid: Arbitrary<Request>
+  nearly: Arbitrary<InvalidRequest>
+  hostile: Arbitrary<Request>
+}
 
 /** A request that breaks one rule, and the expected error. */
 export type InvalidRequest = { request: Request; claim: Claim }
@@ -27,10 +38,17 @@ type Pair = [name: string, text: string]
 type Fault = Claim & { change: (valid: Parts) => Partial<Parts> }
 
 export function attacksOn(operation: Operation, known: Known = {}): Attacks {
-  const parameters = operation.parameters.map((parameter) => ({ ...parameter, ...textOf(parameter, known) }))
+  const parameters = operation.parameters.map((parameter) => ({
+    ...parameter,
+    ...textOf(parameter, known),
+  }))
   const body = operation.body && jsonOf(operation.body, known)
   const valid = validParts(operation, parameters, body?.valid)
-  const faults = fc.oneof(...parameterFaults(parameters), ...otherFaults(operation), ...(body ? bodyFaults(body) : []))
+  const faults = fc.oneof(
+    ...parameterFaults(parameters),
+    ...otherFaults(operation),
+    ...(body ? bodyFaults(body) : []),
+  )
   return {
     valid: valid.chain((parts) => requestOf(operation, parts)),
     nearly: fc
@@ -39,8 +57,14 @@ export function attacksOn(operation: Operation, known: Known = {}): Attacks {
         requestOf(operation, { ...parts, ...change(parts) }).map((request) => ({ request, claim })),
       ),
     hostile: fc.oneof(
-      { weight: 5, arbitrary: hostileParts(operation, valid).chain((parts) => requestOf(operation, parts)) },
-      { weight: 1, arbitrary: valid.chain((parts) => requestOf(operation, parts)).chain(rawTarget) },
+      {
+        weight: 5,
+        arbitrary: hostileParts(operation, valid).chain((parts) => requestOf(operation, parts)),
+      },
+      {
+        weight: 1,
+        arbitrary: valid.chain((parts) => requestOf(operation, parts)).chain(rawTarget),
+      },
     ),
   }
 }
@@ -58,7 +82,10 @@ const rawTarget = (request: Request): Arbitrary<Request> =>
     .filter(({ target }) => !target.startsWith('/?'))
 
 /** Every way to write the same request. */
-function requestOf({ path: template }: Operation, { path, query, body, ...rest }: Parts): Arbitrary<Request> {
+function requestOf(
+  { path: template }: Operation,
+  { path, query, body, ...rest }: Parts,
+): Arbitrary<Request> {
   const spelling = fc.oneof(
     { weight: 30, arbitrary: fc.constantFrom<Spelling[]>('plain', 'escaped', 'indented') },
     { weight: 1, arbitrary: fc.constant<Spelling>('padded') },
@@ -67,7 +94,12 @@ function requestOf({ path: template }: Operation, { path, query, body, ...rest }
   return fc.record({ spelling, encoded }).map(({ spelling, encoded }) => {
     const filled = template.replaceAll(/\{([^}]+)\}/g, (_, name) => encoded(path[name] ?? ''))
     const search = query.map((pair) => pair.map(encoded).join('=')).join('&')
-    return printAsCurl({ ...rest, target: search ? `${filled}?${search}` : filled, spelling, ...(body && { body }) })
+    return printAsCurl({
+      ...rest,
+      target: search ? `${filled}?${search}` : filled,
+      spelling,
+      ...(body && { body }),
+    })
   })
 }
 
@@ -76,30 +108,62 @@ const encodeAll = (text: string) =>
   [...Buffer.from(text)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('')
 
 const bodyOf = (value: unknown): Body =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? { fields: Object.entries(value) } : { value }
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? { fields: Object.entries(value) }
+    : { value }
 
 const json = 'application/json'
-const accepted = ['*/*', 'application/*', json, `${json}; charset=utf-8`, 'text/html, */*;q=0.1', '', ' ,', undefined]
-const types = [json, json, `${json}; charset=utf-8`, 'Application/JSON;charset="UTF-8"', `${json};charset=utf8`]
+const accepted = [
+  '*/*',
+  'application/*',
+  json,
+  `${json}; charset=utf-8`,
+  'text/html, */*;q=0.1',
+  '',
+  ' ,',
+  undefined,
+]
+const types = [
+  json,
+  json,
+  `${json}; charset=utf-8`,
+  'Application/JSON;charset="UTF-8"',
+  `${json};charset=utf8`,
+]
 
 type Texts = Parameter & ReturnType<typeof textOf>
 type Values = ReturnType<typeof jsonOf>
 
-function validParts(operation: Operation, parameters: Texts[], body?: Arbitrary<unknown>): Arbitrary<Parts> {
+function validParts(
+  operation: Operation,
+  parameters: Texts[],
+  body?: Arbitrary<unknown>,
+): Arbitrary<Parts> {
   const named = (place: Parameter['in']) => parameters.filter((parameter) => parameter.in === place)
   const pairs = (place: Parameter['in']) =>
     fc
-      .tuple(...named(place).map(({ name, valid, required }) => optional(pair(name, valid), required)))
+      .tuple(
+        ...named(place).map(({ name, valid, required }) => optional(pair(name, valid), required)),
+      )
       .map((all) => all.filter((one) => one !== undefined))
   const { method, needsKey } = operation
-  const accept = fc.constantFrom(...accepted).map((text): Pair[] => (text === undefined ? [] : [['Accept', text]]))
-  const type = body ? fc.constantFrom(...types).map((text): Pair[] => [['Content-Type', text]]) : fc.constant([])
+  const accept = fc
+    .constantFrom(...accepted)
+    .map((text): Pair[] => (text === undefined ? [] : [['Accept', text]]))
+  const type = body
+    ? fc.constantFrom(...types).map((text): Pair[] => [['Content-Type', text]])
+    : fc.constant([])
   return fc.record({
     method: fc.constantFrom(method, method, method === 'GET' ? 'HEAD' : method),
     path: fc.record(Object.fromEntries(named('path').map(({ name, valid }) => [name, valid]))),
     query: pairs('query').chain((all) => fc.shuffledSubarray(all, { minLength: all.length })),
     headers: fc.tuple(pairs('header'), accept, type).map((all) => all.flat()),
-    caller: fc.constantFrom<(Caller | undefined)[]>('ada', 'ada', 'bob', needsKey ? 'bob' : undefined),
+    caller: fc.constantFrom<(Caller | undefined)[]>(
+      'ada',
+      'ada',
+      'bob',
+      needsKey ? 'bob' : undefined,
+    ),
     body: body ? body.map(bodyOf) : fc.constant(undefined),
   })
 }
@@ -110,8 +174,11 @@ const optional = <T>(made: Arbitrary<T>, required = false) =>
 
 // One rule broken
 
-const fault = <T>(claim: Claim, made: Arbitrary<T>, change: (value: T, valid: Parts) => Partial<Parts>) =>
-  made.map((value): Fault => ({ ...claim, change: (valid) => change(value, valid) }))
+const fault = <T>(
+  claim: Claim,
+  made: Arbitrary<T>,
+  change: (value: T, valid: Parts) => Partial<Parts>,
+) => made.map((value): Fault => ({ ...claim, change: (valid) => change(value, valid) }))
 
 const withoutName = (pairs: Pair[], name: string) => pairs.filter(([own]) => own !== name)
 
@@ -120,7 +187,10 @@ function parameterFaults(parameters: Texts[]): Arbitrary<Fault>[] {
   const unknown = fc
     .oneof(
       fc.constantFrom('q', '__proto__', 'constructor', '', 'a/b', 'a~b', '😀'.repeat(300)),
-      fc.constantFrom('Q', ...names.flatMap((name) => [name.toUpperCase(), ` ${name}`, `${name}[]`])),
+      fc.constantFrom(
+        'Q',
+        ...names.flatMap((name) => [name.toUpperCase(), ` ${name}`, `${name}[]`]),
+      ),
       hostileText,
     )
     .map((name) => name.toWellFormed())
@@ -138,7 +208,8 @@ function parameterFaults(parameters: Texts[]): Arbitrary<Fault>[] {
 function faultsOf({ name, in: place, required, valid, nearly }: Texts): Arbitrary<Fault>[] {
   const claim = { status: 400, place: `${place} ${name}` }
   const broken = fc.oneof(...nearly)
-  if (place === 'path') return [fault(claim, broken, (text, { path }) => ({ path: { ...path, [name]: text } }))]
+  if (place === 'path')
+    return [fault(claim, broken, (text, { path }) => ({ path: { ...path, [name]: text } }))]
   const part = place === 'query' ? 'query' : 'headers'
   const among = (texts: Arbitrary<string[]>) =>
     fault(claim, texts, (all, parts) => ({
@@ -152,9 +223,26 @@ function faultsOf({ name, in: place, required, valid, nearly }: Texts): Arbitrar
   ]
 }
 
-const unacceptable = ['text/html', 'application/xml', 'text/*', `${json};q=0`, '*/*;q=0', `*/*, ${json};q=0.0`]
+const unacceptable = [
+  'text/html',
+  'application/xml',
+  'text/*',
+  `${json};q=0`,
+  '*/*;q=0',
+  `*/*, ${json};q=0.0`,
+]
 const credentials = [
-  ...['', 'Bearer', 'Bearer ,', 'Bearer a b', 'Bearer apps_1', 'Bearer null', 'Basic YTpi', 'Token x', 'apps_1'],
+  ...[
+    '',
+    'Bearer',
+    'Bearer ,',
+    'Bearer a b',
+    'Bearer apps_1',
+    'Bearer null',
+    'Basic YTpi',
+    'Token x',
+    'apps_1',
+  ],
   ...[
     `Bearer apps_${'a'.repeat(12)}_${'0'.repeat(49)}`,
     "Bearer ' OR 1=1 --",
@@ -164,7 +252,12 @@ const credentials = [
 ]
 
 function otherFaults({ needsKey, methods }: Operation): Arbitrary<Fault>[] {
-  const bad = fc.constantFrom<(Caller | undefined)[]>('expired', 'revoked', 'unknown', needsKey ? undefined : 'unknown')
+  const bad = fc.constantFrom<(Caller | undefined)[]>(
+    'expired',
+    'revoked',
+    'unknown',
+    needsKey ? undefined : 'unknown',
+  )
   return [
     fault({ status: 401 }, bad, (caller) => ({ caller })),
     fault({ status: 401 }, fc.constantFrom(...credentials), (text, { headers }) => ({
@@ -183,7 +276,19 @@ const otherMethods = (methods: string[]) =>
   METHODS.filter((name) => ![...methods, 'HEAD', 'OPTIONS', 'CONNECT'].includes(name))
 
 const malformed = [
-  ...['{', '{"', '{"a":1,}', "{'a':1}", '{a:1}', '{"a":NaN}', '{"a":01}', '{"a":+1}', '{"a":.5}', '{"a":1}}', '{} {}'],
+  ...[
+    '{',
+    '{"',
+    '{"a":1,}',
+    "{'a':1}",
+    '{a:1}',
+    '{"a":NaN}',
+    '{"a":01}',
+    '{"a":+1}',
+    '{"a":.5}',
+    '{"a":1}}',
+    '{} {}',
+  ],
   ...[
     '{"a":"\t"}',
     '{"a":"\\x"}',
@@ -241,10 +346,16 @@ function bodyFaults({ nearly }: Values): Arbitrary<Fault>[] {
         }),
       ),
     ),
-    fault({ status: 400, place: 'body ' }, fc.constantFrom(undefined, { bytes: Buffer.alloc(0) }), (body) => ({
-      body,
+    fault(
+      { status: 400, place: 'body ' },
+      fc.constantFrom(undefined, { bytes: Buffer.alloc(0) }),
+      (body) => ({
+        body,
+      }),
+    ),
+    fault({ status: 400 }, fc.nat(), (at, { body }) => ({
+      body: body && withDuplicateField(body, at),
     })),
-    fault({ status: 400 }, fc.nat(), (at, { body }) => ({ body: body && withDuplicateField(body, at) })),
     bytes(400, [...malformed, ...notUtf8]),
     bytes(413, tooLarge),
     header('Content-Type', wrongContentTypes),
@@ -293,8 +404,24 @@ const hostileText: Arbitrary<string> = fc.oneof(
       '{}',
       '\\',
     ],
-    ...['__proto__', 'constructor', '<script>alert(1)</script>', '$' + '{7*7}', '0', '-1', '1e3', '9'.repeat(40)],
-    ...['a'.repeat(1000), '😀'.repeat(100), 'ﷺ'.repeat(100), 'İ'.repeat(100), '\u0301'.repeat(1000), 'ß'.repeat(50)],
+    ...[
+      '__proto__',
+      'constructor',
+      '<script>alert(1)</script>',
+      '$' + '{7*7}',
+      '0',
+      '-1',
+      '1e3',
+      '9'.repeat(40),
+    ],
+    ...[
+      'a'.repeat(1000),
+      '😀'.repeat(100),
+      'ﷺ'.repeat(100),
+      'İ'.repeat(100),
+      '\u0301'.repeat(1000),
+      'ß'.repeat(50),
+    ],
   ),
 )
 
@@ -306,7 +433,16 @@ const hostileJson = fc.oneof(
 
 /** Percent signs and separators are not encoded. */
 const rawText = fc.string({
-  unit: fc.constantFrom(...'%&=+[]?;/.~1a', '%ff', '%00', '%e6%97', '%2f', '%25', '%ed%a0%80', '..'),
+  unit: fc.constantFrom(
+    ...'%&=+[]?;/.~1a',
+    '%ff',
+    '%00',
+    '%e6%97',
+    '%2f',
+    '%25',
+    '%ed%a0%80',
+    '..',
+  ),
   minLength: 1,
   maxLength: 12,
 })
@@ -327,13 +463,18 @@ const deep = [50, 100_000].map((depth) => Buffer.from(`${'['.repeat(depth)}${']'
 
 function hostileParts(operation: Operation, valid: Arbitrary<Parts>): Arbitrary<Parts> {
   const { parameters, body } = operation
-  const names = (place: Parameter['in']) => parameters.filter((one) => one.in === place).map(({ name }) => name)
+  const names = (place: Parameter['in']) =>
+    parameters.filter((one) => one.in === place).map(({ name }) => name)
   const name = (own: string[]) => fc.oneof(fc.constantFrom('a', ...own), hostileText)
-  const headerText = fc.string({ unit: fc.constantFrom(...units.filter((unit) => sendable.header.test(unit))) })
+  const headerText = fc.string({
+    unit: fc.constantFrom(...units.filter((unit) => sendable.header.test(unit))),
+  })
   const header = fc.tuple(fc.constantFrom('X-Request-Id', ...names('header')), headerText)
   const fields = Object.keys(body?.properties ?? {})
   const hostileBody: Arbitrary<Body> = fc.oneof(
-    fc.array(fc.tuple(name(fields), hostileJson), { maxLength: 6 }).map((all): Body => ({ fields: all })),
+    fc
+      .array(fc.tuple(name(fields), hostileJson), { maxLength: 6 })
+      .map((all): Body => ({ fields: all })),
     hostileJson.map(bodyOf),
     fc.constantFrom(...deep).map((bytes) => ({ bytes })),
   )
@@ -341,12 +482,18 @@ function hostileParts(operation: Operation, valid: Arbitrary<Parts>): Arbitrary<
     ...names('path').map((own) =>
       hostileText.map((text) => ({ path }: Parts) => ({ path: { ...path, [own]: text } })),
     ),
-    fc.array(fc.tuple(name(names('query')), hostileText), { maxLength: 4 }).map((query) => () => ({ query })),
-    fc.tuple(fc.subarray(idle), fc.array(header, { maxLength: 2 })).map((more) => ({ headers }: Parts) => ({
-      headers: [...headers, ...more.flat()],
-    })),
+    fc
+      .array(fc.tuple(name(names('query')), hostileText), { maxLength: 4 })
+      .map((query) => () => ({ query })),
+    fc
+      .tuple(fc.subarray(idle), fc.array(header, { maxLength: 2 }))
+      .map((more) => ({ headers }: Parts) => ({
+        headers: [...headers, ...more.flat()],
+      })),
     ...fields.map((own) =>
-      hostileJson.map((value) => ({ body: sent }: Parts) => ({ body: withField(sent, own, value) })),
+      hostileJson.map((value) => ({ body: sent }: Parts) => ({
+        body: withField(sent, own, value),
+      })),
     ),
     hostileBody.map((sent) => () => ({ body: sent })),
     fc.constantFrom(...otherMethods([])).map((method) => () => ({ method })),
@@ -357,4 +504,6 @@ function hostileParts(operation: Operation, valid: Arbitrary<Parts>): Arbitrary<
 }
 
 const withField = (body: Body | undefined, name: string, value: unknown): Body | undefined =>
-  body && 'fields' in body ? { fields: [...body.fields.filter(([own]) => own !== name), [name, value]] } : body
+  body && 'fields' in body
+    ? { fields: [...body.fields.filter(([own]) => own !== name), [name, value]] }
+    : body

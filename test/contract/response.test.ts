@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest'
-import { type Coding, encodedEtag, etagOf, findUnchangedCoding, satisfiesIfMatch } from '../../src/contract/response.ts'
+import {
+  type Coding,
+  encodedEtag,
+  etagOf,
+  findUnchangedCoding,
+  satisfiesIfMatch,
+} from '../../src/contract/response.ts'
 
 test('an ETag depends on the content and the content coding only', () => {
   const tag = etagOf('a')

@@ -11,7 +11,8 @@ beforeAll(() =>
   }),
 )
 
-const isChange = ({ request: [method], status }: Scenario) => ['POST', 'PUT', 'DELETE'].includes(method) && status < 300
+const isChange = ({ request: [method], status }: Scenario) =>
+  ['POST', 'PUT', 'DELETE'].includes(method) && status < 300
 
 describe.for(Object.entries(tables))('%s', ([, table]) => {
   test.for(namesOf(table))('%s', async (name) => {
@@ -24,7 +25,13 @@ describe.for(Object.entries(tables))('%s', ([, table]) => {
 test('a 404 has the same body for every hidden or missing app', async () => {
   const service = await startService()
   const { apps, keys } = service.world
-  const hidden = ['/nowhere', '/apps/999', `/apps/${apps.pending}`, `/apps/${apps.rejected}`, `/apps/${apps.deleted}`]
+  const hidden = [
+    '/nowhere',
+    '/apps/999',
+    `/apps/${apps.pending}`,
+    `/apps/${apps.rejected}`,
+    `/apps/${apps.deleted}`,
+  ]
   const replies = await Promise.all(hidden.map((path) => service.get(path, { key: keys.bob })))
   expect(new Set(replies.map(({ text }) => text)).size).toBe(1)
 })

@@ -4,7 +4,10 @@ import type { CheckedResponse } from '../support/check.ts'
 import type { World } from '../support/world.ts'
 import { type Call, newApp } from './valid-requests.ts'
 
-/** One request to the world of support/world.ts, and the expected response. The tables record the interface's decisions. */
+/**
+ * One request to the world of support/world.ts, and the expected response. The tables record the
+ * interface's decisions.
+ */
 export type Scenario = {
   name: string
   request: Call
@@ -58,7 +61,10 @@ export function scenarioOf(table: Table, name: string, world: World): Scenario {
   return scenario
 }
 
-const listed = (names: string[], pages: Partial<Record<'current_page' | 'total_pages' | 'per_page', number>> = {}) => ({
+const listed = (
+  names: string[],
+  pages: Partial<Record<'current_page' | 'total_pages' | 'per_page', number>> = {},
+) => ({
   apps: names.map((name) => expect.objectContaining({ name })),
   pagination: { current_page: 1, total_pages: names.length > 0 ? 1 : 0, per_page: 20, ...pages },
 })
@@ -172,7 +178,12 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       status: 200,
       data: listed(['Bird Song', 'Tide Clock']),
     },
-    { name: 'searches names', request: ['GET', '/apps?search=tide'], status: 200, data: listed(['Tide Clock']) },
+    {
+      name: 'searches names',
+      request: ['GET', '/apps?search=tide'],
+      status: 200,
+      data: listed(['Tide Clock']),
+    },
     {
       name: 'searches within a category',
       request: ['GET', '/apps?search=here&category=games'],
@@ -289,14 +300,24 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       problems: ['query limit'],
       message: /1 problem;/,
     },
-    { name: 'refuses a hexadecimal page', request: ['GET', '/apps?page=0x10'], status: 400, problems: ['query page'] },
+    {
+      name: 'refuses a hexadecimal page',
+      request: ['GET', '/apps?page=0x10'],
+      status: 400,
+      problems: ['query page'],
+    },
     {
       name: 'refuses a page in scientific notation',
       request: ['GET', '/apps?page=1e1'],
       status: 400,
       problems: ['query page'],
     },
-    { name: 'refuses a page with a sign', request: ['GET', '/apps?page=%2B1'], status: 400, problems: ['query page'] },
+    {
+      name: 'refuses a page with a sign',
+      request: ['GET', '/apps?page=%2B1'],
+      status: 400,
+      problems: ['query page'],
+    },
     {
       name: 'refuses a page with a space',
       request: ['GET', '/apps?page=%201'],
@@ -309,15 +330,30 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       status: 400,
       problems: ['query page'],
     },
-    { name: 'refuses a fractional page', request: ['GET', '/apps?page=1.5'], status: 400, problems: ['query page'] },
+    {
+      name: 'refuses a fractional page',
+      request: ['GET', '/apps?page=1.5'],
+      status: 400,
+      problems: ['query page'],
+    },
     {
       name: 'treats a second question mark as part of the query',
       request: ['GET', '/apps?limit=1?2'],
       status: 400,
       problems: ['query limit'],
     },
-    { name: 'refuses page 0', request: ['GET', '/apps?page=0'], status: 400, problems: ['query page'] },
-    { name: 'refuses an empty page', request: ['GET', '/apps?page='], status: 400, problems: ['query page'] },
+    {
+      name: 'refuses page 0',
+      request: ['GET', '/apps?page=0'],
+      status: 400,
+      problems: ['query page'],
+    },
+    {
+      name: 'refuses an empty page',
+      request: ['GET', '/apps?page='],
+      status: 400,
+      problems: ['query page'],
+    },
     {
       name: 'refuses a page beyond 32 bits',
       request: ['GET', '/apps?page=2147483648'],
@@ -336,8 +372,18 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       status: 400,
       problems: ['query search'],
     },
-    { name: 'refuses an unknown sort', request: ['GET', '/apps?sort=foo'], status: 400, problems: ['query sort'] },
-    { name: 'refuses an empty sort', request: ['GET', '/apps?sort='], status: 400, problems: ['query sort'] },
+    {
+      name: 'refuses an unknown sort',
+      request: ['GET', '/apps?sort=foo'],
+      status: 400,
+      problems: ['query sort'],
+    },
+    {
+      name: 'refuses an empty sort',
+      request: ['GET', '/apps?sort='],
+      status: 400,
+      problems: ['query sort'],
+    },
     {
       name: 'refuses a search over 100 characters',
       request: ['GET', `/apps?search=${'a'.repeat(101)}`],
@@ -437,9 +483,27 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
           rating_count: 3,
           review_count: 3,
           reviews: [
-            { id: 2, reviewer_name: 'Di', rating: 5, comment: '', created_at: '2026-02-01T00:00:00.000Z' },
-            { id: 3, reviewer_name: 'Ed', rating: 5, comment: 'Right.', created_at: '2026-01-15T00:00:00.000Z' },
-            { id: 1, reviewer_name: 'Cy', rating: 4, comment: 'Fine.', created_at: '2026-01-01T00:00:00.000Z' },
+            {
+              id: 2,
+              reviewer_name: 'Di',
+              rating: 5,
+              comment: '',
+              created_at: '2026-02-01T00:00:00.000Z',
+            },
+            {
+              id: 3,
+              reviewer_name: 'Ed',
+              rating: 5,
+              comment: 'Right.',
+              created_at: '2026-01-15T00:00:00.000Z',
+            },
+            {
+              id: 1,
+              reviewer_name: 'Cy',
+              rating: 4,
+              comment: 'Fine.',
+              created_at: '2026-01-01T00:00:00.000Z',
+            },
           ],
         },
       },
@@ -466,7 +530,9 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       name: 'shows a rejected app to its owner, with the reason',
       request: ['GET', `/apps/${apps.rejected}`, { key: keys.ada }],
       status: 200,
-      data: { app: expect.objectContaining({ status: 'rejected', rejection_reason: 'It points south.' }) },
+      data: {
+        app: expect.objectContaining({ status: 'rejected', rejection_reason: 'It points south.' }),
+      },
     },
     {
       name: 'hides a pending app from everyone',
@@ -479,13 +545,21 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       request: ['GET', `/apps/${apps.pending}`, { key: keys.bob }],
       status: 404,
     },
-    { name: 'hides a rejected app from everyone', request: ['GET', `/apps/${apps.rejected}`], status: 404 },
+    {
+      name: 'hides a rejected app from everyone',
+      request: ['GET', `/apps/${apps.rejected}`],
+      status: 404,
+    },
     {
       name: 'hides a deleted app from its owner',
       request: ['GET', `/apps/${apps.deleted}`, { key: keys.ada }],
       status: 404,
     },
-    { name: 'does not find an id that was never assigned', request: ['GET', '/apps/999'], status: 404 },
+    {
+      name: 'does not find an id that was never assigned',
+      request: ['GET', '/apps/999'],
+      status: 404,
+    },
     {
       name: 'answers If-None-Match: * with 304',
       request: ['GET', `/apps/${apps.approved}`, { headers: { 'If-None-Match': '*' } }],
@@ -497,17 +571,43 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       status: 200,
       headers: { 'Content-Length': /^\d{3}$/ },
     },
-    { name: 'refuses id 0', request: ['GET', '/apps/0'], status: 400, code: 'invalid_request', problems: ['path id'] },
-    { name: 'refuses an id that is not a number', request: ['GET', '/apps/abc'], status: 400, problems: ['path id'] },
-    { name: 'refuses a hexadecimal id', request: ['GET', '/apps/0x1'], status: 400, problems: ['path id'] },
-    { name: 'refuses an id with a slash in it', request: ['GET', '/apps/1%2F2'], status: 400, problems: ['path id'] },
+    {
+      name: 'refuses id 0',
+      request: ['GET', '/apps/0'],
+      status: 400,
+      code: 'invalid_request',
+      problems: ['path id'],
+    },
+    {
+      name: 'refuses an id that is not a number',
+      request: ['GET', '/apps/abc'],
+      status: 400,
+      problems: ['path id'],
+    },
+    {
+      name: 'refuses a hexadecimal id',
+      request: ['GET', '/apps/0x1'],
+      status: 400,
+      problems: ['path id'],
+    },
+    {
+      name: 'refuses an id with a slash in it',
+      request: ['GET', '/apps/1%2F2'],
+      status: 400,
+      problems: ['path id'],
+    },
     {
       name: 'refuses an id above the largest safe integer',
       request: ['GET', '/apps/9007199254740992'],
       status: 400,
       problems: ['path id'],
     },
-    { name: 'refuses a path that cannot be decoded', request: ['GET', '/apps/%'], status: 400, problems: ['path id'] },
+    {
+      name: 'refuses a path that cannot be decoded',
+      request: ['GET', '/apps/%'],
+      status: 400,
+      problems: ['path id'],
+    },
     {
       name: 'reports parameters together with a path that cannot be decoded',
       request: ['GET', '/apps/%ff?full=1'],
@@ -525,7 +625,11 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       request: ['GET', `/apps/${apps.approved}`, { headers: { Accept: 'text/html' } }],
       status: 406,
     },
-    { name: 'refuses a bad key on a read', request: ['GET', `/apps/${apps.approved}`, { key: 'nope' }], status: 401 },
+    {
+      name: 'refuses a bad key on a read',
+      request: ['GET', `/apps/${apps.approved}`, { key: 'nope' }],
+      status: 401,
+    },
   ],
 
   createApp: ({ apps, keys, categories }) => [
@@ -535,7 +639,10 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       status: 201,
       data: { app_id: apps.bobsPending + 1, slug: 'star-map', status: 'pending' },
       message: /awaits admin approval/,
-      headers: { Location: `http://apps.test/apps/${apps.bobsPending + 1}`, 'Cache-Control': 'no-store' },
+      headers: {
+        Location: `http://apps.test/apps/${apps.bobsPending + 1}`,
+        'Cache-Control': 'no-store',
+      },
     },
     {
       name: 'takes every field',
@@ -544,12 +651,21 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
         '/apps',
         {
           key: keys.ada,
-          json: { ...newApp, short_description: 'Stars', version: '2.0', package_name: 'org.example.stars' },
+          json: {
+            ...newApp,
+            short_description: 'Stars',
+            version: '2.0',
+            package_name: 'org.example.stars',
+          },
         },
       ],
       status: 201,
     },
-    { name: 'takes an empty short description', request: createWith(keys, { short_description: '' }), status: 201 },
+    {
+      name: 'takes an empty short description',
+      request: createWith(keys, { short_description: '' }),
+      status: 201,
+    },
     {
       name: 'numbers the slug of a name that is taken',
       request: ['POST', '/apps', { key: keys.bob, json: { ...newApp, name: 'Tide Clock' } }],
@@ -602,7 +718,10 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       name: 'refuses a malformed key',
       request: ['POST', '/apps', { key: 'secret', json: newApp }],
       status: 401,
-      headers: { 'WWW-Authenticate': /^Bearer realm="apps", error="invalid_token", error_description="[^"]+"$/ },
+      headers: {
+        'WWW-Authenticate':
+          /^Bearer realm="apps", error="invalid_token", error_description="[^"]+"$/,
+      },
     },
     {
       name: 'refuses a key with a wrong checksum',
@@ -621,7 +740,11 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'accepts the scheme in any case',
-      request: ['POST', '/apps', { headers: { Authorization: `bearer ${keys.ada}` }, json: newApp }],
+      request: [
+        'POST',
+        '/apps',
+        { headers: { Authorization: `bearer ${keys.ada}` }, json: newApp },
+      ],
       status: 201,
     },
     {
@@ -694,20 +817,37 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'refuses a repeated field, however it is escaped',
-      request: ['POST', '/apps', { key: keys.ada, headers: jsonType, body: '{"name\\u0085":1,"name\u0085":2}' }],
+      request: [
+        'POST',
+        '/apps',
+        { key: keys.ada, headers: jsonType, body: '{"name\\u0085":1,"name\u0085":2}' },
+      ],
       status: 400,
       code: 'malformed_json',
       problems: ['body /name\u0085'],
     },
     {
       name: 'shortens the long name of a field in a problem',
-      request: ['POST', '/apps', { key: keys.ada, headers: jsonType, body: `{"${'x'.repeat(300)}":"\\ud83d"}` }],
+      request: [
+        'POST',
+        '/apps',
+        { key: keys.ada, headers: jsonType, body: `{"${'x'.repeat(300)}":"\\ud83d"}` },
+      ],
       status: 400,
-      problems: [`body /${'x'.repeat(199)}`, 'body /name', 'body /description', 'body /category_id'],
+      problems: [
+        `body /${'x'.repeat(199)}`,
+        'body /name',
+        'body /description',
+        'body /category_id',
+      ],
     },
     {
       name: 'treats an empty chunked body as missing',
-      request: ['POST', '/apps', { key: keys.ada, headers: { ...jsonType, 'Transfer-Encoding': 'chunked' }, body: '' }],
+      request: [
+        'POST',
+        '/apps',
+        { key: keys.ada, headers: { ...jsonType, 'Transfer-Encoding': 'chunked' }, body: '' },
+      ],
       status: 400,
       code: 'invalid_request',
       problems: ['body '],
@@ -717,7 +857,11 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       request: [
         'POST',
         '/apps',
-        { key: keys.ada, headers: { 'Content-Type': 'application/json; charset=utf-16' }, body: 'a'.repeat(300_000) },
+        {
+          key: keys.ada,
+          headers: { 'Content-Type': 'application/json; charset=utf-16' },
+          body: 'a'.repeat(300_000),
+        },
       ],
       status: 415,
     },
@@ -726,7 +870,11 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       request: [
         'POST',
         '/apps',
-        { key: keys.ada, headers: jsonType, body: `{"name":${'['.repeat(100_000)}${']'.repeat(100_000)}}` },
+        {
+          key: keys.ada,
+          headers: jsonType,
+          body: `{"name":${'['.repeat(100_000)}${']'.repeat(100_000)}}`,
+        },
       ],
       status: 400,
     },
@@ -775,7 +923,11 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       request: [
         'POST',
         '/apps',
-        { key: keys.ada, headers: jsonType, body: '{"name":"A","description":"B","category_id":1,"__proto__":{}}' },
+        {
+          key: keys.ada,
+          headers: jsonType,
+          body: '{"name":"A","description":"B","category_id":1,"__proto__":{}}',
+        },
       ],
       status: 400,
       problems: ['body /__proto__'],
@@ -821,7 +973,11 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       request: [
         'POST',
         '/apps',
-        { key: keys.ada, headers: jsonType, body: '{"name":"A\\ud83d","description":"B","category_id":1}' },
+        {
+          key: keys.ada,
+          headers: jsonType,
+          body: '{"name":"A\\ud83d","description":"B","category_id":1}',
+        },
       ],
       status: 400,
       problems: ['body /name'],
@@ -992,14 +1148,22 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'refuses a package name that is taken, whatever its case',
-      request: ['POST', '/apps', { key: keys.bob, json: { ...newApp, package_name: 'ORG.example.TideClock' } }],
+      request: [
+        'POST',
+        '/apps',
+        { key: keys.bob, json: { ...newApp, package_name: 'ORG.example.TideClock' } },
+      ],
       status: 409,
       code: 'package_name_taken',
       message: /^The package name ORG\.example\.TideClock is taken; choose another\.$/,
     },
     {
       name: 'refuses the package name of a deleted app',
-      request: ['POST', '/apps', { key: keys.bob, json: { ...newApp, package_name: 'org.example.gone' } }],
+      request: [
+        'POST',
+        '/apps',
+        { key: keys.bob, json: { ...newApp, package_name: 'org.example.gone' } },
+      ],
       status: 409,
       message: /^The package name org\.example\.gone is taken; choose another\.$/,
     },
@@ -1034,11 +1198,13 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
         ],
       },
     },
-    ...['"k-1"', 'k-1', '"a\\"b\\\\c"', 'a"b\\c', '~'.repeat(255), `"${'~'.repeat(255)}"`].map((value) => ({
-      name: `takes the Idempotency-Key ${value.slice(0, 20)} of ${value.length} characters`,
-      request: createWithKey(keys, value),
-      status: 201,
-    })),
+    ...['"k-1"', 'k-1', '"a\\"b\\\\c"', 'a"b\\c', '~'.repeat(255), `"${'~'.repeat(255)}"`].map(
+      (value) => ({
+        name: `takes the Idempotency-Key ${value.slice(0, 20)} of ${value.length} characters`,
+        request: createWithKey(keys, value),
+        status: 201,
+      }),
+    ),
     ...[
       ['of 256 characters', 'k'.repeat(256)],
       ['of 256 characters in quotes', `"${'k'.repeat(256)}"`],
@@ -1086,7 +1252,11 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       request: [
         'POST',
         '/apps',
-        { key: keys.ada, headers: { 'Content-Type': 'application/x-www-form-urlencoded' }, body: 'name=A' },
+        {
+          key: keys.ada,
+          headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+          body: 'name=A',
+        },
       ],
       status: 415,
     },
@@ -1121,7 +1291,11 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       request: [
         'POST',
         '/apps',
-        { key: keys.ada, headers: { ...jsonType, 'Content-Encoding': 'gzip' }, body: JSON.stringify(newApp) },
+        {
+          key: keys.ada,
+          headers: { ...jsonType, 'Content-Encoding': 'gzip' },
+          body: JSON.stringify(newApp),
+        },
       ],
       status: 415,
       message: /^The Content-Encoding is not supported; send the body uncompressed\.$/,
@@ -1131,7 +1305,11 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       request: [
         'POST',
         '/apps',
-        { key: keys.ada, headers: { 'Content-Type': 'application/json; charset=UTF-8' }, body: JSON.stringify(newApp) },
+        {
+          key: keys.ada,
+          headers: { 'Content-Type': 'application/json; charset=UTF-8' },
+          body: JSON.stringify(newApp),
+        },
       ],
       status: 201,
     },
@@ -1140,7 +1318,11 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       request: [
         'POST',
         '/apps',
-        { key: keys.ada, headers: { 'Content-Type': 'application/json; charset=utf8' }, body: JSON.stringify(newApp) },
+        {
+          key: keys.ada,
+          headers: { 'Content-Type': 'application/json; charset=utf8' },
+          body: JSON.stringify(newApp),
+        },
       ],
       status: 201,
     },
@@ -1158,7 +1340,11 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'refuses to answer in XML',
-      request: ['POST', '/apps', { key: keys.ada, json: newApp, headers: { Accept: 'application/xml' } }],
+      request: [
+        'POST',
+        '/apps',
+        { key: keys.ada, json: newApp, headers: { Accept: 'application/xml' } },
+      ],
       status: 406,
     },
   ],
@@ -1187,14 +1373,22 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'makes a rejected app pending again, without the reason',
-      request: ['PUT', `/apps/${apps.rejected}`, { key: keys.ada, json: { description: 'It points north.' } }],
+      request: [
+        'PUT',
+        `/apps/${apps.rejected}`,
+        { key: keys.ada, json: { description: 'It points north.' } },
+      ],
       status: 200,
       data: { app: expect.objectContaining({ status: 'pending' }) },
       without: /rejection_reason/,
     },
     {
       name: 'removes a short description',
-      request: ['PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { short_description: '' } }],
+      request: [
+        'PUT',
+        `/apps/${apps.approved}`,
+        { key: keys.ada, json: { short_description: '' } },
+      ],
       status: 200,
       without: /short_description/,
     },
@@ -1206,13 +1400,21 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'lets an app keep its own package name in another case',
-      request: ['PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { package_name: 'org.example.TideClock' } }],
+      request: [
+        'PUT',
+        `/apps/${apps.approved}`,
+        { key: keys.ada, json: { package_name: 'org.example.TideClock' } },
+      ],
       status: 200,
       data: { app: expect.objectContaining({ package_name: 'org.example.TideClock' }) },
     },
     {
       name: 'refuses a package name that is taken',
-      request: ['PUT', `/apps/${apps.pending}`, { key: keys.ada, json: { package_name: 'ORG.EXAMPLE.TIDECLOCK' } }],
+      request: [
+        'PUT',
+        `/apps/${apps.pending}`,
+        { key: keys.ada, json: { package_name: 'ORG.EXAMPLE.TIDECLOCK' } },
+      ],
       status: 409,
       code: 'package_name_taken',
       problems: ['body /package_name'],
@@ -1243,7 +1445,11 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'refuses null for a field',
-      request: ['PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { short_description: null } }],
+      request: [
+        'PUT',
+        `/apps/${apps.approved}`,
+        { key: keys.ada, json: { short_description: null } },
+      ],
       status: 400,
       problems: ['body /short_description'],
     },
@@ -1255,7 +1461,11 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'refuses bad JSON',
-      request: ['PUT', `/apps/${apps.approved}`, { key: keys.ada, headers: jsonType, body: 'nope' }],
+      request: [
+        'PUT',
+        `/apps/${apps.approved}`,
+        { key: keys.ada, headers: jsonType, body: 'nope' },
+      ],
       status: 400,
       code: 'malformed_json',
     },
@@ -1298,7 +1508,11 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       request: [
         'PUT',
         `/apps/${apps.approved}`,
-        { key: keys.ada, json: { name: 'A' }, headers: { 'If-Match': '"000000000000000000000000000"' } },
+        {
+          key: keys.ada,
+          json: { name: 'A' },
+          headers: { 'If-Match': '"000000000000000000000000000"' },
+        },
       ],
       status: 412,
       code: 'precondition_failed',
@@ -1312,7 +1526,8 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
         { key: keys.ada, json: { name: 'A' }, headers: { 'If-Match': 'W/"a"' } },
       ],
       status: 412,
-      message: /^If-Match cannot match a weak ETag \(W\/\)\. Read the app with Accept-Encoding: identity/,
+      message:
+        /^If-Match cannot match a weak ETag \(W\/\)\. Read the app with Accept-Encoding: identity/,
     },
     {
       name: 'accepts * in If-Match only by itself',
@@ -1325,12 +1540,20 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'accepts If-Match: *',
-      request: ['PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { name: 'A' }, headers: { 'If-Match': '*' } }],
+      request: [
+        'PUT',
+        `/apps/${apps.approved}`,
+        { key: keys.ada, json: { name: 'A' }, headers: { 'If-Match': '*' } },
+      ],
       status: 200,
     },
     {
       name: 'refuses a body of 300 KB',
-      request: ['PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { description: 'a'.repeat(300_000) } }],
+      request: [
+        'PUT',
+        `/apps/${apps.approved}`,
+        { key: keys.ada, json: { description: 'a'.repeat(300_000) } },
+      ],
       status: 413,
     },
     {
@@ -1360,7 +1583,11 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       status: 200,
       data: { app_id: apps.approved },
     },
-    { name: 'deletes a pending app', request: ['DELETE', `/apps/${apps.pending}`, { key: keys.ada }], status: 200 },
+    {
+      name: 'deletes a pending app',
+      request: ['DELETE', `/apps/${apps.pending}`, { key: keys.ada }],
+      status: 200,
+    },
     {
       name: 'accepts If-Match: *',
       request: ['DELETE', `/apps/${apps.pending}`, { key: keys.ada, headers: { 'If-Match': '*' } }],
@@ -1368,7 +1595,11 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'refuses a stale If-Match',
-      request: ['DELETE', `/apps/${apps.approved}`, { key: keys.ada, headers: { 'If-Match': 'W/"x"' } }],
+      request: [
+        'DELETE',
+        `/apps/${apps.approved}`,
+        { key: keys.ada, headers: { 'If-Match': 'W/"x"' } },
+      ],
       status: 412,
     },
     {
@@ -1377,7 +1608,11 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       status: 400,
       problems: ['path id'],
     },
-    { name: 'refuses a request without a key', request: ['DELETE', `/apps/${apps.approved}`], status: 401 },
+    {
+      name: 'refuses a request without a key',
+      request: ['DELETE', `/apps/${apps.approved}`],
+      status: 401,
+    },
     {
       name: "refuses somebody else's visible app",
       request: ['DELETE', `/apps/${apps.bobs}`, { key: keys.ada }],
@@ -1396,17 +1631,34 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
     },
     {
       name: 'refuses to answer in XML',
-      request: ['DELETE', `/apps/${apps.approved}`, { key: keys.ada, headers: { Accept: 'text/xml' } }],
+      request: [
+        'DELETE',
+        `/apps/${apps.approved}`,
+        { key: keys.ada, headers: { Accept: 'text/xml' } },
+      ],
       status: 406,
     },
   ],
 
   'paths and methods': ({ apps, keys }) => [
-    { name: 'answers 404 for an unknown path', request: ['GET', '/nowhere'], status: 404, code: 'not_found' },
-    { name: 'answers 404 for an unknown path that cannot be decoded', request: ['GET', '/%'], status: 404 },
+    {
+      name: 'answers 404 for an unknown path',
+      request: ['GET', '/nowhere'],
+      status: 404,
+      code: 'not_found',
+    },
+    {
+      name: 'answers 404 for an unknown path that cannot be decoded',
+      request: ['GET', '/%'],
+      status: 404,
+    },
     { name: 'answers 404 for a slash at the end', request: ['GET', '/apps/'], status: 404 },
     { name: 'answers 404 for a path in capitals', request: ['GET', '/APPS'], status: 404 },
-    { name: 'answers 404 for a path below an app', request: ['GET', '/apps/1/reviews'], status: 404 },
+    {
+      name: 'answers 404 for a path below an app',
+      request: ['GET', '/apps/1/reviews'],
+      status: 404,
+    },
     {
       name: 'answers 405 for an undeclared method',
       request: ['PATCH', '/apps'],
@@ -1432,7 +1684,11 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       status: 204,
       headers: { Allow: 'GET, HEAD, PUT, DELETE, OPTIONS' },
     },
-    { name: 'answers 404 to OPTIONS of an unknown path', request: ['OPTIONS', '/nowhere'], status: 404 },
+    {
+      name: 'answers 404 to OPTIONS of an unknown path',
+      request: ['OPTIONS', '/nowhere'],
+      status: 404,
+    },
     {
       name: 'allows pages of other origins to read, not to write',
       request: [
@@ -1450,6 +1706,11 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       headers: { Allow: 'GET, HEAD, OPTIONS' },
     },
     { name: 'answers OPTIONS of the document', request: ['OPTIONS', '/openapi.json'], status: 204 },
-    { name: 'does not name its framework', request: ['GET', '/apps'], status: 200, without: /express/i },
+    {
+      name: 'does not name its framework',
+      request: ['GET', '/apps'],
+      status: 200,
+      without: /express/i,
+    },
   ],
 }

@@ -9,7 +9,10 @@ import { judge } from './oracle.ts'
 import { type Caller, curl, type Keys, type Request, send } from './raw-http-client.ts'
 import { attacksOn } from './requests.ts'
 
-/** Sequences of requests by two developers and anonymous callers, with operators' decisions in between. */
+/**
+ * Sequences of requests by two developers and anonymous callers, with operators' decisions in
+ * between.
+ */
 
 /** At least: one read by each of three callers after a step, and a list. */
 const requestsPerStep = 4
@@ -54,7 +57,10 @@ const step: Arbitrary<Step> = fc.oneof(
       kind: fc.constant('request' as const),
       request,
       app: fc.nat(),
-      tag: fc.option(fc.constantFrom(...(Object.keys(tagged) as (keyof typeof tagged)[])), { nil: undefined, freq: 3 }),
+      tag: fc.option(fc.constantFrom(...(Object.keys(tagged) as (keyof typeof tagged)[])), {
+        nil: undefined,
+        freq: 3,
+      }),
       isByOwner: fc.constantFrom(true, true, true, false),
       packageName: fc.constantFrom('one', 'One', 'two', 'TWO', ...'abcdefgh'),
     }),
@@ -108,9 +114,16 @@ async function startPlay(service: Service, name: string) {
   const keyOf = (owner: string) =>
     database.write(async (connection) => {
       const accounts = accountStore(connection)
-      return (await accounts.issueKey(await accounts.findOrAddDeveloper(`${name} ${owner}`), operator)).key
+      return (
+        await accounts.issueKey(await accounts.findOrAddDeveloper(`${name} ${owner}`), operator)
+      ).key
     })
-  const keys: Keys = { ...service.world.keys, unknown: '', ada: await keyOf('Ada'), bob: await keyOf('Bob') }
+  const keys: Keys = {
+    ...service.world.keys,
+    unknown: '',
+    ada: await keyOf('Ada'),
+    bob: await keyOf('Bob'),
+  }
   const before = (await listed()).map(({ id }) => id)
 
   async function exchange(request: Request) {
@@ -123,18 +136,31 @@ async function startPlay(service: Service, name: string) {
   }
 
   async function listed(search = '') {
-    const { body } = await exchange({ method: 'GET', target: `/apps?limit=100&search=${search}`, headers: [] })
+    const { body } = await exchange({
+      method: 'GET',
+      target: `/apps?limit=100&search=${search}`,
+      headers: [],
+    })
     return body.data.apps as { id: number; name: string; description: string; slug: string }[]
   }
 
   /** Compares an app as each caller sees it, the list and a search with the model. */
   async function expectModel(app: ModelApp | undefined) {
     for (const caller of ['ada', 'bob', undefined] satisfies (Caller | undefined)[]) {
-      await exchange({ method: 'GET', target: `/apps/${app?.id ?? unknownId}`, headers: [], caller })
+      await exchange({
+        method: 'GET',
+        target: `/apps/${app?.id ?? unknownId}`,
+        headers: [],
+        caller,
+      })
     }
-    const own = model.listed().map(({ id, slug, fields: { name, description } }) => ({ id, slug, name, description }))
+    const own = model
+      .listed()
+      .map(({ id, slug, fields: { name, description } }) => ({ id, slug, name, description }))
     const all = await listed()
-    expect(all.map(({ id }) => id).toSorted()).toEqual([...before, ...own.map(({ id }) => id)].toSorted())
+    expect(all.map(({ id }) => id).toSorted()).toEqual(
+      [...before, ...own.map(({ id }) => id)].toSorted(),
+    )
     const found = (await listed(name)).toSorted((one, other) => one.id - other.id)
     expect(found).toMatchObject(own.toSorted((one, other) => one.id - other.id))
     expect(found).toHaveLength(own.length)
@@ -145,10 +171,13 @@ async function startPlay(service: Service, name: string) {
     if (step.kind === 'request') {
       const request = aimed(step, app, name)
       const { method, body } = await exchange(request)
-      return expectModel(method === 'POST' ? model.apps.find(({ id }) => id === body?.data.app_id) : app)
+      return expectModel(
+        method === 'POST' ? model.apps.find(({ id }) => id === body?.data.app_id) : app,
+      )
     }
     if (app && step.kind === 'restore') {
-      if (app.isDeleted) await database.write((connection) => moderationStore(connection).restore(app.id, operator))
+      if (app.isDeleted)
+        await database.write((connection) => moderationStore(connection).restore(app.id, operator))
       model.restored(app)
     } else if (app && step.kind !== 'restore') {
       if (!app.isDeleted) await decide(step.kind, app.id)
@@ -160,14 +189,22 @@ async function startPlay(service: Service, name: string) {
   /** Deletes the sequence's apps. */
   async function end() {
     for (const app of model.apps.filter(({ isDeleted }) => !isDeleted)) {
-      await send(service, keys, { method: 'DELETE', target: `/apps/${app.id}`, headers: [], caller: app.owner })
+      await send(service, keys, {
+        method: 'DELETE',
+        target: `/apps/${app.id}`,
+        headers: [],
+        caller: app.owner,
+      })
     }
   }
 
   return { model, take, end }
 }
 
-/** Directs a request to an app of the sequence, with its ETags and a package name unique to the sequence. */
+/**
+ * Directs a request to an app of the sequence, with its ETags and a package name unique to the
+ * sequence.
+ */
 function aimed(
   { request, tag, packageName, isByOwner }: Step & { kind: 'request' },
   app: ModelApp | undefined,
@@ -179,7 +216,10 @@ function aimed(
   const value = tag && tagged[tag](app?.etag ?? none, past)
   const headers = request.headers.filter(([name]) => !/^If-/.test(name))
   const caller = isByOwner && app ? app.owner : request.caller
-  const body = request.body && 'fields' in request.body ? { fields: request.body.fields.map(named) } : request.body
+  const body =
+    request.body && 'fields' in request.body
+      ? { fields: request.body.fields.map(named) }
+      : request.body
   const condition = request.headers.find(([name]) => /^If-/.test(name))?.[0]
   return {
     ...request,

@@ -3,7 +3,10 @@ import document from '../../generated/openapi.json' with { type: 'json' }
 import { characterProblem } from '../../src/contract/validation.ts'
 import { characterRules, isRefused } from './characters.ts'
 
-/** Compares the characters that the service refuses with the document's list and with their Unicode properties. */
+/**
+ * Compares the characters that the service refuses with the document's list and with their Unicode
+ * properties.
+ */
 
 /** The Unicode planes to compare; the others have ideographs, private or unassigned characters. */
 const planes = [0, 1, 14]
@@ -14,16 +17,20 @@ const printable = all.filter((one) => !/[^\P{Cc}\x80-\x9f]/u.test(one))
 const shown = (ones: string[]) => ones.map((one) => one.codePointAt(0)?.toString(16))
 
 const beyond16Bits = /[\p{Default_Ignorable_Code_Point}&&[\u{10000}-\u{10FFFF}]]/v
-const anywhere = (one: string) => /[\p{Cc}\p{Cs}\u202A-\u202E\u2066-\u2069]/u.test(one) || beyond16Bits.test(one)
+const anywhere = (one: string) =>
+  /[\p{Cc}\p{Cs}\u202A-\u202E\u2066-\u2069]/u.test(one) || beyond16Bits.test(one)
 /** Joiners and variation selectors, which change how other characters look. */
 const needed = /[\p{Join_Control}\p{Variation_Selector}]/u
 /** Default ignorable characters and annotation anchors. */
 const invisible = /[\p{Default_Ignorable_Code_Point}\uFFF9-\uFFFB]/u
 const inNames = (one: string) =>
-  anywhere(one) || /[\p{Bidi_Control}\u2028\u2029]/u.test(one) || (invisible.test(one) && !needed.test(one))
+  anywhere(one) ||
+  /[\p{Bidi_Control}\u2028\u2029]/u.test(one) ||
+  (invisible.test(one) && !needed.test(one))
 
 /** The blank Braille pattern is not white space. */
-const isSeen = (one: string) => !anywhere(one) && ![invisible, needed, /[\s\u2800]/u].some((unseen) => unseen.test(one))
+const isSeen = (one: string) =>
+  !anywhere(one) && ![invisible, needed, /[\s\u2800]/u].some((unseen) => unseen.test(one))
 
 const unicode: Record<string, (one: string) => boolean> = {
   name: inNames,
@@ -46,27 +53,50 @@ describe.for(Object.entries(unicode))('x-characters: %s', ([rule, isUnseen]) => 
   test('requires a visible character, unless the text may be empty', () => {
     const refused = printable.filter((one) => characterProblem(rule, one) !== undefined)
     expect(shown(refused)).toEqual(shown(printable.filter((one) => isRefused(rule, one))))
-    expect(shown(refused)).toEqual(shown(printable.filter((one) => (rule === 'line' ? isUnseen(one) : !isSeen(one)))))
+    expect(shown(refused)).toEqual(
+      shown(printable.filter((one) => (rule === 'line' ? isUnseen(one) : !isSeen(one)))),
+    )
   })
 })
 
 test('accepts invisible characters as part of a visible one', () => {
   const flag = '🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}'
   const whole = [flag, `${flag}${flag}`, '葛\u{e0100}城', '👩‍👩‍👧', '🇵🇱', '1️⃣']
-  const broken = [`${flag}\u{e0041}`, flag.slice(0, -2), flag.slice(2), '葛\u{e0100}\u{e0101}', `葛${flag}\u{e0100}`]
+  const broken = [
+    `${flag}\u{e0041}`,
+    flag.slice(0, -2),
+    flag.slice(2),
+    '葛\u{e0100}\u{e0101}',
+    `葛${flag}\u{e0100}`,
+  ]
   for (const rule of characterRules) {
-    expect(whole.filter((text) => characterProblem(rule, text) !== undefined || isRefused(rule, text))).toEqual([])
-    expect(broken.filter((text) => characterProblem(rule, text) === undefined || !isRefused(rule, text))).toEqual([])
+    expect(
+      whole.filter((text) => characterProblem(rule, text) !== undefined || isRefused(rule, text)),
+    ).toEqual([])
+    expect(
+      broken.filter((text) => characterProblem(rule, text) === undefined || !isRefused(rule, text)),
+    ).toEqual([])
   }
 })
 
 test('only requests have patterns, and they match alike in every language', () => {
   const { schemas, parameters, ...others } = document.components
-  const patterns = Object.entries({ ...schemas, ...parameters }).flatMap(([name, part]) => patternsIn(part, name))
-  const requests = ['NewAppName', 'NewAppDescription', 'NewAppVersion', 'NewPackageName', 'NewShortDescription']
-  expect(patterns.map(({ place }) => place).toSorted()).toEqual(['IdempotencyKey', ...requests].toSorted())
+  const patterns = Object.entries({ ...schemas, ...parameters }).flatMap(([name, part]) =>
+    patternsIn(part, name),
+  )
+  const requests = [
+    'NewAppName',
+    'NewAppDescription',
+    'NewAppVersion',
+    'NewPackageName',
+    'NewShortDescription',
+  ]
+  expect(patterns.map(({ place }) => place).toSorted()).toEqual(
+    ['IdempotencyKey', ...requests].toSorted(),
+  )
   expect(patternsIn({ ...others, paths: document.paths }, '')).toEqual([])
-  // Literals, classes, groups, alternatives and counts in ASCII; no classes by name, no look-around, no backreferences.
+  // Literals, classes, groups, alternatives and counts in ASCII; no classes by name, no
+  // look-around, no backreferences.
   for (const { pattern } of patterns)
     expect(pattern).toMatch(/^\^([A-Za-z0-9 _[\]^*+(){},|-]|\\x[0-7][0-9A-F]|\\[tnr.])+\$$/)
 })

@@ -1,6 +1,10 @@
 import type { ErrorObject } from 'ajv'
 import { expect, test } from 'vitest'
-import { findRepeatedField, findSyntaxError, hasMoreTokensThan } from '../../src/contract/json-text.ts'
+import {
+  findRepeatedField,
+  findSyntaxError,
+  hasMoreTokensThan,
+} from '../../src/contract/json-text.ts'
 import { characterProblem, objectProblems, requestProblems } from '../../src/contract/validation.ts'
 import type { RequestOptions } from '../support/check.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -13,12 +17,21 @@ async function problemsOf(service: Service, method: string, path: string, option
   const problems: { in: string; field: string; message: string }[] = body.data.errors
   return {
     message: body.message,
-    problems: Object.fromEntries(problems.map(({ in: place, field, message }) => [`${place} ${field}`, message])),
+    problems: Object.fromEntries(
+      problems.map(({ in: place, field, message }) => [`${place} ${field}`, message]),
+    ),
   }
 }
 
 test.for<
-  [what: string, method: string, path: string, options: RequestOptions, count: string, problems: Record<string, string>]
+  [
+    what: string,
+    method: string,
+    path: string,
+    options: RequestOptions,
+    count: string,
+    problems: Record<string, string>,
+  ]
 >([
   [
     'parameters',
@@ -41,7 +54,10 @@ test.for<
     '/apps?page=1e1&limit=2&limit=3',
     {},
     '2 problems',
-    { 'query page': 'must be a whole number in plain decimal', 'query limit': 'must be given once' },
+    {
+      'query page': 'must be a whole number in plain decimal',
+      'query limit': 'must be given once',
+    },
   ],
   [
     'a path and a header',
@@ -49,7 +65,10 @@ test.for<
     '/apps/0',
     { headers: { 'If-None-Match': 'x'.repeat(1001) } },
     '2 problems',
-    { 'path id': 'must be at least 1', 'header If-None-Match': 'must have at most 1000 characters' },
+    {
+      'path id': 'must be at least 1',
+      'header If-None-Match': 'must have at most 1000 characters',
+    },
   ],
   [
     'fields that are missing',
@@ -57,7 +76,11 @@ test.for<
     '/apps',
     { json: {} },
     '3 problems',
-    { 'body /name': 'is required', 'body /description': 'is required', 'body /category_id': 'is required' },
+    {
+      'body /name': 'is required',
+      'body /description': 'is required',
+      'body /category_id': 'is required',
+    },
   ],
   [
     'fields',
@@ -88,7 +111,16 @@ test.for<
     'unknown fields',
     'POST',
     '/apps',
-    { json: { name: 'A', description: 'B', category_id: 0, version: '\ud83d', colour: 'red', 'a/b~': 1 } },
+    {
+      json: {
+        name: 'A',
+        description: 'B',
+        category_id: 0,
+        version: '\ud83d',
+        colour: 'red',
+        'a/b~': 1,
+      },
+    },
     '4 problems',
     {
       'body /category_id': 'must be at least 1',
@@ -113,7 +145,15 @@ test.for<
     'texts with line breaks, tabs and spaces around them',
     'POST',
     '/apps',
-    { json: { name: 'A\nB', description: 'A', category_id: 1, version: ' 1', short_description: 'A\tB' } },
+    {
+      json: {
+        name: 'A\nB',
+        description: 'A',
+        category_id: 1,
+        version: ' 1',
+        short_description: 'A\tB',
+      },
+    },
     '3 problems',
     {
       'body /name': 'must be on one line, without control characters',
@@ -121,7 +161,14 @@ test.for<
       'body /short_description': 'must be on one line, without control characters',
     },
   ],
-  ['no change', 'PUT', '/apps/1', { json: {} }, '1 problem', { 'body ': 'must have at least one field' }],
+  [
+    'no change',
+    'PUT',
+    '/apps/1',
+    { json: {} },
+    '1 problem',
+    { 'body ': 'must have at least one field' },
+  ],
   ['no body', 'PUT', '/apps/1', {}, '1 problem', { 'body ': 'is required' }],
 ])('%s: each problem has a message', async ([, method, path, options, count, problems]) => {
   const reply = await problemsOf(await startService(), method, path, options)
@@ -133,24 +180,43 @@ const emoji = '👩‍🔬'
 test.for<[body: string | Buffer, message: string]>([
   ['{"name": "Star', 'The body is not valid JSON: it ends too early, at line 1, column 15.'],
   ['{"name": "Star",\n "version": 1.0.0}', 'The body is not valid JSON at line 2, column 16.'],
-  [`{"name": "${emoji}",\r\n\r\n"version": "${emoji}",}`, 'The body is not valid JSON at line 3, column 18.'],
+  [
+    `{"name": "${emoji}",\r\n\r\n"version": "${emoji}",}`,
+    'The body is not valid JSON at line 3, column 18.',
+  ],
   ['{"name":"A","name":"B"}', 'The body repeats a field at line 1, column 13; see data.errors.'],
-  [`{"${emoji}":1,\n  "${emoji}": 2}`, 'The body repeats a field at line 2, column 3; see data.errors.'],
+  [
+    `{"${emoji}":1,\n  "${emoji}": 2}`,
+    'The body repeats a field at line 2, column 3; see data.errors.',
+  ],
   [Buffer.from('22ff22', 'hex'), 'The body is not valid UTF-8 at line 1, column 2.'],
   // U+FFFD itself is valid.
   [Buffer.from('7b0a22efbfbd22efbf22', 'hex'), 'The body is not valid UTF-8 at line 2, column 4.'],
 ])('a body that cannot be read: %s', async ([body, message]) => {
   const service = await startService()
   const headers = { 'Content-Type': 'application/json' }
-  const reply = await service.request('POST', '/apps', { key: service.world.keys.ada, headers, body })
-  expect([reply.status, reply.body.data.code, reply.body.message]).toEqual([400, 'malformed_json', message])
+  const reply = await service.request('POST', '/apps', {
+    key: service.world.keys.ada,
+    headers,
+    body,
+  })
+  expect([reply.status, reply.body.data.code, reply.body.message]).toEqual([
+    400,
+    'malformed_json',
+    message,
+  ])
 })
 
 test('lists the first hundred problems, and counts all', async () => {
   const names = Array.from({ length: 101 }, (_, index) => `x${index}=1`)
   const service = await startService()
   for (const count of [100, 101]) {
-    const { message, problems } = await problemsOf(service, 'GET', `/apps?${names.slice(0, count).join('&')}`, {})
+    const { message, problems } = await problemsOf(
+      service,
+      'GET',
+      `/apps?${names.slice(0, count).join('&')}`,
+      {},
+    )
     expect([message, Object.keys(problems).length]).toEqual([
       `The request has ${count} problems; see data.errors.`,
       100,
@@ -178,7 +244,11 @@ test('an unknown value of x-characters is an error of ours', () => {
   expect(() => characterProblem('names', 'a')).toThrow('x-characters has the unknown value names')
 })
 
-const errorOf = (instancePath: string, keyword: string, more: Partial<ErrorObject> = {}): ErrorObject => ({
+const errorOf = (
+  instancePath: string,
+  keyword: string,
+  more: Partial<ErrorObject> = {},
+): ErrorObject => ({
   instancePath,
   keyword,
   schemaPath: '',
@@ -229,8 +299,18 @@ test.for<[what: string, error: ErrorObject, field: string, message: string]>([
     'query a',
     'must be an integer',
   ],
-  ['another rule', errorOf('/query/a/b', 'maxItems', { message: 'must have fewer' }), 'query a/b', 'must have fewer'],
-  ['a rule without a message', errorOf('/header/X', 'not'), 'header X', 'does not match the API document'],
+  [
+    'another rule',
+    errorOf('/query/a/b', 'maxItems', { message: 'must have fewer' }),
+    'query a/b',
+    'must have fewer',
+  ],
+  [
+    'a rule without a message',
+    errorOf('/header/X', 'not'),
+    'header X',
+    'does not match the API document',
+  ],
   ['no place', errorOf('', 'minProperties'), 'body ', 'must have at least one field'],
   [
     'a name with special characters',
@@ -239,19 +319,20 @@ test.for<[what: string, error: ErrorObject, field: string, message: string]>([
     'must be at least 1',
   ],
 ])('the message of %s', ([, error, where, message]) => {
-  expect(requestProblems([error]).map((problem) => [`${problem.in} ${problem.field}`, problem.message])).toEqual([
-    [where, message],
-  ])
+  expect(
+    requestProblems([error]).map((problem) => [`${problem.in} ${problem.field}`, problem.message]),
+  ).toEqual([[where, message]])
 })
 
 test('names each place once, with its first problem, without those of enclosing schemas', () => {
-  const errors = ['allOf', 'anyOf', 'if', 'minProperties', 'required'].map((keyword) => errorOf('/a', keyword))
+  const errors = ['allOf', 'anyOf', 'if', 'minProperties', 'required'].map((keyword) =>
+    errorOf('/a', keyword),
+  )
   const problem = { in: 'body', field: '/a', message: 'must have at least one field' }
   expect(objectProblems(errors)).toEqual([problem])
-  expect(objectProblems([...errors, errorOf('/b', 'required', { params: { missingProperty: 'c' } })])).toEqual([
-    problem,
-    { in: 'body', field: '/b/c', message: 'is required' },
-  ])
+  expect(
+    objectProblems([...errors, errorOf('/b', 'required', { params: { missingProperty: 'c' } })]),
+  ).toEqual([problem, { in: 'body', field: '/b/c', message: 'is required' }])
 })
 
 test.for<[json: string, tokens: number]>([

@@ -10,7 +10,20 @@ export type Known = Readonly<Record<string, readonly unknown[]>>
 /** Characters, or short sequences, that break naive code. */
 export const units = [
   ...'aZ09 -_.,:;/?#&=+%"\'*()[]{}\\<>$|^~`\t\n\r\0\b\x1b\x7f\x85\xa0éßİǆ日ひไا',
-  ...['\u0301', '\u200b', '\u200d', '\u202e', '\u2028', '\ufeff', '\ufffe', '𝒜', '😀', '👩‍👩‍👧', '\ud800', '\udc00'],
+  ...[
+    '\u0301',
+    '\u200b',
+    '\u200d',
+    '\u202e',
+    '\u2028',
+    '\ufeff',
+    '\ufffe',
+    '𝒜',
+    '😀',
+    '👩‍👩‍👧',
+    '\ud800',
+    '\udc00',
+  ],
   ...[
     '\u00ad',
     '\u061c',
@@ -39,7 +52,8 @@ export const sendable: Record<Parameter['in'] | 'body', RegExp> = {
 type Place = keyof typeof sendable
 type Fits = (text: string) => boolean
 
-const spliced = (text: string, at: number, more: string) => text.slice(0, at) + more + text.slice(at)
+const spliced = (text: string, at: number, more: string) =>
+  text.slice(0, at) + more + text.slice(at)
 
 /** Lengthens a text to a number of characters by repeating one inside it. */
 const filled = (text: string, unit: string, length: number) => {
@@ -98,12 +112,19 @@ function textsOf(schema: Schema, place: Place, fits: Fits) {
 const anyOf = <T>(values: readonly T[]) => (values.length > 0 ? [fc.constantFrom(...values)] : [])
 
 const misspellings = (text: string) => [
-  ...[text.toUpperCase(), text.replace(/^./, (first) => first.toUpperCase()), ` ${text}`, `${text} `, `${text}${text}`],
+  ...[
+    text.toUpperCase(),
+    text.replace(/^./, (first) => first.toUpperCase()),
+    ` ${text}`,
+    `${text} `,
+    `${text}${text}`,
+  ],
   ...[text.slice(0, -1), text.slice(1), `${text},${text}`, ''],
 ]
 
 function bounds({ minimum, maximum }: Schema) {
-  if (minimum === undefined || maximum === undefined) throw new Error('a number without bounds is not attacked yet')
+  if (minimum === undefined || maximum === undefined)
+    throw new Error('a number without bounds is not attacked yet')
   return { min: minimum, max: maximum }
 }
 
@@ -141,8 +162,22 @@ export function jsonOf(schema: Schema, known: Known = {}): JsonValues {
     case 'integer':
     case 'number': {
       const { min, max } = bounds(schema)
-      const valid = schema.type === 'integer' ? integersOf(schema) : fc.double({ min, max, noNaN: true })
-      const wrong = [min - 1, max + 1, -1e300, 1e300, null, true, [], {}, '', 'one', [min], String(min)]
+      const valid =
+        schema.type === 'integer' ? integersOf(schema) : fc.double({ min, max, noNaN: true })
+      const wrong = [
+        min - 1,
+        max + 1,
+        -1e300,
+        1e300,
+        null,
+        true,
+        [],
+        {},
+        '',
+        'one',
+        [min],
+        String(min),
+      ]
       return {
         valid,
         nearly: [
@@ -157,7 +192,10 @@ export function jsonOf(schema: Schema, known: Known = {}): JsonValues {
     case 'array': {
       const { items = {}, minItems = 0, maxItems = 10 } = schema
       const { valid: item, nearly } = jsonOf(items, known)
-      const valid = fc.array(item, { minLength: minItems, maxLength: Math.min(maxItems, minItems + 5) })
+      const valid = fc.array(item, {
+        minLength: minItems,
+        maxLength: Math.min(maxItems, minItems + 5),
+      })
       const tooMany = fc.array(item, { minLength: maxItems + 1, maxLength: maxItems + 1 })
       return {
         valid,
@@ -178,9 +216,14 @@ function objectsOf(schema: Schema, known: Known): JsonValues {
   const { properties = {}, required = [], minProperties = 0 } = schema
   const parts = Object.entries(properties).map(([name, part]) => ({ name, ...jsonOf(part, known) }))
   const useful = Object.fromEntries(
-    parts.map(({ name, valid }) => [name, mixed(valid, known[name], (one) => allows(properties[name] ?? {}, one))]),
+    parts.map(({ name, valid }) => [
+      name,
+      mixed(valid, known[name], (one) => allows(properties[name] ?? {}, one)),
+    ]),
   )
-  const valid = fc.record(useful, { requiredKeys: required }).filter((one) => Object.keys(one).length >= minProperties)
+  const valid = fc
+    .record(useful, { requiredKeys: required })
+    .filter((one) => Object.keys(one).length >= minProperties)
   const withField = (name: string, value: unknown, at: string) => (one: object) => ({
     value: { ...one, [name]: value },
     at,
@@ -206,12 +249,20 @@ function objectsOf(schema: Schema, known: Known): JsonValues {
     )
     .filter((name) => !names.includes(name))
   const change = [
-    ...required.map((name) => fc.constant((one: object) => ({ value: without(one, name), at: `/${segment(name)}` }))),
+    ...required.map((name) =>
+      fc.constant((one: object) => ({ value: without(one, name), at: `/${segment(name)}` })),
+    ),
     ...parts.flatMap(({ name, nearly }) =>
-      nearly.map((made) => made.map(({ value, at }) => withField(name, value, `/${segment(name)}${at}`))),
+      nearly.map((made) =>
+        made.map(({ value, at }) => withField(name, value, `/${segment(name)}${at}`)),
+      ),
     ),
     ...(schema.additionalProperties === false
-      ? [fc.tuple(unknown, fc.jsonValue()).map(([name, value]) => withField(name, value, `/${segment(name)}`))]
+      ? [
+          fc
+            .tuple(unknown, fc.jsonValue())
+            .map(([name, value]) => withField(name, value, `/${segment(name)}`)),
+        ]
       : []),
   ]
   return {
@@ -269,11 +320,23 @@ export function textOf(parameter: Parameter, known: Known = {}) {
     '1_$',
     '-',
   ]
-  const wrong = ['null', 'true', 'NaN', 'Infinity', '-0', '\u0661', '9'.repeat(400), beyond(max, 1), beyond(min, -1)]
+  const wrong = [
+    'null',
+    'true',
+    'NaN',
+    'Infinity',
+    '-0',
+    '\u0661',
+    '9'.repeat(400),
+    beyond(max, 1),
+    beyond(min, -1),
+  ]
   return {
     valid: useful(valid),
     nearly: [
-      fc.tuple(valid, fc.constantFrom(...spellings)).map(([one, spelling]) => spelling.replaceAll('$', one)),
+      fc
+        .tuple(valid, fc.constantFrom(...spellings))
+        .map(([one, spelling]) => spelling.replaceAll('$', one)),
       fc.constantFrom(...wrong, ...(place === 'path' ? [] : [''])),
     ],
   }

@@ -13,7 +13,11 @@ async function startThree(): Promise<Service[]> {
 }
 
 /** Runs work concurrently, distributed over the servers. */
-const atOnce = <T>(services: Service[], count: number, work: (service: Service, number: number) => Promise<T>) =>
+const atOnce = <T>(
+  services: Service[],
+  count: number,
+  work: (service: Service, number: number) => Promise<T>,
+) =>
   Promise.all(
     Array.from({ length: count }, (_, number) => {
       const service = services[number % services.length]
@@ -26,7 +30,9 @@ test('fifty concurrent creates with one name get fifty slugs', async () => {
   freezeMonotonicClock()
   const services = await startThree()
   const key = services[0]?.world.keys.ada ?? ''
-  const created = await atOnce(services, 50, (service) => service.request('POST', '/apps', { key, json: newApp }))
+  const created = await atOnce(services, 50, (service) =>
+    service.request('POST', '/apps', { key, json: newApp }),
+  )
   expect(created.map(({ status }) => status)).toEqual(created.map(() => 201))
   expect(new Set(created.map(({ body }) => body.data.slug)).size).toBe(50)
   for (const { database } of services.slice(0, 1)) await expectConsistent(database)
@@ -36,8 +42,13 @@ test('one of several concurrent creates with one package name wins', async () =>
   const services = await startThree()
   const key = services[0]?.world.keys.ada ?? ''
   const json = { ...newApp, package_name: 'org.example.wanted' }
-  const created = await atOnce(services, 12, (service) => service.request('POST', '/apps', { key, json }))
-  expect(created.map(({ status }) => status).toSorted()).toEqual([201, ...Array.from({ length: 11 }, () => 409)])
+  const created = await atOnce(services, 12, (service) =>
+    service.request('POST', '/apps', { key, json }),
+  )
+  expect(created.map(({ status }) => status).toSorted()).toEqual([
+    201,
+    ...Array.from({ length: 11 }, () => 409),
+  ])
   for (const { database } of services.slice(0, 1)) await expectConsistent(database)
 })
 
@@ -53,7 +64,10 @@ test('one of several concurrent updates with one ETag wins', async () => {
       json: { version: `9.${number}` },
     }),
   )
-  expect(updated.map(({ status }) => status).toSorted()).toEqual([200, ...Array.from({ length: 11 }, () => 412)])
+  expect(updated.map(({ status }) => status).toSorted()).toEqual([
+    200,
+    ...Array.from({ length: 11 }, () => 412),
+  ])
   for (const { database } of services.slice(0, 1)) await expectConsistent(database)
 })
 
@@ -64,13 +78,20 @@ test('counters stay exact while apps change their categories concurrently', asyn
   if (!first) return
   const { keys, categories } = first.world
   const created = await atOnce(services, 6, (service) =>
-    service.request('POST', '/apps', { key: keys.ada, json: { ...newApp, category_id: categories.tools } }),
+    service.request('POST', '/apps', {
+      key: keys.ada,
+      json: { ...newApp, category_id: categories.tools },
+    }),
   )
   const ids: number[] = created.map(({ body }) => body.data.app_id)
   for (const id of ids) await first.decide('approve', id)
   const moved = await atOnce(services, 60, (service, number) => {
-    const category_id = Math.floor(number / ids.length) % 2 === 0 ? categories.games : categories.tools
-    return service.request('PUT', `/apps/${ids[number % ids.length]}`, { key: keys.ada, json: { category_id } })
+    const category_id =
+      Math.floor(number / ids.length) % 2 === 0 ? categories.games : categories.tools
+    return service.request('PUT', `/apps/${ids[number % ids.length]}`, {
+      key: keys.ada,
+      json: { category_id },
+    })
   })
   expect(new Set(moved.map(({ status }) => status))).toEqual(new Set([200]))
   await expectConsistent(first.database)
@@ -84,8 +105,10 @@ test('a write that one server acknowledged is in the next response of all others
     for (const service of services) {
       const version = `${number}.${service.port}`
       expect((await service.request('PUT', path, { key, json: { version } })).status).toBe(200)
-      for (const other of services) expect((await other.get(path)).body.data.app.version).toBe(version)
-      for (const other of services) expect((await other.get(path)).body.data.app.version).toBe(version)
+      for (const other of services)
+        expect((await other.get(path)).body.data.app.version).toBe(version)
+      for (const other of services)
+        expect((await other.get(path)).body.data.app.version).toBe(version)
     }
   }
 })

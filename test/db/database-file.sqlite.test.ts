@@ -18,7 +18,10 @@ import { canMount, mount, mountSmallDisk } from '../support/disk.ts'
 import { run } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 
-/** Changes to the file of an open database. Other processes make them, because this one would hold locks. */
+/**
+ * Changes to the file of an open database. Other processes make them, because this one would hold
+ * locks.
+ */
 
 const json = { name: 'Star Map', description: 'The sky.', category_id: 1 }
 const unavailable = { code: 'unavailable' }
@@ -31,7 +34,8 @@ function open(file: string): Database {
 
 const addDeveloper = (to: Database, name: string) =>
   to.write(({ sql }) => sql('developers').insert({ name, created_at: '', changed_at: '' }))
-const namesIn = (of: Database) => of.read(({ sql }) => sql('developers').orderBy('id').pluck('name'))
+const namesIn = (of: Database) =>
+  of.read(({ sql }) => sql('developers').orderBy('id').pluck('name'))
 
 const writeOver = (file: string, from: string) =>
   execFileSync('dd', [`if=${from}`, `of=${file}`, 'bs=1M', 'conv=notrunc', 'status=none'])
@@ -49,7 +53,10 @@ test('while its file is replaced, a service refuses reads and writes and is not 
   expect((await service.get('/apps')).status).toBe(503)
   expect((await create()).status).toBe(503)
   const unready = await service.get('/readyz')
-  expect([unready.status, unready.body.message]).toEqual([503, expect.stringMatching(/^The database /)])
+  expect([unready.status, unready.body.message]).toEqual([
+    503,
+    expect.stringMatching(/^The database /),
+  ])
   expect(unready.text).not.toContain(file)
 
   renameSync(`${file}.away`, file)
@@ -200,8 +207,18 @@ test.for<[what: string, make: () => string, refusal: RegExp, migratesIt: RegExp 
     /is not a SQLite database or is damaged/,
     /not a database/,
   ],
-  ['another program’s', () => foreign('delete'), /belongs to another program/, /belongs to another program/],
-  ['another program’s in WAL mode', () => foreign('wal'), /belongs to another program/, /belongs to another program/],
+  [
+    'another program’s',
+    () => foreign('delete'),
+    /belongs to another program/,
+    /belongs to another program/,
+  ],
+  [
+    'another program’s in WAL mode',
+    () => foreign('wal'),
+    /belongs to another program/,
+    /belongs to another program/,
+  ],
 ])('a refused file stays unchanged: %s', async ([, make, refusal, migratesIt]) => {
   const file = make()
   const before = readFileSync(file)
@@ -221,18 +238,23 @@ test.for<[what: string, make: () => string, refusal: RegExp, migratesIt: RegExp 
 
 const isRoot = process.getuid?.() === 0
 
-test.skipIf(isRoot && !canMount)('reports a directory in which SQLite cannot create its log', async () => {
-  const folder = join(temporaryFolder(), 'shut')
-  mkdirSync(folder)
-  const file = join(folder, 'apps.sqlite')
-  copyFileSync(inject('world').source, file)
-  if (isRoot) {
-    // Root can write everywhere except on a read-only disk.
-    mount(folder, '--bind', folder)
-    const other = join(temporaryFolder(), 'apps.sqlite')
-    copyFileSync(inject('world').source, other)
-    mount(file, '--bind', other)
-    execFileSync('mount', ['-o', 'remount,bind,ro', folder])
-  } else chmodSync(folder, 0o555)
-  await expect(openMigratedDatabase(`sqlite:${file}`)).rejects.toThrow(`${folder} is not writable`)
-})
+test.skipIf(isRoot && !canMount)(
+  'reports a directory in which SQLite cannot create its log',
+  async () => {
+    const folder = join(temporaryFolder(), 'shut')
+    mkdirSync(folder)
+    const file = join(folder, 'apps.sqlite')
+    copyFileSync(inject('world').source, file)
+    if (isRoot) {
+      // Root can write everywhere except on a read-only disk.
+      mount(folder, '--bind', folder)
+      const other = join(temporaryFolder(), 'apps.sqlite')
+      copyFileSync(inject('world').source, other)
+      mount(file, '--bind', other)
+      execFileSync('mount', ['-o', 'remount,bind,ro', folder])
+    } else chmodSync(folder, 0o555)
+    await expect(openMigratedDatabase(`sqlite:${file}`)).rejects.toThrow(
+      `${folder} is not writable`,
+    )
+  },
+)

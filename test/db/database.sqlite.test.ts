@@ -1,4 +1,11 @@
-import { existsSync, readdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs'
 import { join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import {
@@ -12,8 +19,9 @@ import {
 import { copyWorld, copyWorldFile, temporaryFolder } from '../support/database.ts'
 
 /**
- * Tests of src/db/database.ts that run on SQLite only: PRAGMAs, files that cannot be opened, addresses, retries and
- * closing. `copyWorld` copies the small catalogue of support/world.ts. database.test.ts runs on both engines.
+ * Tests of src/db/database.ts that run on SQLite only: PRAGMAs, files that cannot be opened,
+ * addresses, retries and closing. `copyWorld` copies the small catalogue of support/world.ts.
+ * database.test.ts runs on both engines.
  */
 
 test.for(['read', 'write'] as const)('a connection to %s has every PRAGMA', async (way) => {
@@ -42,7 +50,11 @@ test.for(['read', 'write'] as const)('a connection to %s has every PRAGMA', asyn
 })
 
 test.for<[what: string, write: ((file: string) => void) | undefined, message: RegExp]>([
-  ['a missing file', undefined, /does not exist; \.\/apps-service migrate creates a new, empty one/],
+  [
+    'a missing file',
+    undefined,
+    /does not exist; \.\/apps-service migrate creates a new, empty one/,
+  ],
   [
     'a file that is not a database',
     (file) => writeFileSync(file, 'x'.repeat(5000)),
@@ -71,7 +83,9 @@ test('reports an exclusively locked database as in use, not as invalid', async (
   const address = await copyWorld()
   const other = openEngine(address)
   await other.withExclusiveLock(async () => {
-    await expect(openMigratedDatabase(address)).rejects.toThrow(/apps\.sqlite is locked by another process/)
+    await expect(openMigratedDatabase(address)).rejects.toThrow(
+      /apps\.sqlite is locked by another process/,
+    )
   })
   await closeEngine(other)
 })
@@ -88,13 +102,17 @@ test.for<[address: string, name: string]>([
   await closeEngine(engine)
 })
 
-test.for(['sqlite:', 'sqlite::memory:', 'sqlite://data/apps.sqlite', 'sqlite:apps.sqlite?mode=ro', 'apps.sqlite', ''])(
-  'refuses the address %j',
-  (address) => {
-    expect(isDatabaseUrl(address)).toBe(false)
-    expect(() => openDatabase(address)).toThrow()
-  },
-)
+test.for([
+  'sqlite:',
+  'sqlite::memory:',
+  'sqlite://data/apps.sqlite',
+  'sqlite:apps.sqlite?mode=ro',
+  'apps.sqlite',
+  '',
+])('refuses the address %j', (address) => {
+  expect(isDatabaseUrl(address)).toBe(false)
+  expect(() => openDatabase(address)).toThrow()
+})
 
 test('creates a database with its parent directories', async () => {
   const database = openDatabase(`sqlite:${join(temporaryFolder(), 'deep/er/new.sqlite')}`)
@@ -106,7 +124,9 @@ test('creates a database with its parent directories', async () => {
 test('the schema refuses a rating of 4.5, as the type of the column does on PostgreSQL', async () => {
   const database = openDatabase(await copyWorld())
   const insert = database.write(({ sql }) =>
-    sql.raw("insert into reviews (app_id, rating, created_at, reviewer_name, comment) values (1, 4.5, '', '', '')"),
+    sql.raw(
+      "insert into reviews (app_id, rating, created_at, reviewer_name, comment) values (1, 4.5, '', '', '')",
+    ),
   )
   await expect(insert).rejects.toThrow(/reviews_rating/)
   await database.close()
@@ -115,7 +135,9 @@ test('the schema refuses a rating of 4.5, as the type of the column does on Post
 test('the data version stays the same if nothing was written', async () => {
   const database = openDatabase(await copyWorld())
   const add = () =>
-    database.write(({ sql }) => sql('developers').insert({ name: 'Ada', created_at: '', changed_at: '' }))
+    database.write(({ sql }) =>
+      sql('developers').insert({ name: 'Ada', created_at: '', changed_at: '' }),
+    )
   const before = await database.dataVersion()
   await expect(add()).rejects.toThrow(/unique/i)
   expect(await database.dataVersion()).toBe(before)
@@ -124,7 +146,10 @@ test('the data version stays the same if nothing was written', async () => {
 
 describe('a transaction that conflicts with another', () => {
   const conflict = new Error('lost')
-  /** Writes in a transaction that fails this many times with an error that the engine classifies as a conflict. */
+  /**
+   * Writes in a transaction that fails this many times with an error that the engine classifies as
+   * a conflict.
+   */
   const writeAfterConflicts = async (times: number) => {
     const engine = openEngine(await copyWorld())
     const database = databaseFor({
@@ -141,7 +166,9 @@ describe('a transaction that conflicts with another', () => {
       () => 'done',
       (error: Error) => error.message,
     )
-    const names = await database.read(({ sql }) => sql('developers').whereLike('name', 'Eve%').pluck('name'))
+    const names = await database.read(({ sql }) =>
+      sql('developers').whereLike('name', 'Eve%').pluck('name'),
+    )
     await database.close()
     return { outcome, attempts, names }
   }
@@ -163,14 +190,20 @@ test('writes that share a transaction are only acknowledged after its commit', a
       await sql('developers').insert({ name, created_at: '', changed_at: '' })
       more()
     })
-  // The first runs alone, the others together. The last moves the file, so that the commit is not in the file at the path.
+  // The first runs alone, the others together. The last moves the file, so that the commit is not
+  // in the file at the path.
   const results = await Promise.allSettled([
     add('Carol'),
     add('Dave'),
     add('Eve'),
     add('Frank', () => renameSync(filename, `${filename}-moved`)),
   ])
-  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'rejected'])
+  expect(results.map(({ status }) => status)).toEqual([
+    'fulfilled',
+    'rejected',
+    'rejected',
+    'rejected',
+  ])
   renameSync(`${filename}-moved`, filename)
   await database.close()
 })
@@ -202,7 +235,9 @@ test.for([
   const before = await read()
   const replaced = database.write(({ sql }) => sql.raw(`insert or replace into audit ${entries}`))
   await expect(replaced).rejects.toThrow(/audit is append-only/)
-  await expect(database.write(({ sql }) => sql.raw(`replace into audit ${entries}`))).rejects.toThrow(/append-only/)
+  await expect(
+    database.write(({ sql }) => sql.raw(`replace into audit ${entries}`)),
+  ).rejects.toThrow(/append-only/)
   expect(await read()).toEqual(before)
   await database.close()
 })

@@ -19,7 +19,9 @@ async function withDatabase<T>(work: (database: Database) => Promise<T>): Promis
 
 test('a read connection refuses to write', async () => {
   await withDatabase(async (database) => {
-    const write = database.read(({ sql }) => sql('developers').insert({ name: 'X', created_at: '', changed_at: '' }))
+    const write = database.read(({ sql }) =>
+      sql('developers').insert({ name: 'X', created_at: '', changed_at: '' }),
+    )
     await expect(write).rejects.toMatchObject({ code: 'unavailable' })
   })
 })
@@ -51,16 +53,36 @@ describe('the schema refuses', () => {
       `${app} values (${values({ status: "'approved'" })})`,
       /apps_approved_at/,
     ],
-    ['a rejected app without a reason', `${app} values (${values({ status: "'rejected'" })})`, /apps_rejection_reason/],
-    ['a pending app with a reason', `${app} values (${values({ reason: "'x'" })})`, /apps_rejection_reason/],
-    ['two apps with one slug', `${app} values (${values({ slug: "'tide-clock'" })})`, /unique .*apps.slug/i],
+    [
+      'a rejected app without a reason',
+      `${app} values (${values({ status: "'rejected'" })})`,
+      /apps_rejection_reason/,
+    ],
+    [
+      'a pending app with a reason',
+      `${app} values (${values({ reason: "'x'" })})`,
+      /apps_rejection_reason/,
+    ],
+    [
+      'two apps with one slug',
+      `${app} values (${values({ slug: "'tide-clock'" })})`,
+      /unique .*apps.slug/i,
+    ],
     [
       'two apps with one package name',
       `${app} values (${values({ package: "'Org.Example.TideClock'", key: "'org.example.tideclock'" })})`,
       /unique .*apps.package_key/i,
     ],
-    ['an app with an unknown category', `${app} values (${values({ category: '99' })})`, /foreign key/i],
-    ['an app with an unknown developer', `${app} values (${values({ developer: '99' })})`, /foreign key/i],
+    [
+      'an app with an unknown category',
+      `${app} values (${values({ category: '99' })})`,
+      /foreign key/i,
+    ],
+    [
+      'an app with an unknown developer',
+      `${app} values (${values({ developer: '99' })})`,
+      /foreign key/i,
+    ],
     [
       'a rating of 0',
       "insert into reviews (app_id, rating, created_at, reviewer_name, comment) values (1, 0, '', '', '')",
@@ -113,8 +135,12 @@ test('concurrent processes that read and then write all succeed', async () => {
         .where({ id: 1 })
         .update({ listed_apps: (before?.listed_apps ?? 0) + 1 })
     })
-  await Promise.all(databases.flatMap((database) => Array.from({ length: 10 }, () => add(database))))
-  const row = await databases[0]?.read(({ sql }) => sql('categories').where({ id: 1 }).first('listed_apps'))
+  await Promise.all(
+    databases.flatMap((database) => Array.from({ length: 10 }, () => add(database))),
+  )
+  const row = await databases[0]?.read(({ sql }) =>
+    sql('categories').where({ id: 1 }).first('listed_apps'),
+  )
   expect(row?.listed_apps).toBe(1 + 40)
   await Promise.all(databases.map((database) => database.close()))
 })
@@ -130,7 +156,9 @@ test('a second migration changes nothing', async () => {
 test('refuses to serve or migrate a database of a newer version', async () => {
   const address = await copyWorld()
   const database = openDatabase(address)
-  await database.write(({ sql }) => sql.raw("insert into knex_migrations (name, batch) values ('9999-later.ts', 9)"))
+  await database.write(({ sql }) =>
+    sql.raw("insert into knex_migrations (name, batch) values ('9999-later.ts', 9)"),
+  )
   expect(await database.schemaAge()).toBe('newer')
   await expect(database.migrate()).rejects.toThrow(/was migrated by a newer version/)
   await database.close()
@@ -139,11 +167,14 @@ test('refuses to serve or migrate a database of a newer version', async () => {
 
 test('a snapshot does not change while others write, and the next one sees their writes', async () => {
   await withDatabase(async (database) => {
-    const namesIn = () => database.snapshot(({ sql }) => sql('developers').orderBy('id').pluck('name'))
+    const namesIn = () =>
+      database.snapshot(({ sql }) => sql('developers').orderBy('id').pluck('name'))
     const before = await namesIn()
     const seen = await database.snapshot(async ({ sql }) => {
       const first = await sql('developers').orderBy('id').pluck('name')
-      await database.write((writer) => writer.sql('developers').insert({ name: 'Eve', created_at: '', changed_at: '' }))
+      await database.write((writer) =>
+        writer.sql('developers').insert({ name: 'Eve', created_at: '', changed_at: '' }),
+      )
       return [first, await sql('developers').orderBy('id').pluck('name')]
     })
     expect(seen).toEqual([before, before])
@@ -173,9 +204,12 @@ test.for(['apps', 'developers', 'categories'] as const)(
         order.push('committedBefore')
         return time.toISOString()
       })
-      // Reads work, and do not see the write yet. Twenty take longer than `committedBefore` would if it did not wait.
+      // Reads work, and do not see the write yet. Twenty take longer than `committedBefore` would
+      // if it did not wait.
       for (let time = 0; time < 20; time++)
-        expect(await database.read(({ sql }) => sql(table).where({ changed_at: stamps[0] ?? '' }))).toEqual([])
+        expect(
+          await database.read(({ sql }) => sql(table).where({ changed_at: stamps[0] ?? '' })),
+        ).toEqual([])
       goOn.resolve()
       await slow
       expect((await committed) >= (stamps[0] ?? '')).toBe(true)
@@ -188,7 +222,8 @@ test('a dry run is invisible and leaves nothing, and others can write meanwhile'
   await withDatabase(async (database) => {
     const add = (to: Database, name: string) =>
       to.write(({ sql }) => sql('developers').insert({ name, created_at: '', changed_at: '' }))
-    const namesIn = (of: Database) => of.read(({ sql }) => sql('developers').orderBy('id').pluck('name'))
+    const namesIn = (of: Database) =>
+      of.read(({ sql }) => sql('developers').orderBy('id').pluck('name'))
     const seen = await withTemporaryCopy(database, async (copy) => {
       await add(copy, 'Eve')
       await add(database, 'Mallory')
@@ -218,7 +253,9 @@ test('the data version changes with every commit of any process that may change 
 
   await database.read(({ sql }) => sql('developers').first('id'))
   await note()
-  await database.write(async () => 'private', { changesPublicData: (result) => result !== 'private' })
+  await database.write(async () => 'private', {
+    changesPublicData: (result) => result !== 'private',
+  })
   await note()
   expect(versions.slice(3)).toEqual([versions[2], versions[2]])
   await Promise.all([database.close(), other.close()])
@@ -257,7 +294,12 @@ test('rows without an id get one that no other row of the insert has', async () 
     })
     const rows = [row('A'), row('B', 3), row('C'), row('D', 5)]
     const idsByName = async ({ sql }: Connection) =>
-      new Map((await sql('developers').where('id', '>', 2).select('id', 'name')).map(({ id, name }) => [name, id]))
+      new Map(
+        (await sql('developers').where('id', '>', 2).select('id', 'name')).map(({ id, name }) => [
+          name,
+          id,
+        ]),
+      )
     const inserted = await database.write(({ insertRows }) => insertRows('developers', rows))
     expect(inserted.map(({ name, id }) => `${name} ${id}`)).toEqual(['A 6', 'B 3', 'C 7', 'D 5'])
     expect(await database.read(idsByName)).toEqual(
@@ -269,7 +311,9 @@ test('rows without an id get one that no other row of the insert has', async () 
       ]),
     )
     const more = [row('E'), row('F', 9), row('G')]
-    const ids = (await database.write(({ insertRows }) => insertRows('developers', more))).map(({ id }) => id)
+    const ids = (await database.write(({ insertRows }) => insertRows('developers', more))).map(
+      ({ id }) => id,
+    )
     expect(ids).toEqual([10, 9, 11])
   })
 })
@@ -283,13 +327,11 @@ test('of writes that wait together, one that fails leaves nothing, and the other
         return name
       })
     const results = await Promise.allSettled(['Carol', 'Dave', 'Mallory', 'Eve', 'Frank'].map(add))
-    expect(results.map((result) => (result.status === 'fulfilled' ? result.value : result.reason.message))).toEqual([
-      'Carol',
-      'Dave',
-      'refused',
-      'Eve',
-      'Frank',
-    ])
+    expect(
+      results.map((result) =>
+        result.status === 'fulfilled' ? result.value : result.reason.message,
+      ),
+    ).toEqual(['Carol', 'Dave', 'refused', 'Eve', 'Frank'])
     const names = await database.read(({ sql }) => sql('developers').orderBy('name').pluck('name'))
     expect(names).toEqual(['Ada', 'Bob', 'Carol', 'Dave', 'Eve', 'Frank'])
   })
@@ -305,7 +347,9 @@ test('sorts text by code point', async () => {
       ),
     )
     expect(
-      await database.read(({ sql }) => sql('developers').whereIn('name', names).orderBy('name').pluck('name')),
+      await database.read(({ sql }) =>
+        sql('developers').whereIn('name', names).orderBy('name').pluck('name'),
+      ),
     ).toEqual(names)
   })
 })

@@ -34,19 +34,25 @@ test('deploy/citus.sql places every table', async () => {
      where schemaname = current_schema() and tablename <> 'knex_migrations_lock' order by 1`,
   )
   const script = readFileSync(new URL('../../deploy/citus.sql', import.meta.url), 'utf8')
-  const placed = [...script.matchAll(/text\[\] := '\{(.*)\}'/g)].flatMap(([, names = '']) => names.split(', '))
+  const placed = [...script.matchAll(/text\[\] := '\{(.*)\}'/g)].flatMap(([, names = '']) =>
+    names.split(', '),
+  )
   expect(tables.map(({ name }) => name)).toEqual(placed.toSorted())
 })
 
 test('the audit log cannot be truncated', async () => {
   const database = open(await copyWorld())
-  await expect(database.write(({ sql }) => sql.raw('truncate audit'))).rejects.toThrow(/audit is append-only/)
+  await expect(database.write(({ sql }) => sql.raw('truncate audit'))).rejects.toThrow(
+    /audit is append-only/,
+  )
 })
 
 test('a node that stops during a transaction makes the service unavailable, which Citus calls an internal error', async () => {
   const database = open(await copyWorld())
   const raise = (message: string) =>
-    database.write(({ sql }) => sql.raw(`do $$ begin raise exception '${message}' using errcode = 'XX000'; end $$`))
+    database.write(({ sql }) =>
+      sql.raw(`do $$ begin raise exception '${message}' using errcode = 'XX000'; end $$`),
+    )
   for (const message of [
     'failure on connection marked as essential: db-2:5432',
     'postmaster was shut down, exiting',
@@ -62,7 +68,10 @@ test('a node that stops during a transaction makes the service unavailable, whic
 async function copyCluster(): Promise<string[]> {
   const coordinator = await copyWorld()
   const { pathname } = new URL(coordinator)
-  return [coordinator, ...inject('workers').map((worker) => Object.assign(new URL(worker), { pathname }).href)]
+  return [
+    coordinator,
+    ...inject('workers').map((worker) => Object.assign(new URL(worker), { pathname }).href),
+  ]
 }
 
 test('exports wait for writers on any node', async () => {
@@ -89,7 +98,9 @@ describe.skipIf(inject('workers').length === 0)(
   'on a Citus cluster, of which TEST_POSTGRES_URL is the coordinator',
   () => {
     test('a server on each node sees all writes at once, and all ids come from one sequence', async () => {
-      const services = await Promise.all((await copyCluster()).map((databaseUrl) => startService({ databaseUrl })))
+      const services = await Promise.all(
+        (await copyCluster()).map((databaseUrl) => startService({ databaseUrl })),
+      )
       const ids: number[] = []
       for (let round = 0; round < 5; round++) {
         for (const { request, world } of services) {
@@ -98,7 +109,8 @@ describe.skipIf(inject('workers').length === 0)(
           expect(created.status).toBe(201)
           const id: number = created.body.data.app_id
           ids.push(id)
-          for (const { get } of services) expect((await get(`/apps/${id}`, { key })).status).toBe(200)
+          for (const { get } of services)
+            expect((await get(`/apps/${id}`, { key })).status).toBe(200)
         }
       }
       expect(ids).toEqual(ids.toSorted((a, b) => a - b))

@@ -29,14 +29,20 @@ const write =
     database.write(work)
 const moderate = (work: (store: ReturnType<typeof moderationStore>) => Promise<unknown>) =>
   write((connection) => work(moderationStore(connection)))
-const rename = (from: string, to: string) => write((connection) => accountStore(connection).rename(from, to, actor))
+const rename = (from: string, to: string) =>
+  write((connection) => accountStore(connection).rename(from, to, actor))
 const renameTools = (names: { name: string; slug?: string }) =>
   write((connection) => categoryStore(connection).rename('tools', names, actor))
 
 /** A parameter that an operation does not have is typed as never. */
 const none = {} as never
 const { signal } = new AbortController()
-const request = { caller: { developerId: 1, keyId: keys.ada.slice(5, 17) }, query: none, header: {}, signal }
+const request = {
+  caller: { developerId: 1, keyId: keys.ada.slice(5, 17) },
+  query: none,
+  header: {},
+  signal,
+}
 const operations = (database: Database) => appHandlers(database, 'http://apps.test')
 const update =
   (id: number, body: AppChanges): Operation =>
@@ -68,7 +74,9 @@ const removeFirstReview = write((connection) => removeReview(connection, 1, 'Spa
 const setCountersOf =
   (line: object): Operation =>
   (database) =>
-    setCounters(database, [line], { onReject: async (_number, problems) => expect.fail(JSON.stringify(problems)) })
+    setCounters(database, [line], {
+      onReject: async (_number, problems) => expect.fail(JSON.stringify(problems)),
+    })
 const importLine =
   (line: object): Operation =>
   (database) =>
@@ -81,7 +89,10 @@ const importTools: Operation = async (database) => {
 }
 const line = { description: 'Tide Clock is here.', category: 'tools', developer_name: 'Ada' }
 
-/** Two views of a database: the writes of `held` wait before their audit entry or their commit until released. */
+/**
+ * Two views of a database: the writes of `held` wait before their audit entry or their commit until
+ * released.
+ */
 function holding(database: Database, before: 'audit' | 'commit') {
   const worked = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
@@ -121,14 +132,27 @@ async function isAnyWaiting(address: string) {
   return false
 }
 
-/** Runs the second operation while the first is held. Returns its result or error message, and how often writes ran. */
-async function interleave(first: Operation, second: Operation, before: 'audit' | 'commit' = 'commit') {
+/**
+ * Runs the second operation while the first is held. Returns its result or error message, and how
+ * often writes ran.
+ */
+async function interleave(
+  first: Operation,
+  second: Operation,
+  before: 'audit' | 'commit' = 'commit',
+) {
   const address = await copyWorld()
   const database = openDatabase(address)
   onTestFinished(() => database.close())
   await database.write(async (connection) => {
     await accountStore(connection).findOrAddDeveloper('Eve')
-    const expired = { developer_id: 1, key: 'expired', body_hash: '', app_id: null, created_at: past }
+    const expired = {
+      developer_id: 1,
+      key: 'expired',
+      body_hash: '',
+      app_id: null,
+      created_at: past,
+    }
     await connection.sql('idempotency_keys').insert(expired)
   })
   const { held, free, worked, release, runs } = holding(database, before)
@@ -151,7 +175,14 @@ async function interleave(first: Operation, second: Operation, before: 'audit' |
   return ended
 }
 
-test.for<[second: string, first: string, operations: [first: Operation, second: Operation], result: unknown]>([
+test.for<
+  [
+    second: string,
+    first: string,
+    operations: [first: Operation, second: Operation],
+    result: unknown,
+  ]
+>([
   [
     'a decision on the app that was read',
     "its owner's update",
@@ -169,7 +200,9 @@ test.for<[second: string, first: string, operations: [first: Operation, second: 
       async (database) => {
         const app = await database.read((connection) => appStore(connection).find(apps.pending))
         return database.write((connection) =>
-          moderationStore(connection).decide('approve', apps.pending, actor, { revision: app?.revision }),
+          moderationStore(connection).decide('approve', apps.pending, actor, {
+            revision: app?.revision,
+          }),
         )
       },
     ],
@@ -184,7 +217,10 @@ test.for<[second: string, first: string, operations: [first: Operation, second: 
   [
     'a restore',
     'another one',
-    [moderate((store) => store.restore(apps.deleted, actor)), moderate((store) => store.restore(apps.deleted, actor))],
+    [
+      moderate((store) => store.restore(apps.deleted, actor)),
+      moderate((store) => store.restore(apps.deleted, actor)),
+    ],
     `app ${apps.deleted} is not deleted; it is approved`,
   ],
   [
@@ -200,7 +236,12 @@ test.for<[second: string, first: string, operations: [first: Operation, second: 
     [rename('Eve', 'Eva'), rename('Eve', 'Evita')],
     'there is no developer "Eve"',
   ],
-  ["a developer's removal", 'their rename', [rename('Eve', 'Eva'), removeEve], 'there is no developer "Eve"'],
+  [
+    "a developer's removal",
+    'their rename',
+    [rename('Eve', 'Eva'), removeEve],
+    'there is no developer "Eve"',
+  ],
   ["a developer's removal", 'another one', [removeEve, removeEve], 'there is no developer "Eve"'],
   [
     'counters of other ratings',
@@ -209,16 +250,36 @@ test.for<[second: string, first: string, operations: [first: Operation, second: 
     expect.objectContaining({ updated: 1 }),
   ],
   ['a review', 'another one', [addReview, addReview], undefined],
-  ["a review's removal", 'another review', [addReview, removeFirstReview], expect.objectContaining({ id: 1 })],
-  ["a review's removal", 'another one', [removeFirstReview, removeFirstReview], 'there is no review 1'],
+  [
+    "a review's removal",
+    'another review',
+    [addReview, removeFirstReview],
+    expect.objectContaining({ id: 1 }),
+  ],
+  [
+    "a review's removal",
+    'another one',
+    [removeFirstReview, removeFirstReview],
+    'there is no review 1',
+  ],
   [
     "a category's rename",
     'another one',
     [renameTools({ name: 'Gear', slug: 'gear' }), renameTools({ name: 'Kit' })],
     'there is no category with the slug tools',
   ],
-  ["a category's removal", 'its rename', [renameEmpty, removeEmpty], 'there is no category with the slug empty'],
-  ["a category's removal", 'another one', [removeEmpty, removeEmpty], 'there is no category with the slug empty'],
+  [
+    "a category's removal",
+    'its rename',
+    [renameEmpty, removeEmpty],
+    'there is no category with the slug empty',
+  ],
+  [
+    "a category's removal",
+    'another one',
+    [removeEmpty, removeEmpty],
+    'there is no category with the slug empty',
+  ],
   [
     "a category's import",
     'its rename',
@@ -230,7 +291,12 @@ test.for<[second: string, first: string, operations: [first: Operation, second: 
     "its owner's update",
     [
       update(apps.approved, { version: '2' }),
-      importLine({ ...line, name: 'Tide Clock', version: '1.0.0', package_name: 'org.example.tideclock' }),
+      importLine({
+        ...line,
+        name: 'Tide Clock',
+        version: '1.0.0',
+        package_name: 'org.example.tideclock',
+      }),
     ],
     expect.objectContaining({ updated: 1 }),
   ],
@@ -275,7 +341,10 @@ test.for<[second: string, first: string, operations: [first: Operation, second: 
 })
 
 test('creates that delete the same expired keys do not wait for each other', async () => {
-  expect(await interleave(create('one'), create('two'))).toMatchObject({ waited: false, result: { status: 201 } })
+  expect(await interleave(create('one'), create('two'))).toMatchObject({
+    waited: false,
+    result: { status: 201 },
+  })
 })
 
 test('a rename and a deletion do not deadlock, because both lock the app first', async () => {
@@ -283,7 +352,8 @@ test('a rename and a deletion do not deadlock, because both lock the app first',
   expect(ended).toMatchObject({ waited: true, result: { listed_apps: 0 }, runs: 2 })
 })
 
-// The two tables have no foreign key between them: Citus locks all rows of a table, and those of tables with foreign keys to it.
+// The two tables have no foreign key between them: Citus locks all rows of a table, and those of
+// tables with foreign keys to it.
 test('of two writes that wait for each other, one is run again', async () => {
   const database = openDatabase(await copyWorld())
   onTestFinished(() => database.close())

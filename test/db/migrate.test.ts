@@ -29,7 +29,8 @@ test('four concurrent migrations and two servers of an empty database: one migra
     ...Array.from({ length: 3 }, () => `The database ${name} is up to date.\n`),
   ])
   for (const served of serving) {
-    if (served.status === 'fulfilled') expect((await served.value.request('GET', '/apps')).status).toBe(200)
+    if (served.status === 'fulfilled')
+      expect((await served.value.request('GET', '/apps')).status).toBe(200)
     else expect(served.reason).toEqual(new Error('serve exited with 1 before it listened'))
   }
   const { request } = await listening('serve', env)

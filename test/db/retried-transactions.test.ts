@@ -33,7 +33,9 @@ test("an app's life cycle, with every transaction run twice", async () => {
   const path = `/apps/${created.body.data.app_id}`
   const updated = await service.request('PUT', path, { key, json: { name: 'Sky Map' } })
   expect([updated.status, updated.body.data.app.name]).toEqual([200, 'Sky Map'])
-  expect((await service.request('POST', '/apps', { key, json: newApp })).body.data.slug).toBe('star-map-2')
+  expect((await service.request('POST', '/apps', { key, json: newApp })).body.data.slug).toBe(
+    'star-map-2',
+  )
   expect((await service.request('DELETE', path, { key })).status).toBe(200)
   expect((await service.get(path, { key })).status).toBe(404)
   await expectConsistent(service.database)
@@ -49,9 +51,13 @@ test("operators' commands have one effect, with every transaction run twice", as
       category: await categoryStore(connection).add('travel', 'Travel', actor),
     }
   })
-  const renamed = await twice.write((connection) => accountStore(connection).rename('Ada', 'Lovelace', actor))
+  const renamed = await twice.write((connection) =>
+    accountStore(connection).rename('Ada', 'Lovelace', actor),
+  )
   expect([key.developer_name, category.slug, renamed.listed_apps]).toEqual(['Eve', 'travel', 1])
-  const entries = await database.read(({ sql }) => sql('audit').orderBy('id', 'desc').limit(3).pluck('action'))
+  const entries = await database.read(({ sql }) =>
+    sql('audit').orderBy('id', 'desc').limit(3).pluck('action'),
+  )
   expect(entries).toEqual(['developer rename', 'category add', 'key issue'])
   await expectConsistent(database)
 })
@@ -64,9 +70,20 @@ test('an import loses and repeats no line, with every transaction run twice', as
     category: 'tools',
     developer_name: 'Ada',
     status: 'approved',
-    reviews: [{ reviewer_name: 'Cy', rating: 1 + (index % 5), comment: '', created_at: '2026-01-01T00:00:00Z' }],
+    reviews: [
+      {
+        reviewer_name: 'Cy',
+        rating: 1 + (index % 5),
+        comment: '',
+        created_at: '2026-01-01T00:00:00Z',
+      },
+    ],
   }))
-  expect(await importLines(again(database), lines)).toMatchObject({ lines: 700, created: 700, rejected: 0 })
+  expect(await importLines(again(database), lines)).toMatchObject({
+    lines: 700,
+    created: 700,
+    rejected: 0,
+  })
   expect(await importLines(again(database), lines)).toMatchObject({ unchanged: 700, rejected: 0 })
   await expectConsistent(database)
 })

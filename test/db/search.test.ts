@@ -14,7 +14,11 @@ const apps = Array.from({ length: 3000 }, (_, index) => {
     // The pairs of 天気予報, once in their order and once in another.
     index % 3 === 0 ? '天気予報' : '予報の天気と気予',
   ]
-  return { name: `App ${words[1]}`, description: words.join(' '), total_downloads: Math.floor(1.005 ** index) }
+  return {
+    name: `App ${words[1]}`,
+    description: words.join(' '),
+    total_downloads: Math.floor(1.005 ** index),
+  }
 })
 
 async function openCatalogue(): Promise<Database> {
@@ -36,7 +40,9 @@ async function openCatalogue(): Promise<Database> {
       ...times,
     }))
     await insertRows('apps', rows)
-    await search.index(rows.map((app) => ({ id: app.id, categoryId: 1, ...toSearchDocument(app, 'Ada') })))
+    await search.index(
+      rows.map((app) => ({ id: app.id, categoryId: 1, ...toSearchDocument(app, 'Ada') })),
+    )
     expect(await sql('apps').count({ apps: '*' })).toEqual([{ apps: 3000 }])
   })
   return database
@@ -51,7 +57,11 @@ const expectedIds = (matches: (description: string, index: number) => boolean, l
 
 test('the first matches are the same however many apps match, and whether or not the statistics are current', async () => {
   const database = await openCatalogue()
-  const searches: [search: string, tier: Tier, matches: (description: string, index: number) => boolean][] = [
+  const searches: [
+    search: string,
+    tier: Tier,
+    matches: (description: string, index: number) => boolean,
+  ][] = [
     ['common', 'whole', () => true],
     ['comm', 'prefix', () => true],
     ['c', 'prefix', () => true],
@@ -96,18 +106,26 @@ test('the first matches are the same however many apps match, and whether or not
   }
 })
 
-test.runIf(inject('engine') === 'postgres')('each frequency of a word is no further prepared statement', async () => {
-  const database = await openCatalogue()
-  const countAfter = (text: string) =>
-    database.snapshot(async ({ search, select }) => {
-      await search.firstMatches(phrasesOf(toQuery(text, undefined), 'prefix'), 1001, ['total_downloads', 'id'])
-      return select('select count(*) as count from pg_prepared_statements', [])
-    })
-  expect(await countAfter('common')).toEqual(await countAfter('even'))
-})
+test.runIf(inject('engine') === 'postgres')(
+  'each frequency of a word is no further prepared statement',
+  async () => {
+    const database = await openCatalogue()
+    const countAfter = (text: string) =>
+      database.snapshot(async ({ search, select }) => {
+        await search.firstMatches(phrasesOf(toQuery(text, undefined), 'prefix'), 1001, [
+          'total_downloads',
+          'id',
+        ])
+        return select('select count(*) as count from pg_prepared_statements', [])
+      })
+    expect(await countAfter('common')).toEqual(await countAfter('even'))
+  },
+)
 
 test('known words are whole words of the texts', async () => {
   const database = await openCatalogue()
-  const known = await database.snapshot(({ search }) => search.knownWords(['common', 'commo', 'rare', "it's", 'tools']))
+  const known = await database.snapshot(({ search }) =>
+    search.knownWords(['common', 'commo', 'rare', "it's", 'tools']),
+  )
   expect(known.toSorted()).toEqual(['common', 'rare'])
 })

@@ -96,7 +96,10 @@ describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
     const { databaseUrl, hang, heal } = await startDistantWorld()
     const { get, request, world } = await startService({ databaseUrl, cacheSize: 0 })
     const update = () =>
-      request('PUT', `/apps/${world.apps.approved}`, { key: world.keys.ada, json: { name: 'Star Map' } })
+      request('PUT', `/apps/${world.apps.approved}`, {
+        key: world.keys.ada,
+        json: { name: 'Star Map' },
+      })
     expect([(await update()).status, (await get('/readyz')).status]).toEqual([200, 200])
     hang()
     expect((await get('/readyz')).status).toBe(503)
@@ -114,7 +117,8 @@ describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
       const database = open(databaseUrl, { pool: 3, writeTimeout: 1000 })
       await add(database, 'Eve')
       const reach = (...reached: string[]) => {
-        if (reached.includes(moment)) hang(moment === 'the answer to COMMIT' ? 'answers' : 'everything')
+        if (reached.includes(moment))
+          hang(moment === 'the answer to COMMIT' ? 'answers' : 'everything')
       }
       let runs = 0
       reach('BEGIN')
@@ -157,11 +161,23 @@ describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
     const { databaseUrl, folder } = await startWorld()
     const primary = open(databaseUrl)
     const data = `${folder}/standby`
-    const backup = ['-h', folder, '-U', 'postgres', '--checkpoint=fast', '--write-recovery-conf', '-D', data]
+    const backup = [
+      '-h',
+      folder,
+      '-U',
+      'postgres',
+      '--checkpoint=fast',
+      '--write-recovery-conf',
+      '-D',
+      data,
+    ]
     execFileSync('setpriv', [...asPostgresAccount, program('pg_basebackup'), ...backup])
     const settings = ['-p', '5433', '-c', 'listen_addresses=', '-c', 'max_connections=300']
     const server = ['--pdeathsig=QUIT', program('postgres'), '-D', data, '-k', folder, ...settings]
-    const child = spawn('setpriv', [...asPostgresAccount, ...server], { cwd: folder, stdio: 'ignore' })
+    const child = spawn('setpriv', [...asPostgresAccount, ...server], {
+      cwd: folder,
+      stdio: 'ignore',
+    })
     const exited = once(child, 'exit')
     onTestFinished(async () => {
       child.kill('SIGQUIT')
@@ -194,6 +210,13 @@ describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
   })
 })
 
-/** PostgreSQL's ErrorResponse (https://www.postgresql.org/docs/current/protocol-message-formats.html). */
+/**
+ * PostgreSQL's ErrorResponse
+ * (https://www.postgresql.org/docs/current/protocol-message-formats.html).
+ */
 const fields = 'SFATAL\0VFATAL\0C57P03\0Mthe database system is starting up\0\0'
-const startingUp = Buffer.concat([Buffer.from('E'), Buffer.from([0, 0, 0, fields.length + 4]), Buffer.from(fields)])
+const startingUp = Buffer.concat([
+  Buffer.from('E'),
+  Buffer.from([0, 0, 0, fields.length + 4]),
+  Buffer.from(fields),
+])

@@ -38,9 +38,9 @@ export function addTo(
 }
 
 /**
- * Starts a server with clients that create and change apps, and separate processes for an operator, an import and
- * backups. `acknowledged` resolves after that many creates and changes. `kill` sends SIGKILL to all processes at once
- * and returns whether the import and a backup were running.
+ * Starts a server with clients that create and change apps, and separate processes for an operator,
+ * an import and backups. `acknowledged` resolves after that many creates and changes. `kill` sends
+ * SIGKILL to all processes at once and returns whether the import and a backup were running.
  */
 export async function startWriting(
   file: string,
@@ -72,7 +72,9 @@ export async function startWriting(
   }
 
   const operator = start(process.execPath, [`${import.meta.dirname}/operator.ts`, file])
-  createInterface({ input: operator.stdout }).on('line', (line) => writes.approved.add(Number(line)))
+  createInterface({ input: operator.stdout }).on('line', (line) =>
+    writes.approved.add(Number(line)),
+  )
   const importing = start(executable, ['import', '-', '--json'])
   importing.stdout.resume()
   importing.stdin.end(catalogueLines(round))
@@ -88,7 +90,9 @@ export async function startWriting(
   }
 
   const clients = [
-    ...Array.from({ length: 4 }, (_, client) => create(server, writes, `Round ${round} client ${client}`, acknowledge)),
+    ...Array.from({ length: 4 }, (_, client) =>
+      create(server, writes, `Round ${round} client ${client}`, acknowledge),
+    ),
     ...[inject('world').apps.approved, inject('world').apps.pending].map((id) =>
       change(server, writes, id, acknowledge),
     ),
@@ -103,7 +107,10 @@ export async function startWriting(
     async kill() {
       isOver = true
       const isRunning = ({ exitCode }: ChildProcess) => exitCode === null
-      const wasRunning = { import: isRunning(importing), backup: processes.slice(-1).some(isRunning) }
+      const wasRunning = {
+        import: isRunning(importing),
+        backup: processes.slice(-1).some(isRunning),
+      }
       const running = [server.process, ...processes].filter(isRunning)
       const exits = running.map((child) => once(child, 'exit'))
       for (const child of running) child.kill('SIGKILL')
@@ -115,7 +122,12 @@ export async function startWriting(
   }
 }
 
-async function create(server: Served, writes: AcknowledgedWrites, prefix: string, acknowledge: () => void) {
+async function create(
+  server: Served,
+  writes: AcknowledgedWrites,
+  prefix: string,
+  acknowledge: () => void,
+) {
   const key = inject('world').keys.ada
   for (let number = 1; ; number++) {
     const name = `${prefix} app ${number}`
@@ -129,7 +141,12 @@ async function create(server: Served, writes: AcknowledgedWrites, prefix: string
   }
 }
 
-async function change(server: Served, writes: AcknowledgedWrites, id: number, acknowledge: () => void) {
+async function change(
+  server: Served,
+  writes: AcknowledgedWrites,
+  id: number,
+  acknowledge: () => void,
+) {
   const key = inject('world').keys.ada
   const known = writes.changed.get(id) ?? { acknowledged: 0, sent: 0 }
   writes.changed.set(id, known)
@@ -145,7 +162,10 @@ async function change(server: Served, writes: AcknowledgedWrites, id: number, ac
   }
 }
 
-/** On a busy machine, a write may time out in the queue. That is allowed, because it is not acknowledged. */
+/**
+ * On a busy machine, a write may time out in the queue. That is allowed, because it is not
+ * acknowledged.
+ */
 const isUnavailable = ({ status }: { status: number }) => status === 503
 
 /** Enough lines that the import is still running when everything is killed. */
@@ -158,11 +178,21 @@ const catalogueLines = (round: number) =>
       category: { slug: 'tools', name: 'Tools' },
       developer_name: 'Importer',
       created_at: '2026-01-01T00:00:00.000Z',
-      reviews: [{ reviewer_name: 'Cy', rating: 4, comment: 'Fine.', created_at: '2026-01-01T00:00:00.000Z' }],
+      reviews: [
+        {
+          reviewer_name: 'Cy',
+          rating: 4,
+          comment: 'Fine.',
+          created_at: '2026-01-01T00:00:00.000Z',
+        },
+      ],
     }),
   ).join('\n')
 
-/** The acknowledged writes that are missing. Throws if the database is damaged or a write is incomplete. */
+/**
+ * The acknowledged writes that are missing. Throws if the database is damaged or a write is
+ * incomplete.
+ */
 export async function findLosses(file: string, writes: AcknowledgedWrites): Promise<string[]> {
   const database = openDatabase(`sqlite:${file}`)
   try {
@@ -190,13 +220,21 @@ export async function findLosses(file: string, writes: AcknowledgedWrites): Prom
         .whereNotIn('id', sql('audit').where({ action: 'app create' }).select('app_id'))
         .count({ count: '*' })
       expect(Number(unaudited?.count)).toBe(0)
-      const changeOf = (id: number) => Number(/^Change (\d+)$/.exec(apps.get(id)?.short_description ?? '')?.[1] ?? 0)
+      const changeOf = (id: number) =>
+        Number(/^Change (\d+)$/.exec(apps.get(id)?.short_description ?? '')?.[1] ?? 0)
       return [
-        ...[...writes.created].filter(([id, name]) => apps.get(id)?.name !== name).map(([id]) => `app ${id}`),
+        ...[...writes.created]
+          .filter(([id, name]) => apps.get(id)?.name !== name)
+          .map(([id]) => `app ${id}`),
         ...[...writes.changed]
           .filter(([id, { acknowledged }]) => changeOf(id) < acknowledged)
-          .map(([id, { acknowledged }]) => `change ${acknowledged} of app ${id}, which has ${changeOf(id)}`),
-        ...[...writes.approved].filter((id) => apps.get(id)?.status !== 'approved').map((id) => `decision on ${id}`),
+          .map(
+            ([id, { acknowledged }]) =>
+              `change ${acknowledged} of app ${id}, which has ${changeOf(id)}`,
+          ),
+        ...[...writes.approved]
+          .filter((id) => apps.get(id)?.status !== 'approved')
+          .map((id) => `decision on ${id}`),
         ...writes.backups.filter((backup) => !existsSync(backup)),
       ]
     })
@@ -216,4 +254,5 @@ export async function expectIntact(file: string, writes: AcknowledgedWrites) {
 }
 
 /** A random integer. */
-export const between = (from: number, to: number) => from + Math.floor(Math.random() * (to - from + 1))
+export const between = (from: number, to: number) =>
+  from + Math.floor(Math.random() * (to - from + 1))

@@ -42,9 +42,13 @@ test.for<[what: string, bytes: string]>([
   ['fall silent after 262,000 bytes', silent],
   ['send 20,000 chunks of one byte', tinyChunks],
 ])(`${connections} bodies that %s take at most 350 MB`, async ([what, bytes]) => {
-  const { max, answers } = await withServer(copyWorldFile(), (server) => sendAndFallSilent(server, bytes))
+  const { max, answers } = await withServer(copyWorldFile(), (server) =>
+    sendAndFallSilent(server, bytes),
+  )
   const refused = answers.filter((answer) => answer.startsWith('HTTP/1.1 503')).length
-  console.log(`${connections} bodies that ${what}: ${max} MB at most, ${refused} of ${answers.length} answers are 503`)
+  console.log(
+    `${connections} bodies that ${what}: ${max} MB at most, ${refused} of ${answers.length} answers are 503`,
+  )
   expect(max).toBeLessThanOrEqual(350)
   expect(refused).toBeGreaterThan(0)
 })

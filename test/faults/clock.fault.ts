@@ -36,11 +36,17 @@ test('when the clock jumps back and forth, no write is lost, and stale ETags are
     times.push(read.body.data.app.created_at)
     const tag = String(read.headers.etag)
     const change = (value: string) =>
-      server.request('PUT', `/apps/${id}`, { key, json: { version: value }, headers: { 'If-Match': tag } })
+      server.request('PUT', `/apps/${id}`, {
+        key,
+        json: { version: value },
+        headers: { 'If-Match': tag },
+      })
     expect((await change('2')).status).toBe(200)
     expect((await change('3')).status).toBe(412)
     // A process with the machine's clock, unlike the server's.
-    expect((await commandLine(`sqlite:${file}`).run('moderation', 'approve', String(id))).code).toBe(0)
+    expect(
+      (await commandLine(`sqlite:${file}`).run('moderation', 'approve', String(id))).code,
+    ).toBe(0)
     const page = await server.request('GET', '/apps?limit=100')
     expect(page.body.data.apps.map((app: { id: number }) => app.id)).toContain(id)
     expect((await server.request('GET', '/readyz')).status).toBe(200)

@@ -39,38 +39,47 @@ function read(socket: Socket, bytes: string): Promise<string> {
 test.for<[what: string, isCached: boolean]>([
   ['cached', true],
   ['new', false],
-])(`${connections} compressed responses at once, of %s apps, take little memory`, async ([what, isCached]) => {
-  const file = join(temporaryFolder(), 'apps.sqlite')
-  const database = openDatabase(`sqlite:${file}`)
-  await database.migrate()
-  await fill(database, connections)
-  await database.close()
-  // Connections stay open between the requests.
-  const { port, process } = await serve(`sqlite:${file}`, { TRUST_PROXY: '1' })
-  const megabytes = (field: 'VmRSS' | 'VmHWM') =>
-    Math.round(required(residentBytes(process.pid, field), field) / 2 ** 20)
+])(
+  `${connections} compressed responses at once, of %s apps, take little memory`,
+  async ([what, isCached]) => {
+    const file = join(temporaryFolder(), 'apps.sqlite')
+    const database = openDatabase(`sqlite:${file}`)
+    await database.migrate()
+    await fill(database, connections)
+    await database.close()
+    // Connections stay open between the requests.
+    const { port, process } = await serve(`sqlite:${file}`, { TRUST_PROXY: '1' })
+    const megabytes = (field: 'VmRSS' | 'VmHWM') =>
+      Math.round(required(residentBytes(process.pid, field), field) / 2 ** 20)
 
-  const sockets: Socket[] = []
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy()
-  })
-  for (let id = 1; id <= connections; id++) sockets.push(await connected(port))
-  // In parts, so that none is refused.
-  for (const part of chunk([...sockets.entries()], 100)) {
-    const path = (index: number) => (isCached ? `/apps/${index + 1}` : '/apps/1')
-    await Promise.all(part.map(([index, socket]) => read(socket, getBytes(path(index)))))
-  }
-  const before = megabytes('VmRSS')
-  // The peak from now on (proc_pid_clear_refs(5)).
-  writeFileSync(`/proc/${process.pid}/clear_refs`, '5')
-  const heads = await Promise.all(
-    sockets.map((socket, index) => read(socket, getBytes(`/apps/${index + 1}`, 'Accept-Encoding: br'))),
-  )
-  const encoded = heads.filter((head) => /^content-encoding: br/im.test(head)).length
-  const added = megabytes('VmHWM') - before
-  console.log(`${connections} ${what}: ${before} MiB, ${added} more at the peak; ${encoded} compressed`)
-  // The queue of the database is shorter than this burst.
-  expect(heads.filter((head) => !(isCached ? /^HTTP\/1.1 200 / : /^HTTP\/1.1 (200|503) /).test(head))).toEqual([])
-  expect(encoded).toBeGreaterThan(0)
-  expect(added).toBeLessThan(maxAdded)
-})
+    const sockets: Socket[] = []
+    onTestFinished(() => {
+      for (const socket of sockets) socket.destroy()
+    })
+    for (let id = 1; id <= connections; id++) sockets.push(await connected(port))
+    // In parts, so that none is refused.
+    for (const part of chunk([...sockets.entries()], 100)) {
+      const path = (index: number) => (isCached ? `/apps/${index + 1}` : '/apps/1')
+      await Promise.all(part.map(([index, socket]) => read(socket, getBytes(path(index)))))
+    }
+    const before = megabytes('VmRSS')
+    // The peak from now on (proc_pid_clear_refs(5)).
+    writeFileSync(`/proc/${process.pid}/clear_refs`, '5')
+    const heads = await Promise.all(
+      sockets.map((socket, index) =>
+        read(socket, getBytes(`/apps/${index + 1}`, 'Accept-Encoding: br')),
+      ),
+    )
+    const encoded = heads.filter((head) => /^content-encoding: br/im.test(head)).length
+    const added = megabytes('VmHWM') - before
+    console.log(
+      `${connections} ${what}: ${before} MiB, ${added} more at the peak; ${encoded} compressed`,
+    )
+    // The queue of the database is shorter than this burst.
+    expect(
+      heads.filter((head) => !(isCached ? /^HTTP\/1.1 200 / : /^HTTP\/1.1 (200|503) /).test(head)),
+    ).toEqual([])
+    expect(encoded).toBeGreaterThan(0)
+    expect(added).toBeLessThan(maxAdded)
+  },
+)

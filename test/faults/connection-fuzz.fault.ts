@@ -38,7 +38,13 @@ const parts: ((number: number) => string)[] = [
   () => getBytes('/apps?limit=0'),
   () => getBytes('/apps', 'Connection: close'),
   () => getBytes('/apps', ...upgrade),
-  () => getBytes('/', 'Upgrade: h2c', 'Connection: Upgrade, HTTP2-Settings', 'HTTP2-Settings: AAMAAABkAAQAAP__'),
+  () =>
+    getBytes(
+      '/',
+      'Upgrade: h2c',
+      'Connection: Upgrade, HTTP2-Settings',
+      'HTTP2-Settings: AAMAAABkAAQAAP__',
+    ),
   () => getBytes('x:1').replace('GET', 'CONNECT'),
   () => getBytes('/apps').replace('GET', 'OPTIONS'),
   () => getBytes('/apps', 'Expect: 100-continue'),
@@ -69,7 +75,8 @@ test(`${connections} connections with valid, invalid, upgrading, half-sent and r
   console.log(`FUZZ_SEED=${seed}`)
   const random = randomFrom(seed)
   const server = await serve(`sqlite:${copyWorldFile()}`, { WRITE_LIMIT: '0', CACHE_SIZE: '1' })
-  const megabytes = () => Math.round(required(residentBytes(server.process.pid), 'memory of the server') / 2 ** 20)
+  const megabytes = () =>
+    Math.round(required(residentBytes(server.process.pid), 'memory of the server') / 2 ** 20)
 
   async function connectOnce(number: number) {
     const length = 1 + Math.floor(random.next() * 6)

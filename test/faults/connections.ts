@@ -5,12 +5,18 @@ import { getBytes, loadOfOtherClients, type ServerUnderLoad, type Timings } from
 
 type Connections = { port: number; connections: number; milliseconds: number; path: string }
 
-/** Opens 2,000 connections that repeatedly read the first page of the list, and measures them and other clients. */
+/**
+ * Opens 2,000 connections that repeatedly read the first page of the list, and measures them and
+ * other clients.
+ */
 export async function manyConnections({ port, memory }: ServerUnderLoad) {
   const [path, connections, milliseconds] = ['/apps', 2000, 10_000]
   // The response is cached on its second request.
-  for (let time = 0; time < 3; time++) await (await fetch(`http://127.0.0.1:${port}${path}`)).arrayBuffer()
-  const worker = new Worker(import.meta.filename, { workerData: { port, connections, milliseconds, path } })
+  for (let time = 0; time < 3; time++)
+    await (await fetch(`http://127.0.0.1:${port}${path}`)).arrayBuffer()
+  const worker = new Worker(import.meta.filename, {
+    workerData: { port, connections, milliseconds, path },
+  })
   await once(worker, 'message')
   const list = once(worker, 'message').then(([timings]): Timings => timings)
   const others = await loadOfOtherClients(port, milliseconds)
@@ -18,8 +24,9 @@ export async function manyConnections({ port, memory }: ServerUnderLoad) {
 }
 
 /**
- * Each connection sends a request. Once all have a response, each sends one request after the other, which are timed.
- * All responses have the same length. Status 0 stands for another status or a closed connection.
+ * Each connection sends a request. Once all have a response, each sends one request after the
+ * other, which are timed. All responses have the same length. Status 0 stands for another status or
+ * a closed connection.
  */
 async function run({ port, connections, milliseconds, path }: Connections): Promise<Timings> {
   const bytes = getBytes(path)

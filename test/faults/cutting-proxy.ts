@@ -2,7 +2,10 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** TCP proxies that cut connections. `cut` closes both sides; what was passed on before still arrives. */
+/**
+ * TCP proxies that cut connections. `cut` closes both sides; what was passed on before still
+ * arrives.
+ */
 
 type Pair = { client: Socket; upstream: Socket; cut: () => void }
 
@@ -39,14 +42,18 @@ async function startProxy(connectUpstream: () => Socket, relay: (pair: Pair) => 
 /** Kinds of cuts, in turn. Responses here are small, so each arrives in one chunk. */
 const responseCuts = ['before', 'in', 'after', 'none'] as const
 
-/** A proxy for HTTP that cuts a connection before, in or after a response; every fourth response arrives undisturbed. */
+/**
+ * A proxy for HTTP that cuts a connection before, in or after a response; every fourth response
+ * arrives undisturbed.
+ */
 export function cutResponses(connectUpstream: () => Socket) {
   let count = 0
   return startProxy(connectUpstream, ({ client, upstream, cut }) => {
     client.on('data', (chunk) => upstream.write(chunk))
     upstream.on('data', (chunk: Buffer) => {
       const kind = responseCuts[count++ % responseCuts.length]
-      if (kind !== 'before') client.write(kind === 'in' ? chunk.subarray(0, chunk.length / 2) : chunk)
+      if (kind !== 'before')
+        client.write(kind === 'in' ? chunk.subarray(0, chunk.length / 2) : chunk)
       if (kind !== 'none') cut()
     })
   })
@@ -56,8 +63,8 @@ export function cutResponses(connectUpstream: () => Socket) {
 const maxStatements = 30
 
 /**
- * A proxy for PostgreSQL. From `begin` on, it cuts a connection when a statement has been passed on, before its result: after
- * one statement, then after two more, and so on, over and over.
+ * A proxy for PostgreSQL. From `begin` on, it cuts a connection when a statement has been passed
+ * on, before its result: after one statement, then after two more, and so on, over and over.
  */
 export async function cutAfterStatements(connectUpstream: () => Socket) {
   let left = Number.POSITIVE_INFINITY
@@ -73,9 +80,11 @@ export async function cutAfterStatements(connectUpstream: () => Socket) {
     client.on('data', (chunk: Buffer) => {
       waiting = Buffer.concat([waiting, chunk])
       while (!isCut) {
-        // https://www.postgresql.org/docs/current/protocol-message-formats.html: only the first message has no type.
+        // https://www.postgresql.org/docs/current/protocol-message-formats.html: only the first
+        // message has no type.
         const typeLength = isStarted ? 1 : 0
-        const length = waiting.length < typeLength + 4 ? undefined : typeLength + waiting.readInt32BE(typeLength)
+        const length =
+          waiting.length < typeLength + 4 ? undefined : typeLength + waiting.readInt32BE(typeLength)
         if (length === undefined || waiting.length < length) return
         const message = waiting.subarray(0, length)
         waiting = waiting.subarray(length)

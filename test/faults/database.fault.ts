@@ -85,7 +85,9 @@ sys.stdin.read()`
   {
     name: 'on a disk that is full',
     cause({ folder }) {
-      expect(() => writeFileSync(join(folder, 'filler'), Buffer.alloc(64 * 2 ** 20))).toThrow('ENOSPC')
+      expect(() => writeFileSync(join(folder, 'filler'), Buffer.alloc(64 * 2 ** 20))).toThrow(
+        'ENOSPC',
+      )
     },
     repair: ({ folder }) => rmSync(join(folder, 'filler')),
     readyzMessage: /no space left/,
@@ -132,7 +134,9 @@ test.for(faults.filter(({ name }) => canMount || !name.includes('full')))(
     }
     for (let times = 0; times < (canWrite ? 20 : 2); times++) {
       expect(canWrite ? [201, 503] : [503]).toContain(await create())
-      expect((await server.request('GET', `/apps?search=s${times}`)).status).toBe(canRead ? 200 : 503)
+      expect((await server.request('GET', `/apps?search=s${times}`)).status).toBe(
+        canRead ? 200 : 503,
+      )
       expect((await readiness(server)).status).toBe(readyzMessage ? 503 : 200)
     }
 
@@ -150,7 +154,14 @@ test.for(faults.filter(({ name }) => canMount || !name.includes('full')))(
 test('a command on a missing database does not create one', async () => {
   const { folder, file } = createDatabase()
   renameSync(file, join(folder, 'away'))
-  const { code, stderr } = await commandLine(`sqlite:${file}`).run('category', 'add', '--slug', 'new', '--name', 'New')
+  const { code, stderr } = await commandLine(`sqlite:${file}`).run(
+    'category',
+    'add',
+    '--slug',
+    'new',
+    '--name',
+    'New',
+  )
   expect([code, stderr]).toEqual([1, expect.stringMatching(/does not exist/)])
   renameSync(join(folder, 'away'), file)
 })

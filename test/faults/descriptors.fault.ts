@@ -37,7 +37,8 @@ test.runIf(process.platform === 'linux')(
 
     // Waiting connections are accepted now, and use descriptors again until they are closed.
     for (const socket of sockets) socket.destroy()
-    const statusOf = async (target: string) => (await server.request('GET', target).catch(() => undefined))?.status
+    const statusOf = async (target: string) =>
+      (await server.request('GET', target).catch(() => undefined))?.status
     await expect.poll(() => create('Round 1'), { timeout: 30_000 }).toBe(201)
     await expect.poll(() => statusOf('/readyz'), { timeout: 30_000 }).toBe(200)
     await expect.poll(() => statusOf('/apps?search=x'), { timeout: 30_000 }).toBe(200)

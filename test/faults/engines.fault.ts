@@ -27,8 +27,10 @@ const scripts = {
   hebrew: 'מפה מוזיקה מילון בריאות שעון מטבח מסע ספר יומן רכבת',
   devanagari: 'मौसम संगीत नक्शा शब्दकोश यात्रा घड़ी रसोई किताब दिनचर्या स्वास्थ्य',
   thai: 'อากาศ ดนตรี แผนที่ พจนานุกรม สุขภาพ เดินทาง นาฬิกา ครัว หนังสือ บันทึก',
-  chinese: '天气预报 音乐播放 地图导航 词典翻译 健康生活 旅行日记 时钟闹钟 厨房食谱 图书阅读 火车时刻',
-  japanese: '天気予報 おんがく カメラ 日本語辞書 ケンコウ 旅行ガイド とけい キッチン 読書ノート 電車時刻表',
+  chinese:
+    '天气预报 音乐播放 地图导航 词典翻译 健康生活 旅行日记 时钟闹钟 厨房食谱 图书阅读 火车时刻',
+  japanese:
+    '天気予報 おんがく カメラ 日本語辞書 ケンコウ 旅行ガイド とけい キッチン 読書ノート 電車時刻表',
   korean: '날씨예보 음악 지도 사전 건강관리 여행 시계 주방요리 독서 기차시간표',
 }
 
@@ -47,7 +49,10 @@ const linesOf = (script: string, words: string[]) =>
     total_downloads: Math.floor(next() * 1000),
   }))
 
-/** Fifty searches per script: words, prefixes, several words, capitals, substrings, typos, with sort and category. */
+/**
+ * Fifty searches per script: words, prefixes, several words, capitals, substrings, typos, with sort
+ * and category.
+ */
 const searchesOf = (words: string[]) =>
   Array.from({ length: 50 }, (_, number) => {
     const word = pick(words)
@@ -62,7 +67,13 @@ const searchesOf = (words: string[]) =>
       `${word} wifi`,
       word.normalize('NFD'),
     ][number % 8]
-    const more = ['', '&sort=popular', '&category=category-1', '&sort=rating&limit=100', '&page=2&limit=7']
+    const more = [
+      '',
+      '&sort=popular',
+      '&category=category-1',
+      '&sort=rating&limit=100',
+      '&page=2&limit=7',
+    ]
     return `/apps?search=${encodeURIComponent(text || word)}${more[number % more.length]}`
   })
 
@@ -76,7 +87,9 @@ test.skipIf(!hasPostgres)(
     const database = openDatabase(source)
     await database.migrate()
     await fill(database, size)
-    const words = Object.entries(scripts).map(([script, text]) => [script, text.split(' ')] as const)
+    const words = Object.entries(scripts).map(
+      ([script, text]) => [script, text.split(' ')] as const,
+    )
     const lines = [
       ...words.flatMap(([script, ofScript]) => linesOf(script, ofScript)),
       ...(sample === '' ? [] : playSampleLines(sample)),
@@ -97,7 +110,9 @@ test.skipIf(!hasPostgres)(
     for (const address of [copied, imported]) await expectConsistentAt(address)
 
     const env = { BASE_URL: 'http://apps.test', CACHE_SIZE: '0' }
-    const servers = await Promise.all([source, copied, imported, ...workers].map((address) => serve(address, env)))
+    const servers = await Promise.all(
+      [source, copied, imported, ...workers].map((address) => serve(address, env)),
+    )
     async function get(port: number, path: string, attempts = 1): Promise<ComparedResponse> {
       const send = () => fetch(`http://127.0.0.1:${port}${path}`)
       // A server may close an idle connection just when it is used again.
@@ -105,13 +120,17 @@ test.skipIf(!hasPostgres)(
       const { status, headers } = response
       const text = await response.text()
       // Refused because the machine was busy: try again.
-      if (status === 503 && attempts < 20) return delay(500).then(() => get(port, path, attempts + 1))
+      if (status === 503 && attempts < 20)
+        return delay(500).then(() => get(port, path, attempts + 1))
       return { status, etag: headers.get('etag'), link: headers.get('link'), text }
     }
     const first = await get(required(servers[0], 'first server').port, '/apps?limit=100')
     const { total_pages } = JSON.parse(first.text).data.pagination
     const pages = ['latest', 'popular', 'rating'].flatMap((sort) =>
-      Array.from({ length: total_pages }, (_, index) => `/apps?limit=100&sort=${sort}&page=${index + 1}`),
+      Array.from(
+        { length: total_pages },
+        (_, index) => `/apps?limit=100&sort=${sort}&page=${index + 1}`,
+      ),
     )
     const searches = words.flatMap(([, ofScript]) => searchesOf(ofScript))
     const details = Array.from({ length: size + created }, (_, index) => `/apps/${index + 1}`)
@@ -121,7 +140,9 @@ test.skipIf(!hasPostgres)(
       Array.from({ length: 4 }, async () => {
         // All four take from one iterator.
         for (const path of paths) {
-          const [expected, ...others] = await Promise.all(servers.map(({ port }) => get(port, path)))
+          const [expected, ...others] = await Promise.all(
+            servers.map(({ port }) => get(port, path)),
+          )
           expect(expected?.status, path).toBe(200)
           for (const other of others) expect(other, path).toEqual(expected)
           if (path.startsWith('/apps?search') && !expected?.text.includes('"apps":[]')) found++

@@ -1,4 +1,7 @@
-/** Loaded into a server by `--import`. On request, sends its parent the longest time that the event loop was blocked. */
+/**
+ * Loaded into a server by `--import`. On request, sends its parent the longest time that the event
+ * loop was blocked.
+ */
 
 let longest = 0
 let last = processorTime()

@@ -34,8 +34,15 @@ export async function measureStalls({
   const { key, id } = await createOwnedApp(file)
   const send = async (path: string, method = 'GET', body?: string) => {
     await longestStall()
-    const headers = { Authorization: `Bearer ${key}`, ...(body && { 'Content-Type': 'application/json' }) }
-    const response = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers, ...(body && { body }) })
+    const headers = {
+      Authorization: `Bearer ${key}`,
+      ...(body && { 'Content-Type': 'application/json' }),
+    }
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+      method,
+      headers,
+      ...(body && { body }),
+    })
     await response.arrayBuffer()
     return { status: response.status, stall: await longestStall() }
   }
@@ -49,22 +56,33 @@ export async function measureStalls({
   const fields = `{${repeat(26_000, (index) => `"${index.toString(36)}":1`, ',')}}`
   const lone = '\\ud800'
   const refused = {
-    '3,300 unknown parameters': await stallOf(`/apps?${repeat(3300, (index) => index.toString(36), '&')}`),
+    '3,300 unknown parameters': await stallOf(
+      `/apps?${repeat(3300, (index) => index.toString(36), '&')}`,
+    ),
     '26,000 unknown fields': await stallOf('/apps', 'POST', () => fields),
-    'an array of 100,000': await stallOf('/apps', 'POST', () => `{"name":[${repeat(100_000, () => '1', ',')}]}`),
+    'an array of 100,000': await stallOf(
+      '/apps',
+      'POST',
+      () => `{"name":[${repeat(100_000, () => '1', ',')}]}`,
+    ),
     '200,000 brackets': await stallOf('/apps', 'POST', () => '['.repeat(200_000)),
-    '250,000 tags': await stallOf('/apps', 'POST', () => JSON.stringify({ name: '\u{E0067}'.repeat(60_000) })),
+    '250,000 tags': await stallOf('/apps', 'POST', () =>
+      JSON.stringify({ name: '\u{E0067}'.repeat(60_000) }),
+    ),
     '40,000 halves': await stallOf('/apps', 'POST', () => `{"name":"${lone.repeat(40_000)}"}`),
   }
   const valid: Stalls = {}
   for (const [what, description] of Object.entries(descriptions)) {
     // A different text each time, or nothing would change.
-    const body = (time: number) => JSON.stringify({ description: `${time}${description}`.slice(0, 20_000) })
+    const body = (time: number) =>
+      JSON.stringify({ description: `${time}${description}`.slice(0, 20_000) })
     valid[`an update with ${what}`] = await stallOf(`/apps/${id}`, 'PUT', body)
     valid[`a read of ${what}`] = await stallOf(`/apps/${id}`)
   }
   valid['a hundred long apps'] = await stallOf('/apps?limit=100')
-  valid['a search of a hundred characters'] = await stallOf(`/apps?search=${encodeURIComponent('a e o d '.repeat(12))}`)
+  valid['a search of a hundred characters'] = await stallOf(
+    `/apps?search=${encodeURIComponent('a e o d '.repeat(12))}`,
+  )
   return { refused, valid }
 }
 

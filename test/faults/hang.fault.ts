@@ -26,7 +26,10 @@ type Hang = {
   ready: number
   /** Whether the next create after that was a 201. */
   canWrite: boolean
-  /** The number of /readyz responses during the hang, by status. Later ones are of a network that has healed. */
+  /**
+   * The number of /readyz responses during the hang, by status. Later ones are of a network that
+   * has healed.
+   */
   probes: Record<string, number>
 }
 
@@ -108,7 +111,10 @@ test.skipIf(!hasPostgres)(
     const numbers = Array.from({ length: servers }, (_, index) => index)
     const hangs = (await Promise.all(numbers.map(hangRepeatedly))).flat()
     for (const each of hangs) console.log('hang:', each)
-    console.log(`${hangs.length} hangs, seconds until the first 201:`, hangs.map(({ written }) => written).join(' '))
+    console.log(
+      `${hangs.length} hangs, seconds until the first 201:`,
+      hangs.map(({ written }) => written).join(' '),
+    )
     for (const { traffic, written, ready, canWrite, probes } of hangs) {
       expect(Object.keys(probes)).toEqual(traffic === 'none' ? [] : ['503'])
       expect(canWrite).toBe(true)

@@ -100,7 +100,11 @@ const paths = [
     '/apps?search=%00',
     '/apps?search=%ff',
   ],
-  ...['/apps?search=%ed%a0%80', `/apps?search=${'%F0%9F%98%80'.repeat(101)}`, `/apps?search=${'e%CC%81'.repeat(100)}`],
+  ...[
+    '/apps?search=%ed%a0%80',
+    `/apps?search=${'%F0%9F%98%80'.repeat(101)}`,
+    `/apps?search=${'e%CC%81'.repeat(100)}`,
+  ],
   ...[
     '/apps?search=%22%20OR%201=1',
     '/apps?search=NEAR(a,b)',
@@ -117,7 +121,10 @@ const paths = [
     '/healthz?x=1',
     '/readyz/',
   ],
-  ...Array.from({ length: 32 }, (_, code) => `/apps?search=a%${code.toString(16).padStart(2, '0')}b`),
+  ...Array.from(
+    { length: 32 },
+    (_, code) => `/apps?search=a%${code.toString(16).padStart(2, '0')}b`,
+  ),
   `/apps?${Array.from({ length: 500 }, (_, number) => `p${number}=1`).join('&')}`,
   `/apps?page=${'9'.repeat(400)}`,
 ].map((path): [string, string] => [`GET ${path.slice(0, 60)}`, get(path)])
@@ -135,12 +142,23 @@ const heads: [string, string | Buffer][] = [
     `HTTP/${version}`,
     `GET /apps HTTP/${version}\r\nHost: x\r\nConnection: close\r\n\r\n`,
   ]),
-  ...['get', 'TRACE', 'CONNECT', 'PATCH', 'PROPFIND', 'FOO', 'GET\t', '', 'G ET', 'HEAD', 'OPTIONS', 'M-SEARCH'].map(
-    (method): [string, string] => [
-      `method ${method}`,
-      `${method} /apps HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
-    ],
-  ),
+  ...[
+    'get',
+    'TRACE',
+    'CONNECT',
+    'PATCH',
+    'PROPFIND',
+    'FOO',
+    'GET\t',
+    '',
+    'G ET',
+    'HEAD',
+    'OPTIONS',
+    'M-SEARCH',
+  ].map((method): [string, string] => [
+    `method ${method}`,
+    `${method} /apps HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+  ]),
   ...['', 'a b', ':', '[', '[::1', 'x:99999', '@', 'x/y', 'a@b/c?d', '\u0000', 'é', long].map(
     (host): [string, string] => [
       `Host: ${host.slice(0, 20)}`,
@@ -160,7 +178,10 @@ const heads: [string, string | Buffer][] = [
   ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
   ['random bytes', Buffer.from(Array.from({ length: 500 }, () => between(0, 255)))],
   ['headers over the limit', get('/apps', `X: ${'a'.repeat(20_000)}`)],
-  ['very many headers', get('/apps', ...Array.from({ length: 3000 }, (_, number) => `X${number}:`))],
+  [
+    'very many headers',
+    get('/apps', ...Array.from({ length: 3000 }, (_, number) => `X${number}:`)),
+  ],
   ['a header named __proto__', get('/apps', '__proto__: x', 'constructor: y')],
   ...[
     'Bearer',
@@ -172,19 +193,34 @@ const heads: [string, string | Buffer][] = [
     `Bearer ${long}`,
     'Bearer a, Bearer b',
     ',',
-  ].map((value): [string, string] => [`Authorization: ${value.slice(0, 30)}`, get('/apps', `Authorization: ${value}`)]),
+  ].map((value): [string, string] => [
+    `Authorization: ${value.slice(0, 30)}`,
+    get('/apps', `Authorization: ${value}`),
+  ]),
   ['two Authorizations', get('/apps', 'Authorization: Bearer a', 'Authorization: Bearer b')],
   ...['*', 'W/"', '"', '"a', ',', `"${long}"`, '*, "a"', ''].map((value): [string, string] => [
     `If-None-Match: ${value.slice(0, 20)}`,
     get('/apps', `If-None-Match: ${value}`),
   ]),
-  ...['', ';', '*/*;q=2', 'q=1', 'text/html', 'application/json;q=0', `${'a/b,'.repeat(2000)}`, '\u0000'].map(
-    (value): [string, string] => [`Accept: ${value.slice(0, 20)}`, get('/apps', `Accept: ${value}`)],
-  ),
-  ...['br;q=x', 'identity;q=0', '*;q=0', 'gzip'.repeat(2000), ';;;'].map((value): [string, string] => [
-    `Accept-Encoding: ${value.slice(0, 20)}`,
-    get('/apps', `Accept-Encoding: ${value}`),
+  ...[
+    '',
+    ';',
+    '*/*;q=2',
+    'q=1',
+    'text/html',
+    'application/json;q=0',
+    `${'a/b,'.repeat(2000)}`,
+    '\u0000',
+  ].map((value): [string, string] => [
+    `Accept: ${value.slice(0, 20)}`,
+    get('/apps', `Accept: ${value}`),
   ]),
+  ...['br;q=x', 'identity;q=0', '*;q=0', 'gzip'.repeat(2000), ';;;'].map(
+    (value): [string, string] => [
+      `Accept-Encoding: ${value.slice(0, 20)}`,
+      get('/apps', `Accept-Encoding: ${value}`),
+    ],
+  ),
   ...['a\\b', '<script>', long, 'a b', 'é'].map((value): [string, string] => [
     `X-Request-Id: ${value.slice(0, 20)}`,
     get('/apps', `X-Request-Id: ${value}`),
@@ -215,7 +251,11 @@ const bodies: [string, Buffer][] = [
   ['UTF-16', post(Buffer.from(JSON.stringify(app), 'utf16le'))],
   [
     'very many fields',
-    post(JSON.stringify(Object.fromEntries(Array.from({ length: 20_000 }, (_, number) => [`f${number}`, 1])))),
+    post(
+      JSON.stringify(
+        Object.fromEntries(Array.from({ length: 20_000 }, (_, number) => [`f${number}`, 1])),
+      ),
+    ),
   ],
   ['combining marks', post(JSON.stringify({ ...app, description: `e${'\u0301'.repeat(19_000)}` }))],
   ...[
@@ -234,14 +274,20 @@ const bodies: [string, Buffer][] = [
     '{"a":1}{"b":2}',
     'NaN',
   ].map((body): [string, Buffer] => [`the body ${body}`, post(body)]),
-  ...['-1', '+5', '0x10', '1e3', '5 5', '5, 6', '99999999999999999999', 'x', ''].map((length): [string, Buffer] => [
-    `Content-Length: ${length}`,
-    post('hello', `Content-Length: ${length}`),
-  ]),
+  ...['-1', '+5', '0x10', '1e3', '5 5', '5, 6', '99999999999999999999', 'x', ''].map(
+    (length): [string, Buffer] => [
+      `Content-Length: ${length}`,
+      post('hello', `Content-Length: ${length}`),
+    ],
+  ),
   ['two lengths', post('hello', 'Content-Length: 5', 'Content-Length: 6')],
   [
     'a length and chunks',
-    post('0\r\n\r\nGET /apps HTTP/1.1\r\nHost: x\r\n\r\n', 'Content-Length: 5', 'Transfer-Encoding: chunked'),
+    post(
+      '0\r\n\r\nGET /apps HTTP/1.1\r\nHost: x\r\n\r\n',
+      'Content-Length: 5',
+      'Transfer-Encoding: chunked',
+    ),
   ],
   ...[
     'Chunked',
@@ -307,12 +353,16 @@ test('1,000 altered keys, anywhere in a request: none is in the log', async () =
   }
   await expectHealthy(server)
   const decode = (line: string) =>
-    line.replace(/%(?:25)*([0-9a-f]{2})/gi, (_, code) => String.fromCharCode(Number.parseInt(code, 16)))
+    line.replace(/%(?:25)*([0-9a-f]{2})/gi, (_, code) =>
+      String.fromCharCode(Number.parseInt(code, 16)),
+    )
   const decodeHex = (line: string) =>
     line.replace(/(?:[3-7][0-9a-f]){8,}/gi, (hex) => Buffer.from(hex, 'hex').toString())
   const lines = server.log.flatMap((line) => [decode(line), decodeHex(line)])
   // Two thirds of it are enough to guess the rest.
-  const pieces = Array.from({ length: secret.length - 20 }, (_, from) => secret.slice(from, from + 20))
+  const pieces = Array.from({ length: secret.length - 20 }, (_, from) =>
+    secret.slice(from, from + 20),
+  )
   expect(lines.filter((line) => pieces.some((piece) => line.includes(piece)))).toEqual([])
   expect(lines.length).toBeGreaterThan(1800)
 })
@@ -333,7 +383,9 @@ function mutateKey(key: string): string {
     case 4:
       return characters.toSpliced(at, 0, 'x').join('')
     case 5:
-      return characters.map((character) => (between(0, 1) ? encoded(character) : character)).join('')
+      return characters
+        .map((character) => (between(0, 1) ? encoded(character) : character))
+        .join('')
     case 6:
       return characters.map(encoded).join('')
     case 7:
@@ -351,7 +403,9 @@ const encoded = (character: string) => `%${character.charCodeAt(0).toString(16).
 
 async function expectHealthy(server: Served) {
   expect((await server.request('GET', '/readyz')).status).toBe(200)
-  expect((await server.request('POST', '/apps', { key: inject('world').keys.ada, json: app })).status).toBe(201)
+  expect(
+    (await server.request('POST', '/apps', { key: inject('world').keys.ada, json: app })).status,
+  ).toBe(201)
   expect(server.process.exitCode).toBeNull()
   expect(server.log.filter((line) => /"level":[56]0/.test(line))).toEqual([])
 }

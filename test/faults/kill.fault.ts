@@ -1,7 +1,15 @@
 import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { copyWorldFile } from '../support/database.ts'
-import { addTo, between, expectIntact, findLosses, noTotals, noWrites, startWriting } from './acknowledged-writes.ts'
+import {
+  addTo,
+  between,
+  expectIntact,
+  findLosses,
+  noTotals,
+  noWrites,
+  startWriting,
+} from './acknowledged-writes.ts'
 import { isShortRun } from './short-run.ts'
 
 const kills = isShortRun ? 5 : 50

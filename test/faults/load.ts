@@ -25,14 +25,21 @@ export type ServerUnderLoad = {
 const main = `${import.meta.dirname}/../../src/apps-service.js`
 
 /** Serves a copy of a database while the work runs. */
-export async function withServer<T>(database: string, work: (server: ServerUnderLoad) => Promise<T>): Promise<T> {
+export async function withServer<T>(
+  database: string,
+  work: (server: ServerUnderLoad) => Promise<T>,
+): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'apps-load-'))
   const file = join(folder, 'apps.sqlite')
   copyFileSync(database, file)
-  const child = spawn(process.execPath, ['--import', `${import.meta.dirname}/event-loop-watchdog.ts`, main, 'serve'], {
-    env: { PATH: process.env.PATH, PORT: '0', DATABASE_URL: `sqlite:${file}` },
-    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
-  })
+  const child = spawn(
+    process.execPath,
+    ['--import', `${import.meta.dirname}/event-loop-watchdog.ts`, main, 'serve'],
+    {
+      env: { PATH: process.env.PATH, PORT: '0', DATABASE_URL: `sqlite:${file}` },
+      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    },
+  )
   try {
     return await work({
       port: await portOf(child),
@@ -64,15 +71,25 @@ function portOf(child: ChildProcess): Promise<number> {
 }
 
 function memoryOf({ pid }: ChildProcess) {
-  const megabytes = (field: 'VmRSS' | 'VmHWM') => Math.round(required(residentBytes(pid, field), field) / 2 ** 20)
+  const megabytes = (field: 'VmRSS' | 'VmHWM') =>
+    Math.round(required(residentBytes(pid, field), field) / 2 ** 20)
   return { now: megabytes('VmRSS'), max: megabytes('VmHWM') }
 }
 
 /** The milliseconds of each request, by status; status 0 is a refused or broken connection. */
 export type Timings = Record<number, number[]>
 
-/** Clients that request the targets in order. Each pauses that many milliseconds after each response. */
-type Clients = { port: number; clients: number; targets: string[]; pause?: number; milliseconds: number }
+/**
+ * Clients that request the targets in order. Each pauses that many milliseconds after each
+ * response.
+ */
+type Clients = {
+  port: number
+  clients: number
+  targets: string[]
+  pause?: number
+  milliseconds: number
+}
 
 /** Runs clients in a separate thread, so that they do not slow down other clients. */
 export async function load(clients: Clients): Promise<Timings> {
@@ -83,7 +100,8 @@ export async function load(clients: Clients): Promise<Timings> {
 
 /** Reads of different apps, reads of one cached app, and readiness probes. */
 export async function loadOfOtherClients(port: number, milliseconds: number) {
-  const request = (targets: string[]) => load({ port, clients: 2, targets, pause: 10, milliseconds })
+  const request = (targets: string[]) =>
+    load({ port, clients: 2, targets, pause: 10, milliseconds })
   const [byId, cached, ready] = await Promise.all([
     request(spread(10_000, catalogueSize).map((id) => `/apps/${id}`)),
     request(['/apps/77']),

@@ -7,10 +7,17 @@ import { moderationStore } from '../../src/moderation/store.ts'
 const database = await openMigratedDatabase(`sqlite:${process.argv[2]}`)
 for (;;) {
   const ids = await database.read(({ sql }) =>
-    sql('apps').where({ status: 'pending' }).whereNull('deleted_at').orderBy('id').limit(10).pluck('id'),
+    sql('apps')
+      .where({ status: 'pending' })
+      .whereNull('deleted_at')
+      .orderBy('id')
+      .limit(10)
+      .pluck('id'),
   )
   for (const id of ids) {
-    await database.write((connection) => moderationStore(connection).decide('approve', id, { operator: 'test' }))
+    await database.write((connection) =>
+      moderationStore(connection).decide('approve', id, { operator: 'test' }),
+    )
     process.stdout.write(`${id}\n`)
   }
   if (ids.length === 0) await delay(10)

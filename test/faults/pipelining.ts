@@ -17,7 +17,11 @@ async function sendBurst(port: number, path: string): Promise<Socket> {
 async function lengthenDescriptions(file: string) {
   const database = openDatabase(`sqlite:${file}`)
   await database.write(async ({ sql }) => {
-    const ids = await sql('apps').orderBy('approved_at', 'desc').orderBy('id', 'desc').limit(100).pluck('id')
+    const ids = await sql('apps')
+      .orderBy('approved_at', 'desc')
+      .orderBy('id', 'desc')
+      .limit(100)
+      .pluck('id')
     await sql('apps')
       .whereIn('id', ids)
       .update({ description: 'a word or '.repeat(2000) })

@@ -3,7 +3,15 @@ import { copyFileSync, cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, inject, test } from 'vitest'
 import { temporaryFolder } from '../support/database.ts'
-import { addTo, between, expectIntact, findLosses, noTotals, noWrites, startWriting } from './acknowledged-writes.ts'
+import {
+  addTo,
+  between,
+  expectIntact,
+  findLosses,
+  noTotals,
+  noWrites,
+  startWriting,
+} from './acknowledged-writes.ts'
 import { isShortRun } from './short-run.ts'
 
 const cuts = isShortRun ? 2 : 20
@@ -64,7 +72,9 @@ test.runIf(process.platform === 'linux')(
       await acknowledged(200)
       await kill()
       lost = (await findLosses(flushedFile, { ...writes, backups: [] })).length
-      console.log(`power cut with synchronous NORMAL: ${lost} writes lost, ${writes.created.size} apps created`)
+      console.log(
+        `power cut with synchronous NORMAL: ${lost} writes lost, ${writes.created.size} apps created`,
+      )
     }
     expect(lost).toBeGreaterThan(0)
   },

@@ -10,16 +10,24 @@ import { exchange } from './sockets.ts'
 
 /** Bytes of a request. Node refuses a head of more than 16 KiB before the service sees it. */
 const requestSize = 16_000
-/** Milliseconds of processor time that a request may take, on a machine as fast as the one below. */
+/**
+ * Milliseconds of processor time that a request may take, on a machine as fast as the one below.
+ */
 const limit = 20
-/** Milliseconds of processor time of an ordinary request, on the machine where the limit was set. */
+/**
+ * Milliseconds of processor time of an ordinary request, on the machine where the limit was set.
+ */
 const ordinaryThere = 0.6
-/** Garbage collection and compilation may fall into a measurement, so an expensive request is measured again. */
+/**
+ * Garbage collection and compilation may fall into a measurement, so an expensive request is
+ * measured again.
+ */
 const rounds = 6
 
 type Encoding = (character: string) => string
 const plain: Encoding = (character) => character
-const percentEncoded: Encoding = (character) => Buffer.from(character).toString('hex').replace(/../g, '%$&')
+const percentEncoded: Encoding = (character) =>
+  Buffer.from(character).toString('hex').replace(/../g, '%$&')
 const jsonEscaped: Encoding = (character) => JSON.stringify(character).slice(1, -1)
 
 type Request = {
@@ -38,12 +46,17 @@ const textOf = ({ method, target, headers = [], hasKey = false, body, isLast = f
     'Host: x',
     ...(isLast ? ['Connection: close'] : []),
     ...(hasKey ? [`Authorization: Bearer ${inject('world').keys.ada}`] : []),
-    ...(body === undefined ? [] : ['Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`]),
+    ...(body === undefined
+      ? []
+      : ['Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`]),
     '',
     body ?? '',
   ].join('\r\n')
 
-/** A part of a request that a run of one character can fill, and how a character may be written there. */
+/**
+ * A part of a request that a run of one character can fill, and how a character may be written
+ * there.
+ */
 type Place = { name: string; filled: (run: string) => Request; encodings: Encoding[] }
 
 const targetPlace = (
@@ -59,12 +72,18 @@ const targetPlace = (
 
 const headerPlace = (request: Request, begin: string, end = ''): Place => ({
   name: `${request.method} ${request.target} with ${begin}…${end}`,
-  // Of two headers with the same name, Node takes the first, so it comes before those of an ordinary request.
+  // Of two headers with the same name, Node takes the first, so it comes before those of an
+  // ordinary request.
   filled: (run) => ({ ...request, headers: [`${begin}${run}${end}`] }),
   encodings: [plain],
 })
 
-const bodyPlace = (request: Request, begin: string, end: string, encoding = jsonEscaped): Place => ({
+const bodyPlace = (
+  request: Request,
+  begin: string,
+  end: string,
+  encoding = jsonEscaped,
+): Place => ({
   name: `${request.method} ${request.target} with the body ${begin}…${end}`,
   filled: (run) => ({ ...request, body: `${begin}${run}${end}` }),
   encodings: [encoding],
@@ -72,24 +91,56 @@ const bodyPlace = (request: Request, begin: string, end: string, encoding = json
 
 /** Some begin with what is valid, so that the run is read by the code that looks behind that. */
 const headers = [
-  ...['Accept: ', 'Accept: application/json;q=', 'Accept-Encoding: ', 'Accept-Encoding: gzip;q=', 'Accept-Language: '],
+  ...[
+    'Accept: ',
+    'Accept: application/json;q=',
+    'Accept-Encoding: ',
+    'Accept-Encoding: gzip;q=',
+    'Accept-Language: ',
+  ],
   ...['Authorization: ', 'Authorization: Bearer ', 'Authorization: Bearer apps_'],
   ...['Cache-Control: ', 'Content-Encoding: ', 'Content-Type: ', 'Content-Type: application/json;'],
-  ...['Content-Type: application/json;charset', 'Content-Type: application/json;charset=', 'Cookie: ', 'Cookie: a='],
-  ...['Expect: ', 'Forwarded: for=', 'Host: ', 'If-Match: ', 'If-Match: "', 'If-Match: W/"', 'If-Modified-Since: '],
+  ...[
+    'Content-Type: application/json;charset',
+    'Content-Type: application/json;charset=',
+    'Cookie: ',
+    'Cookie: a=',
+  ],
+  ...[
+    'Expect: ',
+    'Forwarded: for=',
+    'Host: ',
+    'If-Match: ',
+    'If-Match: "',
+    'If-Match: W/"',
+    'If-Modified-Since: ',
+  ],
   ...['If-None-Match: ', 'If-None-Match: "', 'If-None-Match: W/"', 'Origin: ', 'Origin: https://'],
-  ...['Range: ', 'Range: bytes=', 'Referer: ', 'User-Agent: ', 'X-Forwarded-For: ', 'X-Request-Id: ', 'X-Unknown: '],
+  ...[
+    'Range: ',
+    'Range: bytes=',
+    'Referer: ',
+    'User-Agent: ',
+    'X-Forwarded-For: ',
+    'X-Request-Id: ',
+    'X-Unknown: ',
+  ],
 ]
 
 const commonPlaces: Place[] = [
-  ...['/', '//', '/apps?', '/apps?a=', '/apps/1?', '/docs/', '/healthz?'].map((begin) => targetPlace('GET', begin)),
+  ...['/', '//', '/apps?', '/apps?a=', '/apps/1?', '/docs/', '/healthz?'].map((begin) =>
+    targetPlace('GET', begin),
+  ),
   ...['Origin: ', 'Access-Control-Request-Headers: '].map((begin) =>
     headerPlace({ method: 'OPTIONS', target: '/apps' }, begin),
   ),
   ...[
     { method: 'GET', target: '/apps' },
     { method: 'POST', target: '/apps', hasKey: true, body: '{}' },
-  ].flatMap((request) => [...headers.map((begin) => headerPlace(request, begin)), headerPlace(request, 'X', ': a')]),
+  ].flatMap((request) => [
+    ...headers.map((begin) => headerPlace(request, begin)),
+    headerPlace(request, 'X', ': a'),
+  ]),
 ]
 
 /** The parameters and fields that the document names, and those that it does not. */
@@ -114,7 +165,10 @@ function placesOf({ method, path, parameters, body, needsKey }: Operation): Plac
   return [...places, ...fields, bodyPlace(request, '{"', '":1}'), bodyPlace(request, '', '', plain)]
 }
 
-/** The place filled with a run. A different character ends the run, which is where a pattern would begin to backtrack. */
+/**
+ * The place filled with a run. A different character ends the run, which is where a pattern would
+ * begin to backtrack.
+ */
 function requestText({ filled }: Place, encoding: Encoding, character: string): string {
   const written = encoding(character)
   const end = encoding('!')
@@ -141,14 +195,20 @@ function processorTime({ process: { pid } }: Served): number {
   return nanoseconds.reduce((sum, each) => sum + each, 0) / 1e6
 }
 
-/** Sends a request until it takes no more than the bound, `rounds` times at most; the least that it took. */
+/**
+ * Sends a request until it takes no more than the bound, `rounds` times at most; the least that it
+ * took.
+ */
 async function measure(server: Served, request: string, bound: number) {
   let answer = ''
   let milliseconds = Number.POSITIVE_INFINITY
   for (let round = 0; round < rounds && milliseconds > bound; round++) {
     const before = processorTime(server)
     // The second request is answered after the access log has a line for the first.
-    answer = await exchange(server.port, `${request}${textOf({ method: 'GET', target: '/healthz', isLast: true })}`)
+    answer = await exchange(
+      server.port,
+      `${request}${textOf({ method: 'GET', target: '/healthz', isLast: true })}`,
+    )
     milliseconds = Math.min(milliseconds, processorTime(server) - before)
   }
   return { milliseconds, status: answer.slice(9, 12) }
@@ -158,7 +218,11 @@ test('no request of 16 KiB takes much processor time, whatever character fills a
   const server = await serve(`sqlite:${copyWorldFile()}`)
   let ordinary = Number.POSITIVE_INFINITY
   for (let time = 0; time < 300; time++) {
-    const { milliseconds } = await measure(server, textOf({ method: 'GET', target: '/apps/1' }), limit)
+    const { milliseconds } = await measure(
+      server,
+      textOf({ method: 'GET', target: '/apps/1' }),
+      limit,
+    )
     ordinary = Math.min(ordinary, milliseconds)
   }
   const bound = limit * Math.max(1, ordinary / ordinaryThere)
@@ -173,9 +237,15 @@ test('no request of 16 KiB takes much processor time, whatever character fills a
   const told = measured
     .toSorted((a, b) => b.milliseconds - a.milliseconds)
     .map(({ name, milliseconds }) => `${milliseconds.toFixed(1)} ms: ${name}`)
-  console.log(`${measured.length} requests of 16 KiB:`, statuses, `${ordinary.toFixed(1)} ms for an ordinary one`)
+  console.log(
+    `${measured.length} requests of 16 KiB:`,
+    statuses,
+    `${ordinary.toFixed(1)} ms for an ordinary one`,
+  )
   console.log(told.slice(0, 5).join('\n'))
-  expect(told.slice(0, measured.filter(({ milliseconds }) => milliseconds > bound).length)).toEqual([])
+  expect(told.slice(0, measured.filter(({ milliseconds }) => milliseconds > bound).length)).toEqual(
+    [],
+  )
   // Such are refused before the service sees them.
   expect(statuses[431]).toBeUndefined()
 })

@@ -12,7 +12,9 @@ import { cutAfterStatements, cutResponses } from './cutting-proxy.ts'
 import { startDatabase } from './postgres.ts'
 import { isShortRun } from './short-run.ts'
 
-/** The TypeScript client creates each app exactly once, whatever breaks between it and the database. */
+/**
+ * The TypeScript client creates each app exactly once, whatever breaks between it and the database.
+ */
 
 const creates = isShortRun ? 40 : 1000
 /** Clients at once. */
@@ -36,11 +38,16 @@ const engines: Record<string, () => Promise<Scene>> = {
 
 type Client = { POST: (path: '/apps', options: { body: object }) => Promise<object> }
 type ClientModule = {
-  createClient: (baseUrl: string, key: string, options: { retries: number; timeout: number }) => Client
+  createClient: (
+    baseUrl: string,
+    key: string,
+    options: { retries: number; timeout: number },
+  ) => Client
   dataOf: (result: object) => { app_id: number }
 }
 
-// At run time only, so that type checking needs neither the client's generated types nor its packages.
+// At run time only, so that type checking needs neither the client's generated types nor its
+// packages.
 const { createClient, dataOf }: ClientModule = await import(
   `${import.meta.dirname}/../../clients/typescript/src/index.ts`
 )
@@ -63,7 +70,10 @@ async function withShortWaits(work: () => Promise<unknown>) {
   await work().finally(() => vi.unstubAllGlobals())
 }
 
-/** Creates all apps and returns how many there are of each name. Each `create` must return the id of its own app. */
+/**
+ * Creates all apps and returns how many there are of each name. Each `create` must return the id of
+ * its own app.
+ */
 async function createAll(databaseUrl: string, create: Create) {
   const ids = new Map<string, number>()
   const names = Array.from({ length: creates }, (_, number) => `Once ${number}`).values()
@@ -80,7 +90,9 @@ async function createAll(databaseUrl: string, create: Create) {
 }
 
 async function countApps(database: Database, ids: Map<string, number>) {
-  const rows = await database.read(({ sql }) => sql('apps').whereLike('name', 'Once %').select('id', 'name'))
+  const rows = await database.read(({ sql }) =>
+    sql('apps').whereLike('name', 'Once %').select('id', 'name'),
+  )
   const byName = Map.groupBy(rows, ({ name }) => name)
   await expectConsistent(database)
   for (const [name, id] of ids) expect(byName.get(name)?.map((row) => row.id)).toContain(id)
@@ -88,7 +100,11 @@ async function countApps(database: Database, ids: Map<string, number>) {
 }
 
 const report = (what: string, counts: object, result: { apps: number; names: number }) =>
-  console.log(`${creates} creates, ${what}:`, { ...counts, ...result, duplicates: result.apps - result.names })
+  console.log(`${creates} creates, ${what}:`, {
+    ...counts,
+    ...result,
+    duplicates: result.apps - result.names,
+  })
 
 const once = { apps: creates, names: creates }
 

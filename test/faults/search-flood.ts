@@ -1,7 +1,21 @@
 import { load, loadOfOtherClients, type ServerUnderLoad, spread } from './load.ts'
 
 /** Prefixes of words that many apps have. */
-const words = [...'abdefghiklmnoprstuvw', 'ba', 'ko', 'ti', 'ri', 'ma', 'ne', 'la', 'to', 'vi', 'sa', 'mi', 'simple']
+const words = [
+  ...'abdefghiklmnoprstuvw',
+  'ba',
+  'ko',
+  'ti',
+  'ri',
+  'ma',
+  'ne',
+  'la',
+  'to',
+  'vi',
+  'sa',
+  'mi',
+  'simple',
+]
 
 /** All combinations of that many items. */
 function combinations<T>(items: readonly T[], count: number): T[][] {

@@ -22,7 +22,10 @@ import { isShortRun } from './short-run.ts'
 const seconds = isShortRun ? 10 : 60
 
 /** Counts of events, for the output. */
-type Counts = Record<'created' | 'updated' | 'approved' | 'takenDown' | 'reads' | 'unavailable' | 'conflicts', number>
+type Counts = Record<
+  'created' | 'updated' | 'approved' | 'takenDown' | 'reads' | 'unavailable' | 'conflicts',
+  number
+>
 
 /** The acknowledged writes, and those with an unknown outcome. */
 type Known = {
@@ -43,38 +46,62 @@ type Servers = {
 }
 
 /** Three servers, each at another node of a Citus cluster. */
-async function startThree(addresses: [string, ...string[]], world: Omit<World, 'source'>): Promise<Servers> {
+async function startThree(
+  addresses: [string, ...string[]],
+  world: Omit<World, 'source'>,
+): Promise<Servers> {
   const [address] = addresses
   const ports = await Promise.all([1, 2, 3].map(freePort))
   const servers = await Promise.all(
-    ports.map((port, index) => serve(addresses[index] ?? address, { WRITE_LIMIT: '0', METRICS_PORT: String(port) })),
+    ports.map((port, index) =>
+      serve(addresses[index] ?? address, { WRITE_LIMIT: '0', METRICS_PORT: String(port) }),
+    ),
   )
   async function cacheHitsOf(port: number): Promise<number> {
     const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
-    return Number(/^apps_response_cache_requests_total\{result="hit"\} (\d+)$/m.exec(text)?.[1] ?? Number.NaN)
+    return Number(
+      /^apps_response_cache_requests_total\{result="hit"\} (\d+)$/m.exec(text)?.[1] ?? Number.NaN,
+    )
   }
-  const countCacheHits = async () => (await Promise.all(ports.map(cacheHitsOf))).reduce((sum, count) => sum + count, 0)
+  const countCacheHits = async () =>
+    (await Promise.all(ports.map(cacheHitsOf))).reduce((sum, count) => sum + count, 0)
   return { servers, address, world, countCacheHits }
 }
 
 /**
- * Clients create, change and read through all servers, and operators decide on the command line, until the time is up.
- * After each acknowledged write, none of the servers may return the old state.
+ * Clients create, change and read through all servers, and operators decide on the command line,
+ * until the time is up. After each acknowledged write, none of the servers may return the old
+ * state.
  */
 async function work({ servers, address, world }: Servers, mayFail: boolean) {
-  const known: Known = { created: new Map(), possiblyCreated: 0, changed: new Map(), decided: new Map() }
-  const counts: Counts = { created: 0, updated: 0, approved: 0, takenDown: 0, reads: 0, unavailable: 0, conflicts: 0 }
+  const known: Known = {
+    created: new Map(),
+    possiblyCreated: 0,
+    changed: new Map(),
+    decided: new Map(),
+  }
+  const counts: Counts = {
+    created: 0,
+    updated: 0,
+    approved: 0,
+    takenDown: 0,
+    reads: 0,
+    unavailable: 0,
+    conflicts: 0,
+  }
   const cli = commandLine(address)
   const key = world.keys.ada
   const until = performance.now() + seconds * 1000
-  const randomServer = () => servers[between(0, servers.length - 1)] ?? expect.fail('there is no server')
+  const randomServer = () =>
+    servers[between(0, servers.length - 1)] ?? expect.fail('there is no server')
   const repeat = async (round: (number: number) => Promise<unknown>) => {
     for (let number = 1; performance.now() < until; number++) await round(number)
   }
 
   /**
-   * Undefined if the service was unavailable, which is allowed only if something is killed, or if it closed an idle
-   * connection just when it was used again, so that the outcome of the request is unknown.
+   * Undefined if the service was unavailable, which is allowed only if something is killed, or if
+   * it closed an idle connection just when it was used again, so that the outcome of the request is
+   * unknown.
    */
   async function request(server: Served, method: string, path: string, options?: RequestOptions) {
     const response = await server.request(method, path, options).catch((error: Error) => {
@@ -90,15 +117,20 @@ async function work({ servers, address, world }: Servers, mayFail: boolean) {
   }
 
   /** Reads from each server twice, because the second response may be cached. */
-  async function readFromAll(path: string, options: RequestOptions, isRight: (response: CheckedResponse) => boolean) {
+  async function readFromAll(
+    path: string,
+    options: RequestOptions,
+    isRight: (response: CheckedResponse) => boolean,
+  ) {
     for (const server of servers) {
       for (const time of ['first', 'second']) {
         const response = await request(server, 'GET', path, options)
         if (!response) continue
         counts.reads++
-        expect(isRight(response), `${time} time, of server ${servers.indexOf(server)}: ${path}: ${response.text}`).toBe(
-          true,
-        )
+        expect(
+          isRight(response),
+          `${time} time, of server ${servers.indexOf(server)}: ${path}: ${response.text}`,
+        ).toBe(true)
       }
     }
   }
@@ -113,7 +145,11 @@ async function work({ servers, address, world }: Servers, mayFail: boolean) {
     const id: number = response.body.data.app_id
     known.created.set(id, name)
     counts.created++
-    await readFromAll(`/apps/${id}`, { key }, ({ status, body }) => status === 200 && body.data.app.name === name)
+    await readFromAll(
+      `/apps/${id}`,
+      { key },
+      ({ status, body }) => status === 200 && body.data.app.name === name,
+    )
   }
 
   async function change(id: number) {
@@ -123,7 +159,11 @@ async function work({ servers, address, world }: Servers, mayFail: boolean) {
     const before = await request(randomServer(), 'GET', `/apps/${id}`, { key })
     if (!before) return
     const headers = { 'If-Match': String(before.headers.etag) }
-    const response = await request(randomServer(), 'PUT', `/apps/${id}`, { key, headers, json: { description } })
+    const response = await request(randomServer(), 'PUT', `/apps/${id}`, {
+      key,
+      headers,
+      json: { description },
+    })
     if (!response) return
     if (response.status === 412) return counts.conflicts++
     expect(response.status).toBe(200)
@@ -132,7 +172,11 @@ async function work({ servers, address, world }: Servers, mayFail: boolean) {
     counts.updated++
     const numberIn = (text: string) => Number(/^Change (\d+)$/.exec(text)?.[1])
     const isNew = (text: string) => numberIn(text) >= state.acknowledged
-    await readFromAll(`/apps/${id}`, {}, ({ status, body }) => status === 200 && isNew(body.data.app.description))
+    await readFromAll(
+      `/apps/${id}`,
+      {},
+      ({ status, body }) => status === 200 && isNew(body.data.app.description),
+    )
     await readFromAll('/apps?sort=popular&limit=100', {}, ({ body }) =>
       isNew(body.data.apps.find((app: { id: number }) => app.id === id)?.description ?? ''),
     )
@@ -156,7 +200,13 @@ async function work({ servers, address, world }: Servers, mayFail: boolean) {
     [...known.created.keys()].filter((id) => id % 2 === of && !known.decided.has(id)).slice(0, 5)
   const approved = (of: number) =>
     [...known.decided].filter(([id, state]) => id % 2 === of && state === 'approved').slice(0, 2)
-  const pages = ['/apps', '/apps?search=crowd', '/apps?category=tools&sort=rating', '/apps?search=tide', '/apps/1']
+  const pages = [
+    '/apps',
+    '/apps?search=crowd',
+    '/apps?category=tools&sort=rating',
+    '/apps?search=tide',
+    '/apps/1',
+  ]
 
   await Promise.all([
     ...[1, 2, 3, 4].map((client) => repeat((number) => create(client, number))),
@@ -174,7 +224,11 @@ async function work({ servers, address, world }: Servers, mayFail: boolean) {
     ),
     ...[1, 2, 3].map(() =>
       repeat(async (number) => {
-        const response = await request(randomServer(), 'GET', pages[number % pages.length] ?? '/apps')
+        const response = await request(
+          randomServer(),
+          'GET',
+          pages[number % pages.length] ?? '/apps',
+        )
         if (response) counts.reads++
       }),
     ),
@@ -192,8 +246,12 @@ async function expectAcknowledged(address: string, known: Known, mayFail: boolea
     const byId = new Map(apps.map((app) => [app.id, app]))
     expect(new Set(apps.map(({ slug }) => slug)).size).toBe(apps.length)
     for (const [id, name] of known.created) expect(byId.get(id)?.name).toBe(name)
-    for (const [id, state] of known.decided) if (state) expect([id, byId.get(id)?.status]).toEqual([id, state])
-    const created = await sql('audit').where({ action: 'app create' }).whereNotNull('key_id').pluck('app_id')
+    for (const [id, state] of known.decided)
+      if (state) expect([id, byId.get(id)?.status]).toEqual([id, state])
+    const created = await sql('audit')
+      .where({ action: 'app create' })
+      .whereNotNull('key_id')
+      .pluck('app_id')
     const crowd = apps.filter(({ name }) => name.startsWith('Crowd'))
     expect(created.toSorted()).toEqual(crowd.map(({ id }) => id).toSorted())
     expect(crowd.length - known.created.size).toBeGreaterThanOrEqual(0)
@@ -207,7 +265,8 @@ async function expectAcknowledged(address: string, known: Known, mayFail: boolea
       if (!mayFail) expect(changes.length).toBe(count)
     }
     const approved = await sql('audit').where({ action: 'app approve' }).pluck('app_id')
-    for (const [id, state] of known.decided) if (state) expect(approved.filter((one) => one === id)).toEqual([id])
+    for (const [id, state] of known.decided)
+      if (state) expect(approved.filter((one) => one === id)).toEqual([id])
   })
 }
 
@@ -220,7 +279,9 @@ test.skipIf(!hasPostgres)(
     console.log(`three servers, ${seconds} s:`, counts, `cache hits: ${cacheHits}`)
     await expectAcknowledged(three.address, known, false)
     expect(cacheHits).toBeGreaterThan(0)
-    expect(Math.min(counts.created, counts.updated, counts.approved, counts.takenDown)).toBeGreaterThan(0)
+    expect(
+      Math.min(counts.created, counts.updated, counts.approved, counts.takenDown),
+    ).toBeGreaterThan(0)
   },
 )
 
@@ -247,7 +308,8 @@ test.skipIf(!isInstalled || configuredServer !== undefined)(
         const [session] = await sessionsOf(three.address)
         if (session === undefined) continue
         if (second % 10 === 5) {
-          // Killing a backend restarts all others, and transaction ids continue from the end of the log.
+          // Killing a backend restarts all others, and transaction ids continue from the end of the
+          // log.
           if (killed(session)) faults.killed++
         } else {
           await ask(three.address, `select pg_terminate_backend(${session})`).catch(() => [])
@@ -267,7 +329,9 @@ test.skipIf(!isInstalled || configuredServer !== undefined)(
       expect((await server.request('GET', '/apps')).status).toBe(200)
     }
     await expectAcknowledged(three.address, known, true)
-    expect(Math.min(counts.created, counts.updated, counts.approved, counts.unavailable)).toBeGreaterThan(0)
+    expect(
+      Math.min(counts.created, counts.updated, counts.approved, counts.unavailable),
+    ).toBeGreaterThan(0)
   },
 )
 

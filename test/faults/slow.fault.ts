@@ -34,8 +34,12 @@ test(`${clientsOfEachKind} slow heads, ${clientsOfEachKind} slow bodies and ${cl
   const beginnings = [slowHead, slowBody()].flatMap((beginning) =>
     Array.from({ length: clientsOfEachKind }, () => beginning),
   )
-  const senders = await Promise.all(beginnings.map((beginning) => slow(server.port, beginning, true)))
-  const readers = await Promise.all(Array.from({ length: clientsOfEachKind }, () => slow(server.port, unread, false)))
+  const senders = await Promise.all(
+    beginnings.map((beginning) => slow(server.port, beginning, true)),
+  )
+  const readers = await Promise.all(
+    Array.from({ length: clientsOfEachKind }, () => slow(server.port, unread, false)),
+  )
 
   let isOver = false
   let answered = 0
@@ -51,7 +55,9 @@ test(`${clientsOfEachKind} slow heads, ${clientsOfEachKind} slow bodies and ${cl
   await Promise.all(senders.map(({ hasClosed }) => hasClosed))
   isOver = true
   await others
-  console.log(`${3 * clientsOfEachKind} slow connections, and responses to ${4 * answered} other requests`)
+  console.log(
+    `${3 * clientsOfEachKind} slow connections, and responses to ${4 * answered} other requests`,
+  )
   expect(answered).toBeGreaterThan(50)
 
   server.process.kill('SIGTERM')

@@ -17,7 +17,8 @@ test.runIf(process.env.SOAK)(
   async () => {
     const server = await serve(`sqlite:${copyWorldFile()}`)
     const { pid } = server.process
-    const megabytes = () => Math.round(required(residentBytes(pid), 'memory of the server') / 2 ** 20)
+    const megabytes = () =>
+      Math.round(required(residentBytes(pid), 'memory of the server') / 2 ** 20)
     const descriptors = () => Number(execFileSync('sh', ['-c', `ls /proc/${pid}/fd | wc -l`]))
     const key = inject('world').keys.ada
     const until = performance.now() + minutes * 60_000
@@ -61,7 +62,10 @@ test.runIf(process.env.SOAK)(
       sampling,
     ])
     const third = Math.floor(samples.length / 3)
-    const [middle, last] = [median(samples.slice(third, 2 * third)), median(samples.slice(2 * third))]
+    const [middle, last] = [
+      median(samples.slice(third, 2 * third)),
+      median(samples.slice(2 * third)),
+    ]
     console.log(
       `soak: ${requests} requests; ${middle} MB in the second third, ${last} in the last; ${descriptors()} descriptors`,
     )

@@ -12,9 +12,12 @@ export async function connected(port: number): Promise<Socket> {
 }
 
 /** Resolves when the connection is closed, for whatever reason. */
-export const closed = (socket: Socket) => new Promise<void>((resolve) => socket.on('close', () => resolve()))
+export const closed = (socket: Socket) =>
+  new Promise<void>((resolve) => socket.on('close', () => resolve()))
 
-/** Sends bytes and returns the response, until the server closes the connection or waits for more. */
+/**
+ * Sends bytes and returns the response, until the server closes the connection or waits for more.
+ */
 export async function exchange(port: number, bytes: string | Buffer): Promise<string> {
   const socket = await connected(port)
   const chunks: Buffer[] = []

@@ -5,8 +5,8 @@ import { isShortRun } from './short-run.ts'
 const { projects: _, globalSetup = [], ...shared } = base.test ?? {}
 
 /**
- * Faults with real processes, sockets and disks. They run one at a time, because each needs the whole machine, except in the
- * short run, which mostly waits.
+ * Faults with real processes, sockets and disks. They run one at a time, because each needs the
+ * whole machine, except in the short run, which mostly waits.
  */
 export default defineConfig({
   test: {

@@ -22,25 +22,34 @@ test(`after each of ${stepCount} writes of all kinds, cached responses are those
   const ids = Object.values(apps)
   const file = join(temporaryFolder(), 'import.jsonl')
 
-  const owned = (id: number) => ({ key: id === apps.bobs || id === apps.bobsPending ? keys.bob : keys.ada })
+  const owned = (id: number) => ({
+    key: id === apps.bobs || id === apps.bobsPending ? keys.bob : keys.ada,
+  })
   /** Whether the app's state allows the command does not matter; 2 is misuse. */
   const operate = async (...args: string[]) => expect((await run(...args)).code).toBeLessThan(2)
   const writes: Record<string, (id: number, text: string) => Promise<unknown>> = {
     async create(_id, text) {
-      const { body } = await request('POST', '/apps', { key: keys.ada, json: { ...newApp, name: `New ${text}` } })
+      const { body } = await request('POST', '/apps', {
+        key: keys.ada,
+        json: { ...newApp, name: `New ${text}` },
+      })
       ids.push(body.data.app_id)
     },
-    update: (id, text) => request('PUT', `/apps/${id}`, { ...owned(id), json: { name: `Tide ${text}` } }),
+    update: (id, text) =>
+      request('PUT', `/apps/${id}`, { ...owned(id), json: { name: `Tide ${text}` } }),
     delete: (id) => request('DELETE', `/apps/${id}`, owned(id)),
     approve: (id) => decide('approve', id),
     reject: (id) => decide('reject', id),
     review: (id) => cached.addReviews(id, 1),
     'moderation approve': (id) => operate('moderation', 'approve', String(id)),
-    'moderation reject': (id) => operate('moderation', 'reject', String(id), '--reason', 'Because.'),
+    'moderation reject': (id) =>
+      operate('moderation', 'reject', String(id), '--reason', 'Because.'),
     'app restore': (id) => operate('app', 'restore', String(id)),
     'app transfer': (id) => operate('app', 'transfer', String(id), '--to', 'Bob'),
-    'category add': (_id, text) => operate('category', 'add', '--slug', `more-${text}`, '--name', `More ${text}`),
-    'category rename': (_id, text) => operate('category', 'rename', 'tools', '--name', `Tools ${text}`),
+    'category add': (_id, text) =>
+      operate('category', 'add', '--slug', `more-${text}`, '--name', `More ${text}`),
+    'category rename': (_id, text) =>
+      operate('category', 'rename', 'tools', '--name', `Tools ${text}`),
     'developer rename': (_id, text) =>
       operate('developer', 'rename', 'Ada', '--to', `Ada ${text}`).then(restoreName(text)),
     'key issue': (_id, text) => operate('key', 'issue', '--developer', `Developer ${text}`),
@@ -49,11 +58,13 @@ test(`after each of ${stepCount} writes of all kinds, cached responses are those
       writeFileSync(file, stdout.replaceAll('is here.', `is here: ${text}.`))
       await runWith('', 'import', file)
     },
-    'import --dry-run': () => run('export', '-').then(({ stdout }) => runWith(stdout, 'import', '--dry-run', '-')),
+    'import --dry-run': () =>
+      run('export', '-').then(({ stdout }) => runWith(stdout, 'import', '--dry-run', '-')),
     optimize: () => database.optimize({ isLast: true }),
   }
   /** The next rename starts from the same name. */
-  const restoreName = (text: string) => () => operate('developer', 'rename', `Ada ${text}`, '--to', 'Ada')
+  const restoreName = (text: string) => () =>
+    operate('developer', 'rename', `Ada ${text}`, '--to', 'Ada')
 
   const step = fc.record({
     kind: fc.constantFrom(...Object.keys(writes)),
@@ -65,13 +76,22 @@ test(`after each of ${stepCount} writes of all kinds, cached responses are those
   const all = Object.keys(writes).map((kind, index) => ({ ...random[index % stepCount], kind }))
   for (const { kind, app = 0, text = '' } of [...random, ...all].slice(-stepCount)) {
     const id = ids[app % ids.length] ?? expect.fail()
-    const pages = ['/apps', '/apps?sort=popular', '/apps?search=tide', '/apps?search=ada', '/apps?category=tools']
+    const pages = [
+      '/apps',
+      '/apps?sort=popular',
+      '/apps?search=tide',
+      '/apps?search=ada',
+      '/apps?category=tools',
+    ]
     const paths = [...pages, ...ids.map((one) => `/apps/${one}`)]
     for (const path of paths) await cached.get(path)
     await writes[kind]?.(id, text)
     for (const path of paths) {
       const [found, expected] = await Promise.all([cached.get(path), uncached.get(path)])
-      expect([found.status, found.text], `${path} after ${kind} of app ${id}`).toEqual([expected.status, expected.text])
+      expect([found.status, found.text], `${path} after ${kind} of app ${id}`).toEqual([
+        expected.status,
+        expected.text,
+      ])
     }
   }
 })

@@ -42,12 +42,16 @@ class Client {
     for (let end = rest.indexOf('\r\n\r\n'); end >= 0; end = rest.indexOf('\r\n\r\n')) {
       const [statusLine = '', ...lines] = rest.subarray(0, end).toString().split('\r\n')
       const headers = Object.fromEntries(
-        lines.map((line) => line.split(/: (.*)/, 2)).map(([name = '', value]) => [name.toLowerCase(), value]),
+        lines
+          .map((line) => line.split(/: (.*)/, 2))
+          .map(([name = '', value]) => [name.toLowerCase(), value]),
       )
       const length = Number(headers['content-length'] ?? 0)
       if (rest.length < end + 4 + length) break
       const text = rest.subarray(end + 4, end + 4 + length).toString()
-      answers.push(check({ method: 'GET', path, status: Number(statusLine.split(' ')[1]), headers, text }))
+      answers.push(
+        check({ method: 'GET', path, status: Number(statusLine.split(' ')[1]), headers, text }),
+      )
       rest = rest.subarray(end + 4 + length)
     }
     return answers
@@ -91,7 +95,13 @@ describe('pipelined requests', () => {
     const service = await startService()
     for (let time = 0; time < 3; time++) await service.get('/apps?limit=1')
     const client = new Client(service).read()
-    const paths = ['/apps?limit=1', '/apps?limit=2', '/apps?limit=1', '/apps?search=no', '/apps?limit=1']
+    const paths = [
+      '/apps?limit=1',
+      '/apps?limit=2',
+      '/apps?limit=1',
+      '/apps?search=no',
+      '/apps?limit=1',
+    ]
     client.send(...paths.map((path) => getHead(path)))
     await expect.poll(() => client.answers('/apps')).toHaveLength(paths.length)
     const per = client.answers('/apps').map(({ body }) => body.data.pagination.per_page)
@@ -106,7 +116,9 @@ describe('pipelined requests', () => {
     await expect.poll(() => client.answers('/apps/999')).toHaveLength(33)
     client.send(getHead('/apps/998'))
     await expect.poll(() => client.answers('/apps/999')).toHaveLength(34)
-    expect(client.answers('/apps/999').map(({ headers }) => headers.connection)).not.toContain('close')
+    expect(client.answers('/apps/999').map(({ headers }) => headers.connection)).not.toContain(
+      'close',
+    )
   })
 
   test('over the limit of all connections close the connection that sends them, and are never started', async () => {
@@ -200,7 +212,8 @@ describe('slow readers', () => {
     })
     return service
   }
-  const requests = () => Array.from({ length: pages }, () => getHead('/apps?limit=100', 'Accept-Encoding: identity'))
+  const requests = () =>
+    Array.from({ length: pages }, () => getHead('/apps?limit=100', 'Accept-Encoding: identity'))
 
   test('get the whole response, however slowly they begin', async () => {
     const service = await longService()
@@ -209,7 +222,9 @@ describe('slow readers', () => {
     await expect.poll(() => service.connections()).toBe(1)
     expect((await service.get('/apps/999')).status).toBe(404)
     client.read()
-    await expect.poll(() => client.received, { timeout: 60_000 }).toBeGreaterThan(pages * 97 * 60_000)
+    await expect
+      .poll(() => client.received, { timeout: 60_000 })
+      .toBeGreaterThan(pages * 97 * 60_000)
   })
 
   test('are disconnected if they read nothing for too long', async () => {
@@ -229,7 +244,9 @@ describe('slow readers', () => {
     await expect.poll(() => service.connections(), { timeout: 60_000 }).toBeLessThan(stalled.length)
     const reader = new Client(service).read()
     reader.send(...requests())
-    await expect.poll(() => reader.received, { timeout: 60_000 }).toBeGreaterThan(pages * 97 * 60_000)
+    await expect
+      .poll(() => reader.received, { timeout: 60_000 })
+      .toBeGreaterThan(pages * 97 * 60_000)
   })
 
   test('are disconnected in the order in which they stopped reading', async () => {
@@ -242,7 +259,11 @@ describe('slow readers', () => {
       await expect.poll(() => client.socket.bytesRead).toBeGreaterThan(0)
     }
     await Promise.all(clients.map((client) => client.read().closed))
-    expect(clients.map(({ received }) => received > 97 * 60_000)).toEqual([false, false, ...Array(8).fill(true)])
+    expect(clients.map(({ received }) => received > 97 * 60_000)).toEqual([
+      false,
+      false,
+      ...Array(8).fill(true),
+    ])
   })
 
   test('get the whole current response during shutdown, and none after it', async () => {
@@ -283,7 +304,9 @@ test('closes connections over the limit, and logs that once a minute', async () 
 })
 
 test('closes connections whose requests are not answered in time during shutdown', async () => {
-  const { service, reads, release } = await heldService({ timeouts: { drainDelay: 0, drainLimit: 100 } })
+  const { service, reads, release } = await heldService({
+    timeouts: { drainDelay: 0, drainLimit: 100 },
+  })
   const client = new Client(service).read()
   client.send(getHead('/apps/999'))
   await expect.poll(() => reads.begun).toBe(1)

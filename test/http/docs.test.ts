@@ -18,9 +18,13 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
   test('operations, Location and Link begin with it', async () => {
     const service = await startService({ prefix })
     const created = await service.request(...validRequests(service.world).createApp)
-    expect(created.headers.location).toBe(`http://apps.test${prefix}/apps/${created.body.data.app_id}`)
+    expect(created.headers.location).toBe(
+      `http://apps.test${prefix}/apps/${created.body.data.app_id}`,
+    )
     const list = await service.get('/apps?limit=1')
-    expect(list.headers.link).toContain(`<http://apps.test${prefix}/apps?limit=1&page=2>; rel="next"`)
+    expect(list.headers.link).toContain(
+      `<http://apps.test${prefix}/apps?limit=1&page=2>; rel="next"`,
+    )
     expect((await service.get('/nowhere')).status).toBe(404)
   })
 
@@ -30,15 +34,24 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
     const yaml = await service.get('/openapi.yaml')
     expect(yaml.headers['content-type']).toMatch(/^application\/yaml/)
     expect(parse(yaml.text)).toEqual(json.body)
-    const here = JSON.parse(JSON.stringify(document).replaceAll(introduced, `http://apps.test${prefix}`))
-    expect(json.body).toEqual({ ...here, servers: [{ url: `http://apps.test${prefix}`, description: 'This server' }] })
+    const here = JSON.parse(
+      JSON.stringify(document).replaceAll(introduced, `http://apps.test${prefix}`),
+    )
+    expect(json.body).toEqual({
+      ...here,
+      servers: [{ url: `http://apps.test${prefix}`, description: 'This server' }],
+    })
     // Aliases are hard to read.
     expect(yaml.text).not.toMatch(/: [&*]a\d/)
     expect(json.text).not.toContain(introduced)
     const samples = json.body.paths['/apps'].post['x-codeSamples']
-    for (const { source } of samples) expect(source).toContain(`http://apps.test${prefix}/apps`.slice(0, -5))
+    for (const { source } of samples)
+      expect(source).toContain(`http://apps.test${prefix}/apps`.slice(0, -5))
     for (const { headers, path } of [json, yaml]) {
-      expect(headers).toMatchObject({ 'access-control-allow-origin': '*', 'cache-control': 'public, no-cache' })
+      expect(headers).toMatchObject({
+        'access-control-allow-origin': '*',
+        'cache-control': 'public, no-cache',
+      })
       // Scripts that set If-None-Match also send no-cache.
       const asked = { 'If-None-Match': String(headers.etag), 'Cache-Control': 'no-cache' }
       expect((await service.get(path, { headers: asked })).status).toBe(304)
@@ -90,7 +103,13 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
     expect(body).toEqual({
       success: true,
       message: `Apps Service ${document.info.version}`,
-      data: { links: Object.entries(links).map(([rel, href]) => ({ rel, href, title: expect.any(String) })) },
+      data: {
+        links: Object.entries(links).map(([rel, href]) => ({
+          rel,
+          href,
+          title: expect.any(String),
+        })),
+      },
     })
     expect((await service.request('POST', '/')).status).toBe(405)
   })
@@ -99,7 +118,11 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
     const service = await startService({ prefix })
     const { text, headers } = await service.get('/', { headers: { Accept: 'text/html' } })
     const decode = (html = '') =>
-      html.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&')
+      html
+        .replaceAll('&lt;', '<')
+        .replaceAll('&gt;', '>')
+        .replaceAll('&quot;', '"')
+        .replaceAll('&amp;', '&')
     const calls = [...text.matchAll(/<pre>(.*?)<\/pre>/gs)].map(([, call]) => decode(call))
     const samples = Object.values((await service.get('/openapi.json')).body.paths).flatMap((path) =>
       Object.values(path as Record<string, { 'x-codeSamples': { source: string }[] }>),
@@ -118,14 +141,20 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
   test('serves the changelog', async () => {
     const service = await startService({ prefix })
     const { text, headers } = await service.get('/changelog.md')
-    expect([headers['content-type'], text.split('\n')[0]]).toEqual(['text/markdown; charset=utf-8', '# Changelog'])
+    expect([headers['content-type'], text.split('\n')[0]]).toEqual([
+      'text/markdown; charset=utf-8',
+      '# Changelog',
+    ])
   })
 
   test('serves the worked example beside the document that it names', async () => {
     const service = await startService({ prefix })
     const example = await service.get('/life-cycle.arazzo.yaml')
     expect(example.status).toBe(200)
-    expect(example.headers).toMatchObject({ 'access-control-allow-origin': '*', 'cache-control': 'public, no-cache' })
+    expect(example.headers).toMatchObject({
+      'access-control-allow-origin': '*',
+      'cache-control': 'public, no-cache',
+    })
     expect(example.headers['content-type']).toMatch(/^application\/yaml/)
     const [source] = parse(example.text).sourceDescriptions
     expect((await service.get(`/${source.url}`)).status).toBe(200)
@@ -136,7 +165,9 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
   test('serves the page under a policy that allows only its own scripts', async () => {
     const service = await startService({ prefix, docsPage: page })
     const { text, headers } = await service.get('/docs')
-    const scripts = [...text.matchAll(/<script[^>]*>(.*?)<\/script>/gs)].map(([, script = '']) => script)
+    const scripts = [...text.matchAll(/<script[^>]*>(.*?)<\/script>/gs)].map(
+      ([, script = '']) => script,
+    )
     expect(scripts).toHaveLength(2)
     const hashes = scripts.map((script) => `'sha256-${hash('sha256', script, 'base64')}'`)
     expect(String(headers['content-security-policy']).split('; ')).toEqual([
@@ -183,7 +214,10 @@ test('compresses the document and the page if the client accepts it', async () =
   for (const path of ['/openapi.json', '/openapi.yaml', '/life-cycle.arazzo.yaml', '/docs']) {
     const plain = await service.get(path, { headers: { 'Accept-Encoding': 'identity' } })
     const packed = await service.get(path, { headers: { 'Accept-Encoding': 'gzip' } })
-    expect([plain.headers['content-encoding'], packed.headers['content-encoding']]).toEqual([undefined, 'gzip'])
+    expect([plain.headers['content-encoding'], packed.headers['content-encoding']]).toEqual([
+      undefined,
+      'gzip',
+    ])
     expect(packed.text).toBe(plain.text)
     // A strong ETag identifies the bytes (RFC 9110, section 8.8.1).
     expect(packed.headers.etag).not.toBe(plain.headers.etag)

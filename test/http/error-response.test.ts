@@ -13,7 +13,10 @@ test.for<[what: string, thrown: unknown]>([
 ])('%s becomes an internal error without details', ([, thrown]) => {
   const answer = toErrorResponse(thrown)
   const message = 'Internal error; if it persists, report the X-Request-Id of this response.'
-  expect(answer).toMatchObject({ status: 500, body: { success: false, message, data: { code: 'internal_error' } } })
+  expect(answer).toMatchObject({
+    status: 500,
+    body: { success: false, message, data: { code: 'internal_error' } },
+  })
   expect(JSON.stringify(answer)).not.toContain('secret')
 })
 
@@ -36,7 +39,12 @@ test.for<[code: ErrorCode, details: ErrorDetails, headers: Record<string, string
   ['package_name_taken', { errors: [problem] }, {}, { errors: [problem] }],
   ['package_name_taken', { errors: [problem], appId: 7 }, {}, { errors: [problem], app_id: 7 }],
   ['idempotency_key_reused', { errors: [problem], categories: [tools] }, {}, { errors: [problem] }],
-  ['unknown_category', { errors: [problem], categories: [tools] }, {}, { errors: [problem], categories: [tools] }],
+  [
+    'unknown_category',
+    { errors: [problem], categories: [tools] },
+    {},
+    { errors: [problem], categories: [tools] },
+  ],
   ['forbidden', { errors: [problem], categories: [tools] }, {}],
 ])('%s %j has these headers and data', ([code, details, headers, data]) => {
   const message = 'The key "Ada" is “good” no more; ask.'

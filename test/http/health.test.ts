@@ -20,7 +20,8 @@ test.for<[path: string, allow: string]>([
   expect([asked.status, asked.text]).toEqual([204, ''])
   const refused = await service.request('PATCH', path)
   expect([refused.status, refused.body.data.code]).toEqual([405, 'method_not_allowed'])
-  for (const { headers } of [asked, refused]) expect(headers).toMatchObject({ allow, 'cache-control': 'no-store' })
+  for (const { headers } of [asked, refused])
+    expect(headers).toMatchObject({ allow, 'cache-control': 'no-store' })
 })
 
 test.for(['/healthz', '/readyz'])('responses of %s are never cached', async (path) => {
@@ -44,7 +45,11 @@ test.for(['/healthz/', '/Healthz', '/readyz/', '/v1/apps/', '/V1/apps', '/v1/App
 
 test.for<[what: string, database: Partial<Database>, message: string]>([
   ['is damaged', { checkHealth: async () => 'is damaged' }, 'The database is damaged.'],
-  ['is older', { schemaAge: async () => 'older' }, 'The database does not answer or is not migrated.'],
+  [
+    'is older',
+    { schemaAge: async () => 'older' },
+    'The database does not answer or is not migrated.',
+  ],
   [
     'is missing',
     { schemaAge: () => Promise.reject(new Error('gone')) },

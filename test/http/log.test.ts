@@ -35,40 +35,63 @@ describe('the log line of a request', () => {
     ['a list', 'GET', '/apps?limit=1', nothing, 'listApps', 200],
     ['an app', 'GET', '/apps/1', nothing, 'getApp', 200],
     ['HEAD', 'HEAD', '/apps/1', nothing, 'getApp', 200],
-    ['an unchanged app', 'GET', '/apps/1', () => ({ headers: { 'If-None-Match': '*' } }), 'getApp', 304],
-    ['a compressed response', 'GET', '/apps', () => ({ headers: { 'Accept-Encoding': 'gzip' } }), 'listApps', 200],
+    [
+      'an unchanged app',
+      'GET',
+      '/apps/1',
+      () => ({ headers: { 'If-None-Match': '*' } }),
+      'getApp',
+      304,
+    ],
+    [
+      'a compressed response',
+      'GET',
+      '/apps',
+      () => ({ headers: { 'Accept-Encoding': 'gzip' } }),
+      'listApps',
+      200,
+    ],
     ['a refusal', 'GET', '/apps?limit=0', nothing, 'listApps', 400],
     ['a refused key', 'GET', '/apps', () => ({ key: 'apps_nope' }), 'listApps', 401],
     ['no operation', 'GET', '/nowhere', nothing, undefined, 404],
     ['no method', 'PATCH', '/apps', nothing, undefined, 405],
-  ])('for %s has the operation and the size of the body', async ([, method, path, options, operation, status]) => {
-    const service = await startService({ prefix: '/v1' })
-    // The second response is from the cache, if it can be.
-    for (let time = 0; time < 2; time++) {
-      const answer = await service.request(method, path, options(service))
-      // Nothing else: no header, no address, no body.
-      expect(linesOf(service).at(-1)).toEqual({
-        level: 30,
-        time: expect.any(Number),
-        pid: expect.any(Number),
-        hostname: expect.any(String),
-        req: { id: answer.headers['x-request-id'], method, url: `/v1${path}` },
-        res: { statusCode: status, bytes: Buffer.byteLength(answer.text) },
-        operation,
-        cached: time === 1 && (status === 200 || status === 304) ? true : undefined,
-        responseTime: expect.any(Number),
-        msg: `${method} ${status}`,
-      })
-    }
-  })
+  ])(
+    'for %s has the operation and the size of the body',
+    async ([, method, path, options, operation, status]) => {
+      const service = await startService({ prefix: '/v1' })
+      // The second response is from the cache, if it can be.
+      for (let time = 0; time < 2; time++) {
+        const answer = await service.request(method, path, options(service))
+        // Nothing else: no header, no address, no body.
+        expect(linesOf(service).at(-1)).toEqual({
+          level: 30,
+          time: expect.any(Number),
+          pid: expect.any(Number),
+          hostname: expect.any(String),
+          req: { id: answer.headers['x-request-id'], method, url: `/v1${path}` },
+          res: { statusCode: status, bytes: Buffer.byteLength(answer.text) },
+          operation,
+          cached: time === 1 && (status === 200 || status === 304) ? true : undefined,
+          responseTime: expect.any(Number),
+          msg: `${method} ${status}`,
+        })
+      }
+    },
+  )
 
   test('has the developer and the key id', async () => {
     const service = await startService()
     const { ada } = service.world.keys
     await service.request(...validRequests(service.world).createApp)
     const [line] = linesOf(service)
-    const developers = await service.database.read(({ sql }) => sql('developers').where({ name: 'Ada' }).pluck('id'))
-    expect(line).toMatchObject({ operation: 'createApp', developer: developers[0], key: `apps_${parseKeyId(ada)}` })
+    const developers = await service.database.read(({ sql }) =>
+      sql('developers').where({ name: 'Ada' }).pluck('id'),
+    )
+    expect(line).toMatchObject({
+      operation: 'createApp',
+      developer: developers[0],
+      key: `apps_${parseKeyId(ada)}`,
+    })
     expect(service.log.join('')).not.toContain(ada.slice(20, 40))
   })
 
@@ -133,28 +156,35 @@ describe('a request of more than a second logs where the time went', () => {
     expect(line).toMatchObject({ responseTime: 1500, timing: { waiting: 1500, sql: 0, rest: 0 } })
   })
 
-  test.skipIf(inject('engine') !== 'sqlite')('waiting for another process that writes', async () => {
-    const wait = freezeMonotonicClock()
-    const service = await startService()
-    const other = openDatabase(service.databaseUrl)
-    const { promise: isWaiting, resolve } = Promise.withResolvers<void>()
-    let answer: Promise<unknown> | undefined
-    await other.write(async ({ sql }) => {
-      await sql('apps').where({ id: 1 }).update({ version: '2' })
-      answer = service.request('POST', '/apps', { key: service.world.keys.bob, json: newApp })
-      // The other write records the use of the key.
-      const polling = setInterval(() => {
-        if (service.database.usage().pools.some(({ name, used, waiting }) => name === 'writer' && used + waiting === 2))
-          resolve()
-      }, 5)
-      await isWaiting.finally(() => clearInterval(polling))
-      wait(1500)
-    })
-    await other.close()
-    await answer
-    const line = linesOf(service).find(({ operation }) => operation === 'createApp')
-    expect(line).toMatchObject({ responseTime: 1500, timing: { waiting: 1500, sql: 0, rest: 0 } })
-  })
+  test.skipIf(inject('engine') !== 'sqlite')(
+    'waiting for another process that writes',
+    async () => {
+      const wait = freezeMonotonicClock()
+      const service = await startService()
+      const other = openDatabase(service.databaseUrl)
+      const { promise: isWaiting, resolve } = Promise.withResolvers<void>()
+      let answer: Promise<unknown> | undefined
+      await other.write(async ({ sql }) => {
+        await sql('apps').where({ id: 1 }).update({ version: '2' })
+        answer = service.request('POST', '/apps', { key: service.world.keys.bob, json: newApp })
+        // The other write records the use of the key.
+        const polling = setInterval(() => {
+          if (
+            service.database
+              .usage()
+              .pools.some(({ name, used, waiting }) => name === 'writer' && used + waiting === 2)
+          )
+            resolve()
+        }, 5)
+        await isWaiting.finally(() => clearInterval(polling))
+        wait(1500)
+      })
+      await other.close()
+      await answer
+      const line = linesOf(service).find(({ operation }) => operation === 'createApp')
+      expect(line).toMatchObject({ responseTime: 1500, timing: { waiting: 1500, sql: 0, rest: 0 } })
+    },
+  )
 
   test('waiting for the data version', async () => {
     const wait = freezeMonotonicClock()
@@ -171,7 +201,10 @@ describe('a request of more than a second logs where the time went', () => {
     for (let time = 0; time < 3; time++) await service.get('/apps')
     step = 1300
     await service.get('/apps')
-    expect(linesOf(service).at(-1)).toMatchObject({ cached: true, timing: { waiting: 1300, sql: 0, rest: 0 } })
+    expect(linesOf(service).at(-1)).toMatchObject({
+      cached: true,
+      timing: { waiting: 1300, sql: 0, rest: 0 },
+    })
   })
 
   test('a statement', async () => {
@@ -190,13 +223,19 @@ describe('a request of more than a second logs where the time went', () => {
     await service.get('/apps')
     isSlow = true
     await service.get('/apps?limit=1')
-    expect(linesOf(service).map(({ timing }) => timing)).toEqual([undefined, { waiting: 0, sql: 1200, rest: 0 }])
+    expect(linesOf(service).map(({ timing }) => timing)).toEqual([
+      undefined,
+      { waiting: 0, sql: 1200, rest: 0 },
+    ])
   })
 
   test('work outside the database', async () => {
     const wait = freezeMonotonicClock()
     const service = await startService({
-      database: (database) => ({ ...database, read: (work) => database.read(work).finally(() => wait(1100)) }),
+      database: (database) => ({
+        ...database,
+        read: (work) => database.read(work).finally(() => wait(1100)),
+      }),
     })
     await service.get('/apps')
     expect(linesOf(service)[0].timing).toEqual({ waiting: 0, sql: 0, rest: 1100 })
@@ -210,7 +249,11 @@ test.for<[what: string, text: string, redacted: string]>([
   ['no key', 'GET /apps 200', 'GET /apps 200'],
   ['an underscore', 'review_count is 7', 'review_count is 7'],
   ['a key', `key=apps_${id}_${secret}&page=2`, `key=apps_${id}_[redacted]&page=2`],
-  ['two keys', `apps_${id}_${secret}, apps_${id}_${secret}`, `apps_${id}_[redacted], apps_${id}_[redacted]`],
+  [
+    'two keys',
+    `apps_${id}_${secret}, apps_${id}_${secret}`,
+    `apps_${id}_[redacted], apps_${id}_[redacted]`,
+  ],
   ['the id of a key', `apps_${id} was revoked`, `apps_${id} was revoked`],
   ['an id and what follows it', `apps_${id}_`, `apps_${id}_`],
   ['an id and one more character', `apps_${id}_x`, `apps_${id}_[redacted]`],
@@ -259,7 +302,10 @@ test.for<[target: string, logged: string]>([
   ['/apps?secret', '/apps?[redacted]'],
   [`/${'a'.repeat(19)}%252542`, '/[redacted]'],
   [`/${Buffer.from('Aa1'.repeat(7)).toString('hex')}`, '/[redacted]'],
-  [`/${Buffer.from('a1'.repeat(10)).toString('hex')}`, `/${Buffer.from('a1'.repeat(10)).toString('hex')}`],
+  [
+    `/${Buffer.from('a1'.repeat(10)).toString('hex')}`,
+    `/${Buffer.from('a1'.repeat(10)).toString('hex')}`,
+  ],
 ])('logs the target %s as %s', async ([target, logged]) => {
   const service = await startService()
   await service.get(target)
@@ -311,13 +357,19 @@ describe('a failed readiness check', () => {
     const service = await startService()
     await service.database.close()
     expect((await service.get('/readyz')).status).toBe(503)
-    expect(linesOf(service)).toEqual([expect.objectContaining({ level: 50, err: expect.any(Object) })])
+    expect(linesOf(service)).toEqual([
+      expect.objectContaining({ level: 50, err: expect.any(Object) }),
+    ])
   })
 })
 
 test('logs nothing at LOG_LEVEL=warn if nothing is wrong', async () => {
   const port = await freePort()
-  const server = await serve(await copyWorld(), { PORT: String(port), LOG_LEVEL: 'warn', WRITE_LIMIT: '2' })
+  const server = await serve(await copyWorld(), {
+    PORT: String(port),
+    LOG_LEVEL: 'warn',
+    WRITE_LIMIT: '2',
+  })
   const { keys, apps } = inject('world')
   const calls: Call[] = [
     ['GET', '/apps'],
@@ -351,7 +403,10 @@ test('logs nothing at LOG_LEVEL=warn if nothing is wrong', async () => {
 })
 
 test('logs each SQL statement at LOG_LEVEL=debug, without the values that callers send', async () => {
-  const server = await serve(await copyWorld(), { PORT: String(await freePort()), LOG_LEVEL: 'debug' })
+  const server = await serve(await copyWorld(), {
+    PORT: String(await freePort()),
+    LOG_LEVEL: 'debug',
+  })
   const { keys, apps } = inject('world')
   const text = 'xyzzy'
   const calls: Call[] = [
@@ -377,7 +432,9 @@ test('a log that nobody reads delays no response, and is complete when it is rea
   onTestFinished(() => agent.destroy())
   // More than any pipe's buffer.
   const requests = 5000
-  const statuses = await Promise.all(Array.from({ length: requests }, () => statusOf(server.port, agent)))
+  const statuses = await Promise.all(
+    Array.from({ length: requests }, () => statusOf(server.port, agent)),
+  )
   expect(new Set(statuses)).toEqual(new Set([200]))
   expect(answered(server.log).length).toBeLessThan(requests)
   server.process.stdout?.resume()
@@ -399,7 +456,9 @@ describe('a process that exits writes its whole log', () => {
     const logger = JSON.stringify(`${import.meta.dirname}/../../src/http/log.ts`)
     const text = `import { createLogger } from ${logger}\nconst log = createLogger('info')\n${program}`
     const args = ['--input-type=module', '--eval', text]
-    const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 16 * 2 ** 20 })
+    const { stdout } = await promisify(execFile)(process.execPath, args, {
+      maxBuffer: 16 * 2 ** 20,
+    })
     return stdout.trimEnd().split('\n')
   }
   const message = (line: string) => JSON.parse(line).msg
@@ -422,7 +481,13 @@ describe('a process that exits writes its whole log', () => {
     const texts = lines.map((line) => message(line).trim())
     const last = 'the reader of standard output was too slow; log lines were lost'
     expect(texts).toEqual(['0', '1', '2', '3', '4', '5', '6', '7', last])
-    const expected = { level: 40, time: expect.any(Number), pid: expect.any(Number), lost: 4, msg: last }
+    const expected = {
+      level: 40,
+      time: expect.any(Number),
+      pid: expect.any(Number),
+      lost: 4,
+      msg: last,
+    }
     expect(JSON.parse(lines.at(-1) ?? '')).toEqual(expected)
   })
 })
@@ -452,5 +517,7 @@ test('logs a thrown value that is not an Error', async () => {
     database: (database) => ({ ...database, read: () => Promise.reject('a text') }),
   })
   expect((await service.get('/apps')).status).toBe(500)
-  expect(linesOf(service)).toEqual([expect.objectContaining({ err: expect.objectContaining({ message: 'a text' }) })])
+  expect(linesOf(service)).toEqual([
+    expect.objectContaining({ err: expect.objectContaining({ message: 'a text' }) }),
+  ])
 })

@@ -23,7 +23,9 @@ async function measured(options: ServiceOptions = {}) {
   const ask = () => fetch(`http://127.0.0.1:${metricsPort}/metrics`)
   const read = async () => {
     const lines = (await (await ask()).text()).split('\n')
-    return new Map(lines.filter((line) => /^[a-z]/.test(line)).map((line) => [line.replace(/ \S+$/, ''), line]))
+    return new Map(
+      lines.filter((line) => /^[a-z]/.test(line)).map((line) => [line.replace(/ \S+$/, ''), line]),
+    )
   }
   /** The value of a metric, by its name and labels as written. */
   const value = async (name: string) => Number((await read()).get(name)?.replace(/.* /, ''))
@@ -34,7 +36,8 @@ test('counts requests by operation and status, with the names and buckets of Ope
   const { service, read, value } = await measured({ prefix: '/v1' })
   for (const call of Object.values(validRequests(service.world))) await service.request(...call)
   for (let time = 0; time < 3; time++) await service.get('/apps')
-  for (const path of ['/apps?limit=0', '/apps/999', '/nowhere', '/elsewhere']) await service.get(path)
+  for (const path of ['/apps?limit=0', '/apps/999', '/nowhere', '/elsewhere'])
+    await service.get(path)
   const count = (method: string, status: number, route?: string) =>
     value(
       `http_server_request_duration_seconds_count{http_request_method="${method}",http_response_status_code="${status}"${
@@ -49,7 +52,9 @@ test('counts requests by operation and status, with the names and buckets of Ope
   expect(await count('PUT', 200, '/v1/apps/{id}')).toBe(1)
   expect(await count('DELETE', 200, '/v1/apps/{id}')).toBe(1)
   expect(await count('GET', 404)).toBe(2)
-  const bounds = [...(await read()).keys()].flatMap((name) => /_bucket\{le="([^"]+)".*"POST"/.exec(name)?.[1] ?? [])
+  const bounds = [...(await read()).keys()].flatMap(
+    (name) => /_bucket\{le="([^"]+)".*"POST"/.exec(name)?.[1] ?? [],
+  )
   expect(bounds).toEqual(
     [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, '+Inf'].map(String),
   )
@@ -63,7 +68,9 @@ test('counts each method that the parser knows by itself, and no others', async 
   }
   const counted = [...(await read()).values()].flatMap(
     (line) =>
-      /^http_server_request_duration_seconds_count\{http_request_method="(\w+)".* (\d+)$/.exec(line)?.slice(1) ?? [],
+      /^http_server_request_duration_seconds_count\{http_request_method="(\w+)".* (\d+)$/
+        .exec(line)
+        ?.slice(1) ?? [],
   )
   expect(counted).toEqual(methods.flatMap((method) => [method, '1']))
 })
@@ -72,7 +79,10 @@ test('every metric has a help text', async () => {
   const { ask } = await measured()
   const text = await (await ask()).text()
   const helps = new Map(
-    [...text.matchAll(/^# HELP ((?:apps|db|http)_\S+) (.*)$/gm)].map(([, name, help]) => [name, help]),
+    [...text.matchAll(/^# HELP ((?:apps|db|http)_\S+) (.*)$/gm)].map(([, name, help]) => [
+      name,
+      help,
+    ]),
   )
   expect([...helps.keys()].toSorted()).toEqual([
     'apps_build_info',
@@ -111,7 +121,10 @@ test('counts the apps in each state, and how long the oldest pending one has wai
 
 test('has all other metrics while the database cannot be read', async () => {
   const { metrics, service, ask } = await measured()
-  addCatalogueGauges(metrics, { ...service.database, snapshot: () => Promise.reject(new Error('gone')) })
+  addCatalogueGauges(metrics, {
+    ...service.database,
+    snapshot: () => Promise.reject(new Error('gone')),
+  })
   const text = await (await ask()).text()
   expect(text).toContain('\napps_build_info{')
   expect(text).not.toMatch(/^apps_(by_status|oldest_pending_seconds)[ {]/m)
@@ -161,7 +174,9 @@ test('closes its port and connections', async () => {
 })
 
 test('counts cache hits, limited requests, writes and data versions', async () => {
-  const { service, value } = await measured({ limits: { writeLimit: 1, refusedKeyLimit: 2, readLimit: 12 } })
+  const { service, value } = await measured({
+    limits: { writeLimit: 1, refusedKeyLimit: 2, readLimit: 12 },
+  })
   const { keys } = service.world
   const create: Call = ['POST', '/apps', { key: keys.ada, json: newApp }]
   for (let time = 0; time < 5; time++) await service.get('/apps')
@@ -169,7 +184,9 @@ test('counts cache hits, limited requests, writes and data versions', async () =
   await service.get('/apps')
   for (let time = 0; time < 5; time++) await service.get('/apps', { key: generateKey().key })
   for (let time = 0; time < 5; time++) await service.get('/apps/1')
-  await expect(service.database.write(() => Promise.reject(new Error('rolled back')))).rejects.toThrow('rolled back')
+  await expect(
+    service.database.write(() => Promise.reject(new Error('rolled back'))),
+  ).rejects.toThrow('rolled back')
   expect(await value('apps_response_cache_requests_total{result="hit"}')).toBe(5)
   expect(await value('apps_response_cache_requests_total{result="miss"}')).toBe(2)
   expect(await value('apps_limited_requests_total{limit="writes"}')).toBe(2)
@@ -185,8 +202,11 @@ test('has the use of database connections, the build info and process metrics', 
   const { service, read, value } = await measured()
   await service.get('/apps')
   const count = (pool: string, state: string) =>
-    value(`db_client_connection_count{db_client_connection_pool_name="${pool}",db_client_connection_state="${state}"}`)
-  const pending = () => value('db_client_connection_pending_requests{db_client_connection_pool_name="writer"}')
+    value(
+      `db_client_connection_count{db_client_connection_pool_name="${pool}",db_client_connection_state="${state}"}`,
+    )
+  const pending = () =>
+    value('db_client_connection_pending_requests{db_client_connection_pool_name="writer"}')
   expect([await count('reader', 'idle'), await count('reader', 'used')]).toEqual([1, 0])
   // More than any engine does at once.
   const { promise: held, resolve: goOn } = Promise.withResolvers<void>()
@@ -201,7 +221,11 @@ test('has the use of database connections, the build info and process metrics', 
   expect([await count('writer', 'used'), await pending()]).toEqual([0, 0])
   expect(await value('apps_build_info{version="1.0.0"}')).toBe(1)
   const names = [...(await read()).keys()]
-  for (const name of ['nodejs_eventloop_lag_p99_seconds', 'process_resident_memory_bytes', 'process_open_fds']) {
+  for (const name of [
+    'nodejs_eventloop_lag_p99_seconds',
+    'process_resident_memory_bytes',
+    'process_open_fds',
+  ]) {
     expect(names).toContain(name)
   }
 })
@@ -210,7 +234,8 @@ test('serves metrics only on their own port', async () => {
   const metricsPort = await freePort()
   const server = await serve(await copyWorld(), { METRICS_PORT: String(metricsPort) })
   await server.request('GET', '/apps')
-  const read = (path: string, method = 'GET') => fetch(`http://127.0.0.1:${metricsPort}${path}`, { method })
+  const read = (path: string, method = 'GET') =>
+    fetch(`http://127.0.0.1:${metricsPort}${path}`, { method })
   const answer = await read('/metrics')
   expect([answer.status, answer.headers.get('content-type')]).toEqual([
     200,

@@ -4,10 +4,14 @@ import type { Connection } from '../../src/db/dialect.ts'
 import { concurrency, countQueuedWrites, saturate } from '../support/saturate.ts'
 import { type Service, startService } from '../support/service.ts'
 
-/** What happens when a bulkhead of db/database.ts is full: its own work queues or gets a 503, other work goes on. */
+/**
+ * What happens when a bulkhead of db/database.ts is full: its own work queues or gets a 503, other
+ * work goes on.
+ */
 
 const expensive = { isExpensive: true }
-const search = (database: Database) => (work: () => Promise<void>) => database.snapshot(work, expensive)
+const search = (database: Database) => (work: () => Promise<void>) =>
+  database.snapshot(work, expensive)
 const read = (database: Database) => (work: () => Promise<void>) => database.read(work)
 const write = (database: Database) => (work: () => Promise<void>) => database.write(work)
 
@@ -22,7 +26,9 @@ describe('while searches use their whole bulkhead', () => {
     expect((await service.get(`/apps/${apps.pending}`, { key: keys.ada })).status).toBe(200)
     expect(await status(service, '/apps?sort=popular')).toBe(200)
     expect(await status(service, '/readyz')).toBe(200)
-    expect((await service.request('DELETE', `/apps/${apps.pending}`, { key: keys.ada })).status).toBe(200)
+    expect(
+      (await service.request('DELETE', `/apps/${apps.pending}`, { key: keys.ada })).status,
+    ).toBe(200)
     const searched = service.get('/apps?search=tide')
     await release()
     expect((await searched).body.data.apps).toHaveLength(1)
@@ -31,10 +37,16 @@ describe('while searches use their whole bulkhead', () => {
   test('a search over the queue limit gets a 503 with Retry-After at once', async () => {
     const service = await startService()
     const release = await saturate(search(service.database), concurrency.expensive)
-    const waiting = Array.from({ length: 500 }, () => service.database.snapshot(async () => {}, expensive))
+    const waiting = Array.from({ length: 500 }, () =>
+      service.database.snapshot(async () => {}, expensive),
+    )
     const finished = waiting.map((search) => search.catch(() => undefined))
     const reply = await service.get('/apps?search=tide')
-    expect([reply.status, reply.body.data.code, reply.headers['retry-after']]).toEqual([503, 'unavailable', '5'])
+    expect([reply.status, reply.body.data.code, reply.headers['retry-after']]).toEqual([
+      503,
+      'unavailable',
+      '5',
+    ])
     expect(await status(service, '/apps?sort=popular')).toBe(200)
     await release()
     await Promise.all(finished)
@@ -48,9 +60,9 @@ describe('while searches use their whole bulkhead', () => {
     await releaseFirst()
     expect(await served).toBe('served')
     const release = await saturate(search(service.database), concurrency.expensive)
-    expect(await Promise.all([status(service, '/apps?search=bird'), status(service, '/apps?search=no')])).toEqual([
-      503, 503,
-    ])
+    expect(
+      await Promise.all([status(service, '/apps?search=bird'), status(service, '/apps?search=no')]),
+    ).toEqual([503, 503])
     expect(await status(service, '/apps?page=12&limit=100')).toBe(503)
     // Not the one that was queued and then served, although its time is over, too.
     expect(service.database.usage().shed.expensive).toBe(3)
@@ -69,7 +81,8 @@ describe('while searches use their whole bulkhead', () => {
     const { port } = service
     const caller = new AbortController()
     const gone = fetch(`http://127.0.0.1:${port}/apps?search=tide`, { signal: caller.signal })
-    const waiting = () => service.database.usage().pools.reduce((sum, pool) => sum + pool.waiting, 0)
+    const waiting = () =>
+      service.database.usage().pools.reduce((sum, pool) => sum + pool.waiting, 0)
     await expect.poll(waiting).toBe(1)
     const before = statements.length
     caller.abort()
@@ -82,7 +95,8 @@ describe('while searches use their whole bulkhead', () => {
 
   test('a cached search is answered', async () => {
     const service = await startService()
-    for (let time = 0; time < 3; time++) expect(await status(service, '/apps?search=tide')).toBe(200)
+    for (let time = 0; time < 3; time++)
+      expect(await status(service, '/apps?search=tide')).toBe(200)
     const release = await saturate(search(service.database), concurrency.expensive)
     expect(await status(service, '/apps?search=tide')).toBe(200)
     await release()
@@ -96,7 +110,9 @@ test('while reads use their whole bulkhead, searches, writes, cached responses a
   expect(await status(service, '/apps')).toBe(200)
   expect(await status(service, '/apps?search=tide')).toBe(200)
   expect(await status(service, '/readyz')).toBe(200)
-  const written = await service.database.write(({ sql }) => sql('apps').where({ id: 1 }).update({ version: '2' }))
+  const written = await service.database.write(({ sql }) =>
+    sql('apps').where({ id: 1 }).update({ version: '2' }),
+  )
   expect(written).toBe(1)
   await release()
 })
@@ -126,10 +142,17 @@ test('a queued write whose client disconnects is not made', async () => {
   const service = await startService()
   const release = await saturate(write(service.database), concurrency.write)
   const caller = new AbortController()
-  const body = { name: 'Ghost', description: 'Not seen.', category_id: service.world.categories.tools }
+  const body = {
+    name: 'Ghost',
+    description: 'Not seen.',
+    category_id: service.world.categories.tools,
+  }
   const gone = fetch(`http://127.0.0.1:${service.port}/apps`, {
     method: 'POST',
-    headers: { Authorization: `Bearer ${service.world.keys.bob}`, 'Content-Type': 'application/json' },
+    headers: {
+      Authorization: `Bearer ${service.world.keys.bob}`,
+      'Content-Type': 'application/json',
+    },
     body: JSON.stringify(body),
     signal: caller.signal,
   })
@@ -140,6 +163,8 @@ test('a queued write whose client disconnects is not made', async () => {
   await expect.poll(() => service.log.at(-1)).toMatch(/POST aborted/)
   await release()
   await service.database.write(async () => {})
-  const ghosts = await service.database.read(({ sql }: Connection) => sql('apps').where({ name: 'Ghost' }))
+  const ghosts = await service.database.read(({ sql }: Connection) =>
+    sql('apps').where({ name: 'Ghost' }),
+  )
   expect(ghosts).toEqual([])
 })

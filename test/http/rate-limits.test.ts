@@ -9,7 +9,11 @@ import type { CheckedResponse } from '../support/check.ts'
 import { freezeClock, freezeMonotonicClock } from '../support/clock.ts'
 import { type Service, startService } from '../support/service.ts'
 
-const rateLimitOf = ({ status, headers }: CheckedResponse) => [status, headers['ratelimit-policy'], headers.ratelimit]
+const rateLimitOf = ({ status, headers }: CheckedResponse) => [
+  status,
+  headers['ratelimit-policy'],
+  headers.ratelimit,
+]
 
 /** Sends requests one after the other and returns their statuses. */
 async function statuses(service: Service, ...calls: Call[]) {
@@ -32,7 +36,9 @@ describe('each operation can answer 429', () => {
   test.for(Object.entries(validRequests(inject('world'))))('%s', async ([, call]) => {
     freezeMonotonicClock()
     const name = call[0] === 'GET' ? 'reads' : 'writes'
-    const service = await startService({ limits: name === 'reads' ? { readLimit: 1 } : { writeLimit: 1 } })
+    const service = await startService({
+      limits: name === 'reads' ? { readLimit: 1 } : { writeLimit: 1 },
+    })
     expect(await statuses(service, call)).not.toEqual([429])
     const reply = await service.request(...call)
     expect(rateLimitOf(reply)).toEqual([429, `"${name}";q=1;w=60`, `"${name}";r=0;t=60`])
@@ -52,8 +58,16 @@ describe('writes', () => {
     const ask = async (...call: Call) => rateLimitOf(await service.request(...call))
     expect(await ask(...create(keys.ada))).toEqual([201, policy, '"writes";r=3;t=60'])
     wait(20_500)
-    expect(await ask('POST', '/apps', { key: keys.ada, json: {} })).toEqual([400, policy, '"writes";r=2;t=40'])
-    expect(await ask('DELETE', `/apps/${apps.bobs}`, { key: keys.ada })).toEqual([403, policy, '"writes";r=1;t=40'])
+    expect(await ask('POST', '/apps', { key: keys.ada, json: {} })).toEqual([
+      400,
+      policy,
+      '"writes";r=2;t=40',
+    ])
+    expect(await ask('DELETE', `/apps/${apps.bobs}`, { key: keys.ada })).toEqual([
+      403,
+      policy,
+      '"writes";r=1;t=40',
+    ])
     expect(await ask('PUT', '/apps/999', { key: keys.ada, json: { name: 'A' } })).toEqual([
       404,
       policy,
@@ -70,7 +84,11 @@ describe('writes', () => {
     const service = await startService({ limits: { writeLimit: 1 } })
     const { keys, apps } = service.world
     const remove: Call = ['DELETE', `/apps/${apps.approved}`, { key: keys.ada }]
-    const broken: Call = ['POST', '/apps', { key: keys.ada, headers: { 'Content-Type': 'text/plain' }, body: '{' }]
+    const broken: Call = [
+      'POST',
+      '/apps',
+      { key: keys.ada, headers: { 'Content-Type': 'text/plain' }, body: '{' },
+    ]
     expect(await statuses(service, create(keys.ada), remove, broken)).toEqual([201, 429, 429])
     expect((await service.get(`/apps/${apps.approved}`)).status).toBe(200)
   })
@@ -81,7 +99,9 @@ describe('writes', () => {
     expect(await statuses(service, ...times(3, create(ada)))).toEqual([201, 201, 429])
     expect(await statuses(service, create(bob), ['GET', '/apps', { key: ada }])).toEqual([201, 200])
     // Another key of Ada's.
-    await service.database.write(({ sql }) => sql('api_keys').update({ revoked_at: null, expires_at: '2100-01-01' }))
+    await service.database.write(({ sql }) =>
+      sql('api_keys').update({ revoked_at: null, expires_at: '2100-01-01' }),
+    )
     expect(await statuses(service, create(service.world.keys.revoked))).toEqual([429])
   })
 
@@ -89,9 +109,9 @@ describe('writes', () => {
     const service = await startService({ limits: { writeLimit: 1 } })
     const { ada, revoked } = service.world.keys
     const anonymous: Call = ['POST', '/apps', { json: newApp }]
-    expect(await statuses(service, ...times(3, anonymous), ...times(3, create(revoked)), create(ada))).toEqual([
-      401, 401, 401, 401, 401, 401, 201,
-    ])
+    expect(
+      await statuses(service, ...times(3, anonymous), ...times(3, create(revoked)), create(ada)),
+    ).toEqual([401, 401, 401, 401, 401, 401, 201])
   })
 
   test('are unlimited if the limit is 0, and then have no limit headers', async () => {
@@ -150,9 +170,17 @@ describe('refused keys', () => {
     expect(await ask()).toEqual([401, policy, expect.stringMatching(/^"refused-keys";r=0;t=\d+$/)])
     expect(lookups()).toBe(2)
     const reply = await service.request(...unknownKey())
-    expect(rateLimitOf(reply)).toEqual([429, policy, expect.stringMatching(/^"refused-keys";r=0;t=\d+$/)])
-    expect(reply.body.message).toMatch(/^Too many keys from this address were refused; try again in \d+ s\.$/)
-    expect(await statuses(service, create(generateKey().key), create('nonsense'))).toEqual([429, 429])
+    expect(rateLimitOf(reply)).toEqual([
+      429,
+      policy,
+      expect.stringMatching(/^"refused-keys";r=0;t=\d+$/),
+    ])
+    expect(reply.body.message).toMatch(
+      /^Too many keys from this address were refused; try again in \d+ s\.$/,
+    )
+    expect(await statuses(service, create(generateKey().key), create('nonsense'))).toEqual([
+      429, 429,
+    ])
     expect(lookups()).toBe(2)
   })
 
@@ -165,7 +193,9 @@ describe('refused keys', () => {
     expect(await statuses(service, create(bob), create(ada), anonymous)).toEqual([429, 201, 200])
     expect(await statuses(service, ['POST', '/apps', { json: newApp }])).toEqual([401])
     wait(23 * 60 * 60 * 1000)
-    expect(await statuses(service, ...times(3, unknownKey()), create(ada))).toEqual([401, 401, 429, 201])
+    expect(await statuses(service, ...times(3, unknownKey()), create(ada))).toEqual([
+      401, 401, 429, 201,
+    ])
     wait(24 * 60 * 60 * 1000)
     expect(await statuses(service, ...times(2, unknownKey()))).toEqual([401, 401])
     // A day ago.
@@ -180,7 +210,12 @@ describe('refused keys', () => {
     const scheme = (value: string): Call => ['GET', '/apps', { headers: { Authorization: value } }]
     const others = [scheme('Basic YTpi'), scheme('Digest a'), ['DELETE', '/apps/1'] satisfies Call]
     expect(await statuses(service, ...others, ...others)).toEqual([401, 401, 401, 401, 401, 401])
-    const refused: Call[] = [create(expired), create(revoked), create('apps_nope'), scheme('Bearer')]
+    const refused: Call[] = [
+      create(expired),
+      create(revoked),
+      create('apps_nope'),
+      scheme('Bearer'),
+    ]
     expect(await statuses(service, ...refused, unknownKey())).toEqual([401, 401, 401, 401, 429])
   })
 
@@ -188,7 +223,9 @@ describe('refused keys', () => {
     const service = await startService({ limits: { refusedKeyLimit: 1 } })
     const { ada, revoked } = service.world.keys
     expect(await statuses(service, create(ada), create(revoked))).toEqual([201, 401])
-    await service.database.write(({ sql }) => sql('api_keys').update({ revoked_at: new Date().toISOString() }))
+    await service.database.write(({ sql }) =>
+      sql('api_keys').update({ revoked_at: new Date().toISOString() }),
+    )
     expect(await statuses(service, create(ada), create(ada))).toEqual([401, 429])
   })
 
@@ -207,7 +244,9 @@ describe('refused keys', () => {
     const accept = (key: number) => limit?.authenticate(`Bearer ${key}`, response, async () => key)
     for (let key = 0; key <= 10_000; key++) await accept(key)
     const refusal = new ServiceError('unauthorized', 'Unknown.', { refusedKey: true })
-    await expect(limit?.authenticate('Bearer x', response, () => Promise.reject(refusal))).rejects.toBe(refusal)
+    await expect(
+      limit?.authenticate('Bearer x', response, () => Promise.reject(refusal)),
+    ).rejects.toBe(refusal)
     expect([await accept(1), await accept(10_000)]).toEqual([1, 10_000])
     await expect(accept(0)).rejects.toMatchObject({ code: 'rate_limited' })
   })
@@ -224,9 +263,13 @@ describe('reads', () => {
     const wait = freezeMonotonicClock()
     const service = await startService({ limits: { readLimit: 6 } })
     const answers = []
-    for (const method of ['GET', 'GET', 'GET', 'HEAD', 'GET']) answers.push(await service.request(method, '/apps/1'))
+    for (const method of ['GET', 'GET', 'GET', 'HEAD', 'GET'])
+      answers.push(await service.request(method, '/apps/1'))
     const etag = String(answers[0]?.headers.etag)
-    answers.push(await service.get('/apps/1', { headers: { 'If-None-Match': etag } }), await service.get('/apps/1'))
+    answers.push(
+      await service.get('/apps/1', { headers: { 'If-None-Match': etag } }),
+      await service.get('/apps/1'),
+    )
     expect(answers.map(rateLimitOf)).toEqual(
       [200, 200, 200, 200, 200, 304, 429].map((status, index) => [
         status,
@@ -235,7 +278,11 @@ describe('reads', () => {
       ]),
     )
     wait(60_000)
-    expect(rateLimitOf(await service.get('/apps/1'))).toEqual([200, '"reads";q=6;w=60', '"reads";r=5;t=60'])
+    expect(rateLimitOf(await service.get('/apps/1'))).toEqual([
+      200,
+      '"reads";q=6;w=60',
+      '"reads";r=5;t=60',
+    ])
   })
 
   test('count before refused keys, and a response can report both', async () => {
@@ -244,20 +291,28 @@ describe('reads', () => {
     const answers = []
     for (let time = 0; time < 4; time++) answers.push(await service.get('/apps', { key }))
     const seconds = /;t=\d+/g
-    const limits = answers.map((reply) => [reply.status, String(reply.headers.ratelimit).replaceAll(seconds, '')])
+    const limits = answers.map((reply) => [
+      reply.status,
+      String(reply.headers.ratelimit).replaceAll(seconds, ''),
+    ])
     expect(limits).toEqual([
       [401, '"reads";r=2, "refused-keys";r=1'],
       [401, '"reads";r=1, "refused-keys";r=0'],
       [429, '"reads";r=0, "refused-keys";r=0'],
       [429, '"reads";r=0'],
     ])
-    expect(answers[0]?.headers['ratelimit-policy']).toBe('"reads";q=3;w=60, "refused-keys";q=2;w=60')
+    expect(answers[0]?.headers['ratelimit-policy']).toBe(
+      '"reads";q=3;w=60, "refused-keys";q=2;w=60',
+    )
   })
 
   test('do not affect writes, health checks and the document', async () => {
     const service = await startService({ limits: { readLimit: 1 } })
     const { ada } = service.world.keys
-    const others = [create(ada), ...['/healthz', '/readyz', '/openapi.json'].map((path): Call => ['GET', path])]
+    const others = [
+      create(ada),
+      ...['/healthz', '/readyz', '/openapi.json'].map((path): Call => ['GET', path]),
+    ]
     expect(await statuses(service, ...others)).toEqual([201, 200, 200, 200])
     expect(await statuses(service, ...times(2, ['GET', '/apps']))).toEqual([200, 429])
     expect(await statuses(service, ...others)).toEqual([201, 200, 200, 200])
@@ -266,7 +321,9 @@ describe('reads', () => {
   test('count even if they accept no JSON', async () => {
     const service = await startService({ limits: { readLimit: 2 } })
     const html: Call = ['GET', '/apps', { headers: { Accept: 'text/html' } }]
-    expect(await statuses(service, html, html, html, ['GET', '/apps'])).toEqual([406, 406, 429, 429])
+    expect(await statuses(service, html, html, html, ['GET', '/apps'])).toEqual([
+      406, 406, 429, 429,
+    ])
   })
 })
 
@@ -274,21 +331,53 @@ describe('by address', () => {
   const limits = (trustProxy: RateLimitsConfig['trustProxy']) => ({ readLimit: 1, trustProxy })
   const read: Call = ['GET', '/apps']
 
-  test.for<[what: string, trust: RateLimitsConfig['trustProxy'], first: string, second: string, status: number]>([
+  test.for<
+    [
+      what: string,
+      trust: RateLimitsConfig['trustProxy'],
+      first: string,
+      second: string,
+      status: number,
+    ]
+  >([
     ['ignores the header if no proxy is trusted', 0, '192.0.2.1', '192.0.2.2', 429],
     ['distinguishes clients of a trusted proxy', 1, '192.0.2.1', '192.0.2.2', 200],
-    ['ignores addresses that the client added before the proxy’s', 1, '9.9.9.9, 192.0.2.1', '192.0.2.1', 429],
+    [
+      'ignores addresses that the client added before the proxy’s',
+      1,
+      '9.9.9.9, 192.0.2.1',
+      '192.0.2.1',
+      429,
+    ],
     ['two proxies', 2, '192.0.2.1, 10.0.0.1', '192.0.2.2, 10.0.0.1', 200],
-    ['two proxies, and a forged address', 2, '9.9.9.9, 192.0.2.1, 10.0.0.1', '192.0.2.1, 10.0.0.2', 429],
+    [
+      'two proxies, and a forged address',
+      2,
+      '9.9.9.9, 192.0.2.1, 10.0.0.1',
+      '192.0.2.1, 10.0.0.2',
+      429,
+    ],
     ['a trusted network with the peer in it', ['loopback'], '192.0.2.1', '192.0.2.2', 200],
     ['a trusted network without the peer', ['10.0.0.0/8'], '192.0.2.1', '192.0.2.2', 429],
-    ['networks of several proxies', ['127.0.0.0/8', '10.0.0.0/8'], '192.0.2.1, 10.1.1.1', '192.0.2.2, 10.2.2.2', 200],
+    [
+      'networks of several proxies',
+      ['127.0.0.0/8', '10.0.0.0/8'],
+      '192.0.2.1, 10.1.1.1',
+      '192.0.2.2, 10.2.2.2',
+      200,
+    ],
     ['one IPv6 network of 56 bits', 1, '2001:db8:0:ab01::1', '2001:db8:0:abff:1:2:3:4', 429],
     ['two of them', 1, '2001:db8:0:ab01::1', '2001:db8:0:ac01::1', 200],
     ['IPv4 that is mapped into IPv6', 1, '::ffff:192.0.2.1', '192.0.2.1', 429],
     ['IPv4 with a port', 1, '192.0.2.1:4711', '192.0.2.1:4712', 429],
     ['IPv6 with a port', 1, '[2001:db8:0:ab01::1]:4711', '2001:db8:0:ab02::1', 429],
-    ['two networks whose bytes have the same digits', 1, '2001:db8:117:ab01::1', '2001:db8:c03:ab01::1', 200],
+    [
+      'two networks whose bytes have the same digits',
+      1,
+      '2001:db8:117:ab01::1',
+      '2001:db8:c03:ab01::1',
+      200,
+    ],
     ['not an address', 1, 'unknown', 'unknown', 429],
     ['not a port', 1, '192.0.2.1:80x', '192.0.2.1', 200],
     ['a long text instead of an address', 1, 'x'.repeat(100), 'x'.repeat(200), 429],
@@ -302,17 +391,29 @@ describe('by address', () => {
     ['is not logged if one is', 1, 0],
   ])('X-Forwarded-For %s', async ([, trustProxy, warnings]) => {
     const service = await startService({ limits: { trustProxy } })
-    const warned = () => service.log.map((line) => JSON.parse(line)).filter(({ level }) => level === 40)
+    const warned = () =>
+      service.log.map((line) => JSON.parse(line)).filter(({ level }) => level === 40)
     await statuses(service, read)
     expect(warned()).toEqual([])
-    await statuses(service, from('192.0.2.1', read), from('192.0.2.2', create(service.world.keys.ada)))
+    await statuses(
+      service,
+      from('192.0.2.1', read),
+      from('192.0.2.2', create(service.world.keys.ada)),
+    )
     expect(warned().map(({ msg }) => msg)).toEqual(
-      Array(warnings).fill(expect.stringMatching(/^X-Forwarded-For came, and TRUST_PROXY is not set/)),
+      Array(warnings).fill(
+        expect.stringMatching(/^X-Forwarded-For came, and TRUST_PROXY is not set/),
+      ),
     )
   })
 
   test('many addresses evict the least recent, so that memory is bounded', () => {
-    const { reads } = createRateLimits({ writeLimit: 0, refusedKeyLimit: 0, readLimit: 1, trustProxy: 1 })
+    const { reads } = createRateLimits({
+      writeLimit: 0,
+      refusedKeyLimit: 0,
+      readLimit: 1,
+      trustProxy: 1,
+    })
     const isExceeded = (address: string) =>
       reads?.count({
         req: { headers: { 'x-forwarded-for': address }, socket: { remoteAddress: '127.0.0.1' } },

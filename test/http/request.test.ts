@@ -46,7 +46,12 @@ test.for<[url: string, path: string, query?: Record<string, string | string[]>]>
   ['/apps/%', '/apps/%25'],
   ['/apps/%FF%31', '/apps/%25FF%2531'],
 ])('the target "%s"', ([url, path, query = {}]) => {
-  expect(toApiRequest({ method: 'HEAD', url, headers: {} })).toEqual({ method: 'GET', path, query, headers: {} })
+  expect(toApiRequest({ method: 'HEAD', url, headers: {} })).toEqual({
+    method: 'GET',
+    path,
+    query,
+    headers: {},
+  })
 })
 
 test.for<[names: string[], repeated: string[], httpVersion?: string]>([
@@ -57,27 +62,41 @@ test.for<[names: string[], repeated: string[], httpVersion?: string]>([
   [['HOST', 'Accept', 'Host'], ['Host']],
   [['HOST', 'Host'], ['Host'], '1.0'],
   [['AUTHORIZATION', 'X-Host', 'Host', 'authorization'], ['Authorization']],
-])('of the headers %j these are missing or repeated: %j', ([names, repeated, httpVersion = '1.1']) => {
-  // A value that equals a name.
-  const rawHeaders = names.flatMap((name) => [name, 'Host', 'Accept', 'Authorization'])
-  const problems = findHeaderProblems({ rawHeaders, headers: {}, httpVersion } as IncomingMessage)
-  expect(problems.map(({ field }) => field)).toEqual(repeated)
-})
+])(
+  'of the headers %j these are missing or repeated: %j',
+  ([names, repeated, httpVersion = '1.1']) => {
+    // A value that equals a name.
+    const rawHeaders = names.flatMap((name) => [name, 'Host', 'Accept', 'Authorization'])
+    const problems = findHeaderProblems({ rawHeaders, headers: {}, httpVersion } as IncomingMessage)
+    expect(problems.map(({ field }) => field)).toEqual(repeated)
+  },
+)
 
-test.for<[body: unknown]>([[null], ['text'], [7], [[1]]])('the body %j is refused as a whole', async ([body]) => {
-  const service = await startService()
-  const headers = { 'Content-Type': 'application/json' }
-  const { ada } = service.world.keys
-  const reply = await service.request('POST', '/apps', { key: ada, headers, body: JSON.stringify(body) })
-  const error = { in: 'body', field: '', message: 'must be an object' }
-  expect([reply.status, reply.body.data.errors]).toEqual([400, [error]])
-})
+test.for<[body: unknown]>([[null], ['text'], [7], [[1]]])(
+  'the body %j is refused as a whole',
+  async ([body]) => {
+    const service = await startService()
+    const headers = { 'Content-Type': 'application/json' }
+    const { ada } = service.world.keys
+    const reply = await service.request('POST', '/apps', {
+      key: ada,
+      headers,
+      body: JSON.stringify(body),
+    })
+    const error = { in: 'body', field: '', message: 'must be an object' }
+    expect([reply.status, reply.body.data.errors]).toEqual([400, [error]])
+  },
+)
 
 const many = (count: number, joint: string, one: (index: number) => string) =>
   Array.from({ length: count }, (_, index) => one(index)).join(joint)
 
 test.for<[what: string, query: string, problems: number]>([
-  ['names a hundred of five hundred unknown parameters', many(500, '&', (index) => `p${index}`), 100],
+  [
+    'names a hundred of five hundred unknown parameters',
+    many(500, '&', (index) => `p${index}`),
+    100,
+  ],
   ['reports five hundred and one as one problem', many(501, '&', (index) => `p${index}`), 1],
   ['reports 3,300 as one problem', many(3300, '&', (index) => index.toString(36)), 1],
 ])('%s', async ([, query, problems]) => {
@@ -89,7 +108,9 @@ test.for<[what: string, query: string, problems: number]>([
     problems,
   ])
   if (problems > 1) return
-  expect(reply.body.data.errors).toEqual([{ in: 'query', field: '', message: 'must have at most 500 parameters' }])
+  expect(reply.body.data.errors).toEqual([
+    { in: 'query', field: '', message: 'must have at most 500 parameters' },
+  ])
 })
 
 test.for<[what: string, body: string]>([
@@ -130,7 +151,9 @@ test.for<[type: string, status: number]>([
   const service = await startService()
   const headers = { 'Content-Type': type }
   const body = JSON.stringify(newApp)
-  expect((await service.request('POST', '/apps', { key: service.world.keys.ada, headers, body })).status).toBe(status)
+  expect(
+    (await service.request('POST', '/apps', { key: service.world.keys.ada, headers, body })).status,
+  ).toBe(status)
 })
 
 test.for<[coding: string, status: number]>([
@@ -142,13 +165,18 @@ test.for<[coding: string, status: number]>([
   const service = await startService()
   const headers = { 'Content-Type': 'application/json', 'Content-Encoding': coding }
   const body = JSON.stringify(newApp)
-  expect((await service.request('POST', '/apps', { key: service.world.keys.ada, headers, body })).status).toBe(status)
+  expect(
+    (await service.request('POST', '/apps', { key: service.world.keys.ada, headers, body })).status,
+  ).toBe(status)
 })
 
 test('reports two hundred unknown fields, the first hundred by name', async () => {
   const service = await startService()
   const json = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`field${index}`, 1]))
   const reply = await service.request('POST', '/apps', { key: service.world.keys.ada, json })
-  expect([reply.status, reply.body.message]).toEqual([400, 'The request has 203 problems; see data.errors.'])
+  expect([reply.status, reply.body.message]).toEqual([
+    400,
+    'The request has 203 problems; see data.errors.',
+  ])
   expect(reply.body.data.errors).toHaveLength(100)
 })

@@ -24,8 +24,8 @@ import { type Service, startService } from '../support/service.ts'
 import type { World } from '../support/world.ts'
 
 /**
- * The response cache: which responses it stores, that they equal uncached ones, and that none is older than the last
- * write. cache-freshness.test.ts tests the last with random sequences.
+ * The response cache: which responses it stores, that they equal uncached ones, and that none is
+ * older than the last write. cache-freshness.test.ts tests the last with random sequences.
  */
 
 /** Starts a service. `reads()` is how many times its operations have read the database so far. */
@@ -49,9 +49,16 @@ async function counting(options: Parameters<typeof startService>[0] = {}) {
 }
 
 /** Sends equal requests one after the other. */
-async function askTimes(service: Service, times: number, method: string, path: string, options?: RequestOptions) {
+async function askTimes(
+  service: Service,
+  times: number,
+  method: string,
+  path: string,
+  options?: RequestOptions,
+) {
   const answers = []
-  for (let time = 0; time < times; time++) answers.push(await service.request(method, path, options))
+  for (let time = 0; time < times; time++)
+    answers.push(await service.request(method, path, options))
   return answers
 }
 
@@ -72,14 +79,19 @@ describe.for<[prefix: string]>([[''], ['/store.v1']])('under the prefix "%s"', (
     ['GET', '/apps?category=nowhere'],
     ['GET', '/apps/1'],
     ['HEAD', '/apps/1'],
-  ])('%s %s, five times: five equal responses, one of them read from the database', async ([method, path]) => {
-    const { service, reads } = await counting({ prefix })
-    const answers = await askTimes(service, 5, method, path)
-    expect(reads()).toBe(1)
-    expect(answers.map(comparable)).toEqual(answers.map(() => comparable(answers[0] ?? expect.fail())))
-    expect(new Set(answers.map(({ headers }) => headers['x-request-id'])).size).toBe(5)
-    expect(service.log.filter((line) => line.includes(`"msg":"${method} 200"`))).toHaveLength(5)
-  })
+  ])(
+    '%s %s, five times: five equal responses, one of them read from the database',
+    async ([method, path]) => {
+      const { service, reads } = await counting({ prefix })
+      const answers = await askTimes(service, 5, method, path)
+      expect(reads()).toBe(1)
+      expect(answers.map(comparable)).toEqual(
+        answers.map(() => comparable(answers[0] ?? expect.fail())),
+      )
+      expect(new Set(answers.map(({ headers }) => headers['x-request-id'])).size).toBe(5)
+      expect(service.log.filter((line) => line.includes(`"msg":"${method} 200"`))).toHaveLength(5)
+    },
+  )
 })
 
 test('a cached GET also answers HEAD and conditional requests', async () => {
@@ -88,7 +100,11 @@ test('a cached GET also answers HEAD and conditional requests', async () => {
   const [first] = await askTimes(service, 2, 'GET', '/apps/1')
   const etag = String(first?.headers.etag)
   const head = await service.request('HEAD', '/apps/1')
-  expect([head.status, head.text, head.headers['content-length']]).toEqual([200, '', first?.headers['content-length']])
+  expect([head.status, head.text, head.headers['content-length']]).toEqual([
+    200,
+    '',
+    first?.headers['content-length'],
+  ])
   const uncached = withoutCache.request('GET', '/apps/1', { headers: { 'If-None-Match': '*' } })
   for (const tag of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
     const answer = await service.request('GET', '/apps/1', { headers: { 'If-None-Match': tag } })
@@ -145,7 +161,12 @@ describe('compression', () => {
   const plain = { headers: { 'Accept-Encoding': 'identity' } }
 
   /** The raw bytes, which supertest's client would decode. */
-  async function raw(service: Service, path: string, headers: Record<string, string>, method = 'GET') {
+  async function raw(
+    service: Service,
+    path: string,
+    headers: Record<string, string>,
+    method = 'GET',
+  ) {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
     httpRequest({ port: service.port, path, method, headers }, resolve).on('error', reject).end()
     const response = await promise
@@ -184,7 +205,9 @@ describe('compression', () => {
       expect(answer.headers.vary).toBe('Authorization, Accept-Encoding')
       if (method === 'HEAD') continue
       expect(Number(answer.headers['content-length'])).toBe(answer.body.length)
-      const decode = { br: brotliDecompressSync, gzip: gunzipSync, none: (bytes: Buffer) => bytes }[coding ?? 'none']
+      const decode = { br: brotliDecompressSync, gzip: gunzipSync, none: (bytes: Buffer) => bytes }[
+        coding ?? 'none'
+      ]
       expect(decode(answer.body).toString()).toBe(identity.text)
       if (coding) expect(answer.body.length).toBeLessThan(identity.text.length / 2)
     }
@@ -198,15 +221,30 @@ describe('compression', () => {
       const { headers } = await raw(service, path, { 'Accept-Encoding': had ?? 'identity' })
       const etag = String(headers.etag)
       const ask = async (accepts: string, more: Record<string, string> = {}) => {
-        const answer = await raw(service, path, { 'Accept-Encoding': accepts, 'If-None-Match': etag, ...more })
-        return [answer.status, answer.headers.etag, answer.headers['content-encoding'], answer.body.length]
+        const answer = await raw(service, path, {
+          'Accept-Encoding': accepts,
+          'If-None-Match': etag,
+          ...more,
+        })
+        return [
+          answer.status,
+          answer.headers.etag,
+          answer.headers['content-encoding'],
+          answer.body.length,
+        ]
       }
-      for (const accepts of ['br', 'gzip', 'identity']) expect(await ask(accepts), accepts).toEqual([304, etag, had, 0])
+      for (const accepts of ['br', 'gzip', 'identity'])
+        expect(await ask(accepts), accepts).toEqual([304, etag, had, 0])
       // Read again, because other data has changed.
       await service.decide('approve', service.world.apps.bobsPending)
       expect(await ask('gzip')).toEqual([304, etag, had, 0])
       // Not cached.
-      expect(await ask('gzip', { Authorization: `Bearer ${keys.bob}` })).toEqual([304, etag, had, 0])
+      expect(await ask('gzip', { Authorization: `Bearer ${keys.bob}` })).toEqual([
+        304,
+        etag,
+        had,
+        0,
+      ])
       await service.request('PUT', path, { key: keys.ada, json: { version: '2' } })
       expect((await ask('gzip'))[0]).toBe(200)
     },
@@ -218,13 +256,22 @@ describe('compression', () => {
     for (const coding of ['gzip', 'br']) {
       const { headers } = await raw(service, path, { 'Accept-Encoding': coding })
       const update = () =>
-        service.request('PUT', path, { key, json: { version: coding }, headers: { 'If-Match': String(headers.etag) } })
+        service.request('PUT', path, {
+          key,
+          json: { version: coding },
+          headers: { 'If-Match': String(headers.etag) },
+        })
       expect((await update()).status).toBe(200)
       expect((await update()).status).toBe(412)
     }
   })
 
-  test.for<[what: string, ask: (path: string, key: string) => [path: string, headers: Record<string, string>]]>([
+  test.for<
+    [
+      what: string,
+      ask: (path: string, key: string) => [path: string, headers: Record<string, string>],
+    ]
+  >([
     ['with a key', (path, key) => [path, { Authorization: `Bearer ${key}` }]],
     ['of an error', () => [`/apps/999?${'x'.repeat(900)}`, {}]],
     ['of less than a kibibyte', () => ['/apps?limit=1&category=games', {}]],
@@ -240,7 +287,9 @@ describe('compression', () => {
 
 test('a cached response has the id of its request, which is logged', async () => {
   const { service } = await counting()
-  const answers = await askTimes(service, 3, 'GET', '/apps', { headers: { 'X-Request-Id': 'mine' } })
+  const answers = await askTimes(service, 3, 'GET', '/apps', {
+    headers: { 'X-Request-Id': 'mine' },
+  })
   expect(answers.map(({ headers }) => headers['x-request-id'])).toEqual(['mine', 'mine', 'mine'])
   const logged = service.log.map((line) => JSON.parse(line)).filter(({ req }) => req?.id === 'mine')
   expect(logged).toHaveLength(3)
@@ -275,8 +324,17 @@ test.for<[what: string, head: string, status: number, isCached?: boolean]>([
   ['an expectation', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nExpect: wonders', 200, true],
   ['a body in chunks', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked', 200, true],
   ['two hosts', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nHost: y', 400],
-  ['other types and JSON', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nAccept: text/html, application/json', 200, true],
-  ['JSON that is not wanted', 'GET /apps/1 HTTP/1.1\r\nHost: x\r\nAccept: application/json;q=0', 406],
+  [
+    'other types and JSON',
+    'GET /apps/1 HTTP/1.1\r\nHost: x\r\nAccept: text/html, application/json',
+    200,
+    true,
+  ],
+  [
+    'JSON that is not wanted',
+    'GET /apps/1 HTTP/1.1\r\nHost: x\r\nAccept: application/json;q=0',
+    406,
+  ],
 ])('three requests with %s', async ([, head, status, isCached]) => {
   const service = await startService({ limits: { readLimit: 100 } })
   await askTimes(service, 3, 'GET', '/apps/1')
@@ -295,7 +353,9 @@ test.for<[what: string, head: string, status: number, isCached?: boolean]>([
 
 test('a public read that is added to the document is cached, one that needs a key is not', async () => {
   const document = await readDocument()
-  const read = (operationId: string, security: object[]) => ({ get: { operationId, security, responses: { 200: {} } } })
+  const read = (operationId: string, security: object[]) => ({
+    get: { operationId, security, responses: { 200: {} } },
+  })
   Object.assign(document.paths ?? expect.fail(), {
     '/categories': read('listCategories', [{}]),
     '/mine': read('listMine', [{ apiKey: [] }]),
@@ -321,7 +381,10 @@ test('a public read that is added to the document is cached, one that needs a ke
   onTestFinished(() => void server.close())
   const headers = { Authorization: 'Bearer x', Connection: 'close' }
   for (const path of ['/categories', '/categories', '/mine', '/mine']) {
-    const response = await fetch(`http://127.0.0.1:${port}${path}`, path === '/mine' ? { headers } : {})
+    const response = await fetch(
+      `http://127.0.0.1:${port}${path}`,
+      path === '/mine' ? { headers } : {},
+    )
     expect([response.status, response.headers.has('etag')]).toEqual([200, true])
     await response.text()
   }
@@ -339,20 +402,43 @@ test('writes that change nothing public leave the cache as it is, and others emp
       false,
       () => service.request('PUT', `/apps/${apps.pending}`, { key: keys.ada, json }),
     ],
-    ['a deletion of a pending app', false, () => service.request('DELETE', `/apps/${apps.pending}`, { key: keys.ada })],
+    [
+      'a deletion of a pending app',
+      false,
+      () => service.request('DELETE', `/apps/${apps.pending}`, { key: keys.ada }),
+    ],
     [
       'a rejection',
       false,
-      () => commandLine(service.databaseUrl).run('moderation', 'reject', String(apps.bobsPending), '--reason', 'x'),
+      () =>
+        commandLine(service.databaseUrl).run(
+          'moderation',
+          'reject',
+          String(apps.bobsPending),
+          '--reason',
+          'x',
+        ),
     ],
-    ['a key', false, () => commandLine(service.databaseUrl).run('key', 'issue', '--developer', 'New')],
+    [
+      'a key',
+      false,
+      () => commandLine(service.databaseUrl).run('key', 'issue', '--developer', 'New'),
+    ],
     [
       'an approval',
       true,
       () => commandLine(service.databaseUrl).run('moderation', 'approve', String(apps.bobsPending)),
     ],
-    ['an update of a listed app', true, () => service.request('PUT', `/apps/${apps.bobs}`, { key: keys.bob, json })],
-    ['a deletion of a listed app', true, () => service.request('DELETE', `/apps/${apps.bobs}`, { key: keys.bob })],
+    [
+      'an update of a listed app',
+      true,
+      () => service.request('PUT', `/apps/${apps.bobs}`, { key: keys.bob, json }),
+    ],
+    [
+      'a deletion of a listed app',
+      true,
+      () => service.request('DELETE', `/apps/${apps.bobs}`, { key: keys.bob }),
+    ],
   ]
   for (const [what, isPublic, write] of writes) {
     await service.get('/apps')
@@ -375,7 +461,12 @@ test('while the process drains, a cached response closes its connection', async 
   const service = await startService({ isDraining: () => draining })
   await service.get('/apps')
   draining = true
-  const answer = await checkedResponse(service, 'GET', '/apps', 'GET /apps HTTP/1.1\r\nHost: x\r\n\r\n')
+  const answer = await checkedResponse(
+    service,
+    'GET',
+    '/apps',
+    'GET /apps HTTP/1.1\r\nHost: x\r\n\r\n',
+  )
   expect([answer.status, answer.headers.connection]).toEqual([200, 'close'])
   await expect.poll(() => JSON.parse(service.log.at(-1) ?? '').cached).toBe(true)
 })
@@ -418,7 +509,9 @@ describe('concurrent equal requests', () => {
     const answers = await Promise.all(asked.map(({ answer }) => answer))
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
     expect(waiting).toHaveLength(1)
-    const lines = service.log.map((line) => JSON.parse(line)).filter(({ operation }) => operation === 'getApp')
+    const lines = service.log
+      .map((line) => JSON.parse(line))
+      .filter(({ operation }) => operation === 'getApp')
     expect(lines.filter(({ cached }) => cached === true)).toHaveLength(19)
   })
 
@@ -436,11 +529,13 @@ describe('concurrent equal requests', () => {
 
   test('do not share a search that was dropped from the queue because its client disconnected', async () => {
     const service = await startService()
-    const search = (work: () => Promise<void>) => service.database.snapshot(work, { isExpensive: true })
+    const search = (work: () => Promise<void>) =>
+      service.database.snapshot(work, { isExpensive: true })
     const release = await saturate(search, concurrency.expensive)
     const socket = await connected(service.port)
     socket.write('GET /apps?search=tide HTTP/1.1\r\nHost: x\r\n\r\n')
-    const waiting = () => service.database.usage().pools.reduce((sum, pool) => sum + pool.waiting, 0)
+    const waiting = () =>
+      service.database.usage().pools.reduce((sum, pool) => sum + pool.waiting, 0)
     await expect.poll(waiting).toBe(1)
     const answer = service.get('/apps?search=tide')
     await service.get('/healthz')
@@ -460,7 +555,8 @@ describe('concurrent equal requests', () => {
     // The end of the older read does not keep later requests from sharing the newer one.
     const sharing = await ask(2)
     waiting[1]?.()
-    for (const { answer } of [after, sharing]) expect((await answer).body.data.app.version).toBe('2')
+    for (const { answer } of [after, sharing])
+      expect((await answer).body.data.app.version).toBe('2')
     expect(waiting).toHaveLength(2)
   })
 })
@@ -515,11 +611,14 @@ test('evicted and outdated responses are cached again when requested', async () 
   const { service, reads } = await counting({ cacheSize: 32 * 1024 })
   for (const path of ['/apps/1', '/apps?search=tide']) {
     await askTimes(service, 3, 'GET', path)
-    for (let page = 2; page < 60; page++) await askTimes(service, 2, 'GET', `/apps?limit=1&page=${page}`)
+    for (let page = 2; page < 60; page++)
+      await askTimes(service, 2, 'GET', `/apps?limit=1&page=${page}`)
     const before = reads()
     await askTimes(service, 3, 'GET', path)
     expect(reads()).toBe(before + 1)
-    await service.database.write(({ sql }) => sql('apps').where({ id: 1 }).update({ version: path }))
+    await service.database.write(({ sql }) =>
+      sql('apps').where({ id: 1 }).update({ version: path }),
+    )
     await askTimes(service, 3, 'GET', path)
     expect(reads()).toBe(before + 2)
   }
@@ -527,7 +626,10 @@ test('evicted and outdated responses are cached again when requested', async () 
 
 test('reads from the database if the data version is unavailable', async () => {
   const service = await startService({
-    database: (database) => ({ ...database, dataVersion: () => Promise.reject(new Error('no version')) }),
+    database: (database) => ({
+      ...database,
+      dataVersion: () => Promise.reject(new Error('no version')),
+    }),
   })
   const answers = await askTimes(service, 4, 'GET', '/apps')
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
@@ -574,7 +676,12 @@ describe('a read that begins after a write was acknowledged sees it', () => {
     const { service, reads } = await counting()
     const { apps } = service.world
     const writer = `${import.meta.dirname}/../support/writer.ts`
-    const child = spawn(process.execPath, [writer, service.databaseUrl, String(apps.approved), String(writeCount)])
+    const child = spawn(process.execPath, [
+      writer,
+      service.databaseUrl,
+      String(apps.approved),
+      String(writeCount),
+    ])
     let acknowledged = 0
     createInterface({ input: child.stdout }).on('line', (line) => {
       acknowledged = Number(line)
@@ -588,7 +695,9 @@ describe('a read that begins after a write was acknowledged sees it', () => {
       while (requested < readCount || acknowledged < writeCount) {
         requested++
         const before = acknowledged
-        const downloads = Number(/"total_downloads":(\d+)/.exec(await (await fetch(address)).text())?.[1])
+        const downloads = Number(
+          /"total_downloads":(\d+)/.exec(await (await fetch(address)).text())?.[1],
+        )
         if (!(downloads >= before)) stale.push(`${downloads} after ${before}`)
       }
     }
@@ -603,7 +712,8 @@ test('a cached response does not wait for busy database connections', async () =
   const { service } = await counting()
   await askTimes(service, 3, 'GET', '/apps')
   const { database, databaseUrl } = service
-  // On SQLite each busy connection uses a thread of the process; on PostgreSQL it would only slow this machine down.
+  // On SQLite each busy connection uses a thread of the process; on PostgreSQL it would only slow
+  // this machine down.
   const slow =
     inject('engine') === 'postgres'
       ? 'select pg_sleep(2)'
@@ -614,15 +724,19 @@ test('a cached response does not wait for busy database connections', async () =
     for (; !isAnswered; ended++) await work()
   }
   const busy = (width: number, isExpensive: boolean) =>
-    Array.from({ length: width }, () => database.read(({ sql }) => untilAnswered(() => sql.raw(slow)), { isExpensive }))
+    Array.from({ length: width }, () =>
+      database.read(({ sql }) => untilAnswered(() => sql.raw(slow)), { isExpensive }),
+    )
   const readers = [...busy(concurrency.cheap, false), ...busy(concurrency.expensive, true)]
   await database.write(({ sql }) => sql('apps').first('id'), { changesPublicData: () => false })
   const other = openDatabase(databaseUrl)
   await other.write(async ({ sql }) => {
     await sql('apps').where({ id: 1 }).update({ version: '2' })
-    const write = () => database.write(({ sql }) => sql('apps').where({ id: 1 }).update({ version: '3' }))
+    const write = () =>
+      database.write(({ sql }) => sql('apps').where({ id: 1 }).update({ version: '3' }))
     // Locks time out after five seconds, so keep well below.
-    const expectUnavailable = (error: unknown) => expect(error).toMatchObject({ code: 'unavailable' })
+    const expectUnavailable = (error: unknown) =>
+      expect(error).toMatchObject({ code: 'unavailable' })
     readers.push(untilAnswered(() => write().catch(expectUnavailable)))
     const answers = await askTimes(service, 40, 'GET', '/apps').finally(() => {
       isAnswered = true

@@ -26,98 +26,134 @@ const createHead = ({ world }: Service, ...headers: string[]) =>
 const getHead = (path: string, ...headers: string[]) =>
   [`GET ${path} HTTP/1.1`, 'Host: x', ...headers, '', ''].join('\r\n')
 
-describe.for(Object.entries(validRequests(inject('world'))))('%s', ([, [method, path, options]]) => {
-  test('answers headers over 16 KiB with 431', async () => {
-    const service = await startService()
-    const bytes = `${method} ${path} HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`
-    const reply = await checkedResponse(service, method, path, bytes)
-    expect([reply.status, reply.body.data.code]).toEqual([431, 'headers_too_large'])
-  })
+describe.for(Object.entries(validRequests(inject('world'))))(
+  '%s',
+  ([, [method, path, options]]) => {
+    test('answers headers over 16 KiB with 431', async () => {
+      const service = await startService()
+      const bytes = `${method} ${path} HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`
+      const reply = await checkedResponse(service, method, path, bytes)
+      expect([reply.status, reply.body.data.code]).toEqual([431, 'headers_too_large'])
+    })
 
-  test('answers bad HTTP with 400', async () => {
-    const service = await startService()
-    const reply = await checkedResponse(
-      service,
-      method,
-      path,
-      `${method} ${path} HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n`,
+    test('answers bad HTTP with 400', async () => {
+      const service = await startService()
+      const reply = await checkedResponse(
+        service,
+        method,
+        path,
+        `${method} ${path} HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n`,
+      )
+      expect([reply.status, reply.body.data.code]).toEqual([400, 'invalid_request'])
+    })
+
+    test('answers a request without Host with 400', async () => {
+      const service = await startService()
+      const reply = await checkedResponse(
+        service,
+        method,
+        path,
+        `${method} ${path} HTTP/1.1\r\nConnection: close\r\n\r\n`,
+      )
+      expect([reply.status, reply.body.data.errors[0].field]).toEqual([400, 'Host'])
+    })
+
+    test('answers headers that do not arrive in time with 408', async () => {
+      const service = await startService({ timeouts: { headers: 100, request: 100 } })
+      const reply = await checkedResponse(
+        service,
+        method,
+        path,
+        `${method} ${path} HTTP/1.1\r\nHost: x\r\n`,
+      )
+      expect([reply.status, reply.body.data.code]).toEqual([408, 'request_timeout'])
+    })
+
+    test('answers another transfer coding than chunked with 501', async () => {
+      const service = await startService()
+      const bytes = `${method} ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`
+      const reply = await checkedResponse(service, method, path, bytes)
+      expect([reply.status, reply.body.data.code, reply.headers.connection]).toEqual([
+        501,
+        'not_implemented',
+        'close',
+      ])
+    })
+
+    test('answers HTTP/2.0 on the request line with 505', async () => {
+      const service = await startService()
+      const reply = await checkedResponse(
+        service,
+        method,
+        path,
+        `${method} ${path} HTTP/2.0\r\nHost: x\r\n\r\n`,
+      )
+      expect([reply.status, reply.body.data.code]).toEqual([505, 'http_version_not_supported'])
+    })
+
+    const others: [what: string, method: string, header: string, status: number][] = [
+      ['OPTIONS', 'OPTIONS', 'Accept: */*', 204],
+      ['HEAD', 'HEAD', 'Accept: */*', 200],
+      ['an unchanged resource', 'GET', 'If-None-Match: *', 304],
+    ]
+    // Node's client would hide an unexpected body.
+    test.for(method === 'GET' ? others : others.slice(0, 1))(
+      'answers %s without a body',
+      async (other) => {
+        const [, method, header, status] = other
+        const service = await startService()
+        const bytes = `${method} ${path} HTTP/1.1\r\nHost: x\r\n${header}\r\nConnection: close\r\n\r\n`
+        const reply = await checkedResponse(service, method, path, bytes)
+        expect([reply.status, reply.text]).toEqual([status, ''])
+      },
     )
-    expect([reply.status, reply.body.data.code]).toEqual([400, 'invalid_request'])
-  })
 
-  test('answers a request without Host with 400', async () => {
-    const service = await startService()
-    const reply = await checkedResponse(
-      service,
-      method,
-      path,
-      `${method} ${path} HTTP/1.1\r\nConnection: close\r\n\r\n`,
-    )
-    expect([reply.status, reply.body.data.errors[0].field]).toEqual([400, 'Host'])
-  })
+    test('answers an internal error with a 500 without details, and logs them', async () => {
+      const service = await startService({ database: failing(new Error('secret detail')) })
+      const reply = await service.request(method, path, options)
+      expect([reply.status, reply.body.data.code]).toEqual([500, 'internal_error'])
+      expect(reply.text).not.toMatch(/secret/)
+      expect(service.log.join('')).toMatch(/secret detail/)
+      // Pino's level for errors. Errors of callers are not logged as errors.
+      expect(JSON.parse(service.log.at(-1) ?? '').level).toBe(50)
+      await service.get('/nowhere')
+      expect(JSON.parse(service.log.at(-1) ?? '').level).toBe(30)
+    })
 
-  test('answers headers that do not arrive in time with 408', async () => {
-    const service = await startService({ timeouts: { headers: 100, request: 100 } })
-    const reply = await checkedResponse(service, method, path, `${method} ${path} HTTP/1.1\r\nHost: x\r\n`)
-    expect([reply.status, reply.body.data.code]).toEqual([408, 'request_timeout'])
-  })
-
-  test('answers another transfer coding than chunked with 501', async () => {
-    const service = await startService()
-    const bytes = `${method} ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`
-    const reply = await checkedResponse(service, method, path, bytes)
-    expect([reply.status, reply.body.data.code, reply.headers.connection]).toEqual([501, 'not_implemented', 'close'])
-  })
-
-  test('answers HTTP/2.0 on the request line with 505', async () => {
-    const service = await startService()
-    const reply = await checkedResponse(service, method, path, `${method} ${path} HTTP/2.0\r\nHost: x\r\n\r\n`)
-    expect([reply.status, reply.body.data.code]).toEqual([505, 'http_version_not_supported'])
-  })
-
-  const others: [what: string, method: string, header: string, status: number][] = [
-    ['OPTIONS', 'OPTIONS', 'Accept: */*', 204],
-    ['HEAD', 'HEAD', 'Accept: */*', 200],
-    ['an unchanged resource', 'GET', 'If-None-Match: *', 304],
-  ]
-  // Node's client would hide an unexpected body.
-  test.for(method === 'GET' ? others : others.slice(0, 1))('answers %s without a body', async (other) => {
-    const [, method, header, status] = other
-    const service = await startService()
-    const bytes = `${method} ${path} HTTP/1.1\r\nHost: x\r\n${header}\r\nConnection: close\r\n\r\n`
-    const reply = await checkedResponse(service, method, path, bytes)
-    expect([reply.status, reply.text]).toEqual([status, ''])
-  })
-
-  test('answers an internal error with a 500 without details, and logs them', async () => {
-    const service = await startService({ database: failing(new Error('secret detail')) })
-    const reply = await service.request(method, path, options)
-    expect([reply.status, reply.body.data.code]).toEqual([500, 'internal_error'])
-    expect(reply.text).not.toMatch(/secret/)
-    expect(service.log.join('')).toMatch(/secret detail/)
-    // Pino's level for errors. Errors of callers are not logged as errors.
-    expect(JSON.parse(service.log.at(-1) ?? '').level).toBe(50)
-    await service.get('/nowhere')
-    expect(JSON.parse(service.log.at(-1) ?? '').level).toBe(30)
-  })
-
-  test('answers 503 while the database is unavailable', async () => {
-    const service = await startService({ database: failing(new ServiceError('unavailable', 'Try again.')) })
-    const reply = await service.request(method, path, options)
-    expect([reply.status, reply.body.data.code, reply.headers['retry-after']]).toEqual([503, 'unavailable', '5'])
-  })
-})
+    test('answers 503 while the database is unavailable', async () => {
+      const service = await startService({
+        database: failing(new ServiceError('unavailable', 'Try again.')),
+      })
+      const reply = await service.request(method, path, options)
+      expect([reply.status, reply.body.data.code, reply.headers['retry-after']]).toEqual([
+        503,
+        'unavailable',
+        '5',
+      ])
+    })
+  },
+)
 
 test('answers a body that does not arrive in time with 408', async () => {
   const service = await startService({ timeouts: { headers: 100, request: 200 } })
-  const reply = await checkedResponse(service, 'POST', '/apps', `${createHead(service, 'Content-Length: 100')}\r\n{`)
+  const reply = await checkedResponse(
+    service,
+    'POST',
+    '/apps',
+    `${createHead(service, 'Content-Length: 100')}\r\n{`,
+  )
   expect(reply.status).toBe(408)
 })
 
 test('stops reading a body that is far too large', async () => {
   const service = await startService()
   const head = createHead(service)
-  const announced = await checkedResponse(service, 'POST', '/apps', `${head}Content-Length: 10000000000\r\n\r\n`)
+  const announced = await checkedResponse(
+    service,
+    'POST',
+    '/apps',
+    `${head}Content-Length: 10000000000\r\n\r\n`,
+  )
   expect([announced.status, announced.headers.connection]).toEqual([413, 'close'])
   const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`
   const growing = await checkedResponse(
@@ -147,7 +183,9 @@ test.for<[what: string, bytes: number, status: number]>([
   const service = await startService()
   const body = `"${'x'.repeat(bytes - 2)}"`
   const half = body.length >> 1
-  const chunks = [body.slice(0, half), body.slice(half)].map((part) => `${part.length.toString(16)}\r\n${part}\r\n`)
+  const chunks = [body.slice(0, half), body.slice(half)].map(
+    (part) => `${part.length.toString(16)}\r\n${part}\r\n`,
+  )
   const next = 'GET /apps?limit=1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
   for (const sent of [
     `Content-Length: ${bytes}\r\n\r\n${body}`,
@@ -167,17 +205,24 @@ test('refuses a body of more than 4 MiB without reading it', async () => {
 
 test.for<[name: string, body: string]>([
   ['an unterminated string full of quotes', `"${'\\"'.repeat(120_000)}`],
-  ['a long name above many invalid texts', `{"${'n'.repeat(120_000)}":[${Array(13_000).fill('"\\ud800"')}]}`],
+  [
+    'a long name above many invalid texts',
+    `{"${'n'.repeat(120_000)}":[${Array(13_000).fill('"\\ud800"')}]}`,
+  ],
 ])('handles %s quickly', { timeout: 10_000 }, async ([, body]) => {
   const service = await startService()
   const headers = { 'Content-Type': 'application/json' }
-  expect((await service.request('POST', '/apps', { key: service.world.keys.ada, headers, body })).status).toBe(400)
+  expect(
+    (await service.request('POST', '/apps', { key: service.world.keys.ada, headers, body })).status,
+  ).toBe(400)
 })
 
 test('sends 100 Continue before it reads a body', async () => {
   const service = await startService()
   const head = createHead(service, 'Content-Length: 2', 'Expect: 100-Continue', 'Connection: close')
-  expect(await sendBytes(service, `${head}\r\n{}`)).toMatch(/^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 400 /)
+  expect(await sendBytes(service, `${head}\r\n{}`)).toMatch(
+    /^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 400 /,
+  )
 })
 
 test.for(['http://apps.test/apps?limit=1', 'HTTPS://apps.test:443/apps?limit=1'])(
@@ -194,7 +239,10 @@ test.for<[bytes: string, status: number]>([
   ['GET /apps HTTP/3.0\r\nHost: x\r\n\r\n', 505],
   ['PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 505],
   ['POST /apps HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n0\r\n\r\n', 501],
-  ['GET /apps HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: CHUNKED\r\nConnection: close\r\n\r\n0\r\n\r\n', 200],
+  [
+    'GET /apps HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: CHUNKED\r\nConnection: close\r\n\r\n0\r\n\r\n',
+    200,
+  ],
 ])('%j gets one response, %i', async ([bytes, status]) => {
   const service = await startService()
   const answers = await sendBytes(service, bytes)
@@ -228,46 +276,62 @@ const upgrade = ['Connection: Upgrade', 'Upgrade: websocket']
 test.for<[what: string, bytes: (service: Service) => string, statuses: string[]]>([
   ['a read', () => getHead('/apps', ...upgrade), ['404', '200']],
   ['a refused read', () => getHead('/apps?limit=0', ...upgrade), ['404', '400']],
-  ['a create', (service) => `${createHead(service, ...upgrade, 'Content-Length: 2')}\r\n{}`, ['404', '400']],
-])('answers %s that asks for an upgrade without one, then closes the connection', async ([, bytes, statuses]) => {
-  const service = await startService()
-  const answers = await sendBytes(service, getHead('/apps/999') + bytes(service) + getHead('/apps'))
-  expect(answers.match(/(?<=HTTP\/1\.1 )\d+/g)).toEqual(statuses)
-  expect(answers).toMatch(/^Connection: close/m)
-})
+  [
+    'a create',
+    (service) => `${createHead(service, ...upgrade, 'Content-Length: 2')}\r\n{}`,
+    ['404', '400'],
+  ],
+])(
+  'answers %s that asks for an upgrade without one, then closes the connection',
+  async ([, bytes, statuses]) => {
+    const service = await startService()
+    const answers = await sendBytes(
+      service,
+      getHead('/apps/999') + bytes(service) + getHead('/apps'),
+    )
+    expect(answers.match(/(?<=HTTP\/1\.1 )\d+/g)).toEqual(statuses)
+    expect(answers).toMatch(/^Connection: close/m)
+  },
+)
 
 // An error event without a listener would end this process.
 test.for<[what: string, pipelined: string]>([
   ['an upgrade', getHead('/', ...upgrade)],
   ['two upgrades', getHead('/', ...upgrade).repeat(2)],
-  ['an upgrade with half a body', `${getHead('/', ...upgrade, 'Content-Length: 2').replace('GET', 'POST')}{`],
+  [
+    'an upgrade with half a body',
+    `${getHead('/', ...upgrade, 'Content-Length: 2').replace('GET', 'POST')}{`,
+  ],
   ['CONNECT', getHead('x:1').replace('GET', 'CONNECT')],
   ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
   ['bad HTTP', 'bad\r\n\r\n'],
   ['half a request', 'GET / HTTP/1.1\r\n'],
-])('a client that pipelines %s and resets the connection ends nothing else', async ([, pipelined]) => {
-  const { promise: released, resolve: release } = Promise.withResolvers<void>()
-  let begun = 0
-  const database = (database: Database): Database => ({
-    ...database,
-    read: async (work, options) => {
-      begun++
-      await released
-      return database.read(work, options)
-    },
-  })
-  const service = await startService({ cacheSize: 0, database })
-  const socket = connect(service.port, '127.0.0.1')
-  socket.on('error', () => {
-    // The reset.
-  })
-  socket.write(getHead('/apps') + pipelined)
-  await expect.poll(() => begun).toBe(1)
-  socket.resetAndDestroy()
-  await expect.poll(() => service.connections()).toBe(0)
-  release()
-  expect((await service.get('/apps')).status).toBe(200)
-})
+])(
+  'a client that pipelines %s and resets the connection ends nothing else',
+  async ([, pipelined]) => {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    let begun = 0
+    const database = (database: Database): Database => ({
+      ...database,
+      read: async (work, options) => {
+        begun++
+        await released
+        return database.read(work, options)
+      },
+    })
+    const service = await startService({ cacheSize: 0, database })
+    const socket = connect(service.port, '127.0.0.1')
+    socket.on('error', () => {
+      // The reset.
+    })
+    socket.write(getHead('/apps') + pipelined)
+    await expect.poll(() => begun).toBe(1)
+    socket.resetAndDestroy()
+    await expect.poll(() => service.connections()).toBe(0)
+    release()
+    expect((await service.get('/apps')).status).toBe(200)
+  },
+)
 
 test.for<[trustProxy: number | string[], seconds: number]>([
   [0, 5],
@@ -346,9 +410,19 @@ test('refuses two keys, whichever of them is valid', async () => {
 
 test('logs requests that the parser refuses, and aborted ones', async () => {
   const service = await startService()
-  const refused = await checkedResponse(service, 'GET', '/apps', 'GET /apps HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n')
-  expect(refused.body.data.errors).toEqual([{ in: 'header', field: '', message: 'the request is not valid HTTP' }])
-  expect(refused.headers).toMatchObject({ connection: 'close', 'x-content-type-options': 'nosniff' })
+  const refused = await checkedResponse(
+    service,
+    'GET',
+    '/apps',
+    'GET /apps HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n',
+  )
+  expect(refused.body.data.errors).toEqual([
+    { in: 'header', field: '', message: 'the request is not valid HTTP' },
+  ])
+  expect(refused.headers).toMatchObject({
+    connection: 'close',
+    'x-content-type-options': 'nosniff',
+  })
   // Pages of other origins can read it.
   const other = (await service.get('/healthz')).headers
   for (const name of ['access-control-allow-origin', 'access-control-expose-headers'])
@@ -371,7 +445,10 @@ test('logs requests that the parser refuses, and aborted ones', async () => {
 })
 
 test('accepts a key although its use cannot be recorded', async () => {
-  const never = (database: Database): Database => ({ ...database, write: () => new Promise(() => {}) })
+  const never = (database: Database): Database => ({
+    ...database,
+    write: () => new Promise(() => {}),
+  })
   const service = await startService({ database: never })
   expect((await service.get('/apps', { key: service.world.keys.ada })).status).toBe(200)
 })
@@ -402,13 +479,17 @@ test.for<[authorization: string, status: number, isRefusedKey?: boolean]>([
   const answer = await service.get(`/apps/${apps.pending}`, { headers })
   expect(answer.status).toBe(status)
   // RFC 6750, section 3.1: without a key, the challenge has no error code.
-  expect(String(answer.headers['www-authenticate']).includes('error="invalid_token"')).toBe(isRefusedKey)
+  expect(String(answer.headers['www-authenticate']).includes('error="invalid_token"')).toBe(
+    isRefusedKey,
+  )
 })
 
 test('ignores If-None-Match in writes', async () => {
   const service = await startService()
   const [method, path, options] = validRequests(service.world).createApp
-  expect((await service.request(method, path, { ...options, headers: { 'If-None-Match': '*' } })).status).toBe(201)
+  expect(
+    (await service.request(method, path, { ...options, headers: { 'If-None-Match': '*' } })).status,
+  ).toBe(201)
 })
 
 test('ignores an unknown expectation', async () => {
@@ -440,7 +521,10 @@ describe('request ids', () => {
     ['creates one if none was sent', undefined, false],
   ])('%s', async ([, sent, isUsed]) => {
     const service = await startService()
-    const reply = await service.get('/apps', sent === undefined ? {} : { headers: { 'X-Request-Id': sent } })
+    const reply = await service.get(
+      '/apps',
+      sent === undefined ? {} : { headers: { 'X-Request-Id': sent } },
+    )
     const id = reply.headers['x-request-id']
     if (isUsed) expect(id).toBe(sent)
     else expect(id).toMatch(/^[0-9a-f-]{36}$/)
@@ -456,7 +540,10 @@ test('logs a line per request, without keys wherever they are', async () => {
   await service.get(`/apps?search=${ada}&category=${bob.replaceAll('_', '%5f')}`)
   const log = service.log.join('')
   expect(service.log).toHaveLength(3)
-  expect(JSON.parse(service.log[0] ?? '{}')).toMatchObject({ req: { method: 'GET' }, res: { statusCode: 200 } })
+  expect(JSON.parse(service.log[0] ?? '{}')).toMatchObject({
+    req: { method: 'GET' },
+    res: { statusCode: 200 },
+  })
   for (const key of [ada, bob]) expect(log).not.toContain(key.slice(-20))
   expect(log).toMatch(/apps_[0-9a-z]{12}_\[redacted\]/)
 })
@@ -472,7 +559,10 @@ test('redacts mistyped, truncated and encoded keys in the log', async () => {
     (at) => key.slice(0, at) + key.charAt(at + 1) + key.charAt(at) + key.slice(at + 2),
     (at) => `${key.slice(0, at)}-${key.slice(at)}`,
     (at) => key.slice(0, at) + encode(key.charAt(at)) + key.slice(at + 1),
-    (at) => [...key].map((character, index) => (index % (at + 1) === 0 ? encode(character) : character)).join(''),
+    (at) =>
+      [...key]
+        .map((character, index) => (index % (at + 1) === 0 ? encode(character) : character))
+        .join(''),
     (at) => key.slice(Math.min(at, 20)),
     (at) => key.slice(0, key.length - Math.min(at, 20)),
     (at) => key.slice(0, at).toUpperCase() + key.slice(at),
@@ -498,7 +588,9 @@ test('redacts mistyped, truncated and encoded keys in the log', async () => {
   for (const text of sent) await service.get(`/apps?category=${text}`)
 
   const decode = (line: string) =>
-    line.replace(/%(?:25)*([0-9a-f]{2})/gi, (_, code) => String.fromCharCode(Number.parseInt(code, 16)))
+    line.replace(/%(?:25)*([0-9a-f]{2})/gi, (_, code) =>
+      String.fromCharCode(Number.parseInt(code, 16)),
+    )
   const decodeHex = (line: string) =>
     line.replace(/(?:[3-7][0-9a-f]){8,}/gi, (hex) => Buffer.from(hex, 'hex').toString())
   const decoded = service.log.flatMap((line) => [decode(line), decodeHex(line)])
@@ -515,9 +607,12 @@ test('logs text that is not a key unchanged', async () => {
     '/apps?category=health-fitness',
     '/apps_nothing',
   ]
-  for (const path of paths) await service.get(path, { headers: { 'X-Request-Id': '2gCwbdyQlIPU0wTWtqDYnRjrRwV' } })
+  for (const path of paths)
+    await service.get(path, { headers: { 'X-Request-Id': '2gCwbdyQlIPU0wTWtqDYnRjrRwV' } })
   const logged = service.log.map((line) => JSON.parse(line).req)
-  expect(logged).toEqual(paths.map((url) => ({ id: '2gCwbdyQlIPU0wTWtqDYnRjrRwV', method: 'GET', url })))
+  expect(logged).toEqual(
+    paths.map((url) => ({ id: '2gCwbdyQlIPU0wTWtqDYnRjrRwV', method: 'GET', url })),
+  )
 })
 
 test('sends security headers, and none that names its framework', async () => {
@@ -548,7 +643,12 @@ test('is not ready and closes connections during shutdown', async () => {
   expect((await service.get('/readyz')).status).toBe(200)
   draining = true
   expect((await service.get('/readyz')).status).toBe(503)
-  const reply = await checkedResponse(service, 'GET', '/apps', 'GET /apps HTTP/1.1\r\nHost: x\r\n\r\n')
+  const reply = await checkedResponse(
+    service,
+    'GET',
+    '/apps',
+    'GET /apps HTTP/1.1\r\nHost: x\r\n\r\n',
+  )
   expect([reply.status, reply.headers.connection]).toEqual([200, 'close'])
 })
 

@@ -12,7 +12,9 @@ import { commandLine, serve } from '../support/process.ts'
 const rules = `${import.meta.dirname}/../../deploy/alerts.yml`
 
 test('promtool accepts the rules', () => {
-  const { status, stdout, stderr } = spawnSync('promtool', ['check', 'rules', rules], { encoding: 'utf8' })
+  const { status, stdout, stderr } = spawnSync('promtool', ['check', 'rules', rules], {
+    encoding: 'utf8',
+  })
   expect([status, stdout], stderr).toEqual([0, expect.stringMatching(/SUCCESS: \d+ rules found/)])
 })
 
@@ -22,9 +24,12 @@ test('the alert about overload fires only after work has waited for five minutes
   const labels = { instance: 'one', db_client_connection_pool_name: 'reader' }
   const alert = {
     exp_labels: labels,
-    exp_annotations: { summary: 'Work on one has been waiting for a reader connection for 5 minutes.' },
+    exp_annotations: {
+      summary: 'Work on one has been waiting for a reader connection for 5 minutes.',
+    },
   }
-  const series = 'db_client_connection_pending_requests{instance="one",db_client_connection_pool_name="reader"}'
+  const series =
+    'db_client_connection_pending_requests{instance="one",db_client_connection_pool_name="reader"}'
   const alertname = 'AppsDatabaseOverloaded'
   const cases = {
     rule_files: ['alerts.yml'],
@@ -42,9 +47,13 @@ test('the alert about overload fires only after work has waited for five minutes
   }
   // YAML includes JSON.
   writeFileSync(join(folder, 'cases.yml'), JSON.stringify(cases))
-  const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', join(folder, 'cases.yml')], {
-    encoding: 'utf8',
-  })
+  const { status, stdout, stderr } = spawnSync(
+    'promtool',
+    ['test', 'rules', join(folder, 'cases.yml')],
+    {
+      encoding: 'utf8',
+    },
+  )
   expect(status, stdout + stderr).toBe(0)
 })
 
@@ -55,7 +64,12 @@ test('an alert fires while an app waits for days, and clears when it is decided'
   const alerts = await startPrometheus(metricsPort)
   await expect.poll(alerts).toEqual(['AppsWaitTooLong firing'])
   const { pending, bobsPending } = inject('world').apps
-  const { code, stderr } = await commandLine(address).run('moderation', 'approve', String(pending), String(bobsPending))
+  const { code, stderr } = await commandLine(address).run(
+    'moderation',
+    'approve',
+    String(pending),
+    String(bobsPending),
+  )
   expect(code, stderr).toBe(0)
   await expect.poll(alerts).toEqual([])
 })
@@ -63,7 +77,10 @@ test('an alert fires while an app waits for days, and clears when it is decided'
 /** What Prometheus answers: the series of a query, or its alerts. */
 type Data = { result?: unknown[]; alerts?: { labels: { alertname: string }; state: string }[] }
 
-/** Starts Prometheus, and returns a function that reads its alerts with their states once it has scraped. */
+/**
+ * Starts Prometheus, and returns a function that reads its alerts with their states once it has
+ * scraped.
+ */
 async function startPrometheus(metricsPort: number) {
   const folder = temporaryFolder()
   const config = join(folder, 'prometheus.yml')
@@ -80,7 +97,11 @@ scrape_configs:
   const address = `127.0.0.1:${await freePort()}`
   const server = spawn(
     'prometheus',
-    [`--config.file=${config}`, `--storage.tsdb.path=${folder}/data`, `--web.listen-address=${address}`],
+    [
+      `--config.file=${config}`,
+      `--storage.tsdb.path=${folder}/data`,
+      `--web.listen-address=${address}`,
+    ],
     { stdio: 'ignore' },
   )
   onTestFinished(async () => {
@@ -91,7 +112,11 @@ scrape_configs:
     const response = await fetch(`http://${address}/api/v1/${path}`).catch(() => undefined)
     return response?.ok ? ((await response.json()) as { data: Data }).data : undefined
   }
-  await expect.poll(async () => (await query('query?query=apps_build_info'))?.result?.length).toBe(1)
+  await expect
+    .poll(async () => (await query('query?query=apps_build_info'))?.result?.length)
+    .toBe(1)
   return async () =>
-    (await query('alerts'))?.alerts?.map(({ labels, state }) => `${labels.alertname} ${state}`).toSorted()
+    (await query('alerts'))?.alerts
+      ?.map(({ labels, state }) => `${labels.alertname} ${state}`)
+      .toSorted()
 }

@@ -8,8 +8,8 @@ export type Bump = (typeof bumps)[number]
 export type Change = { bump: Bump; text: string }
 
 /**
- * All changes for callers, most severe first: major if a program could break, minor for additions and deprecations,
- * patch for texts and examples. A change not known to be harmless is major.
+ * All changes for callers, most severe first: major if a program could break, minor for additions
+ * and deprecations, patch for texts and examples. A change not known to be harmless is major.
  */
 export async function changesBetween(before: Document, after: Document): Promise<Change[]> {
   const [old, now] = [await comparable(before), await comparable(after)]
@@ -28,14 +28,18 @@ export async function changesBetween(before: Document, after: Document): Promise
 }
 
 /**
- * The document without its version and with references resolved, because api-smart-diff treats every component as part
- * of a request. It also infers missing types, so each schema is duplicated.
+ * The document without its version and with references resolved, because api-smart-diff treats
+ * every component as part of a request. It also infers missing types, so each schema is duplicated.
  */
 async function comparable(document: Document) {
   const { definition } = await new OpenAPIBackend({ definition: document, quick: true }).init()
   const { info, components, ...rest } = structuredClone(definition)
   const { version: _, ...texts } = info
-  const text = JSON.stringify({ ...rest, info: texts, components: { securitySchemes: components?.securitySchemes } })
+  const text = JSON.stringify({
+    ...rest,
+    info: texts,
+    components: { securitySchemes: components?.securitySchemes },
+  })
   return JSON.parse(text, (_name, value) =>
     typeof value?.type === 'string' ? { ...value, [repeatedType]: value.type } : value,
   )
@@ -45,11 +49,19 @@ const repeatedType = 'type, repeated'
 
 /** The names of components, which generated clients use for their types. */
 function namesChanged(before: Document, after: Document): Change[] {
-  const [old, now] = [before, after].map(({ components }) => new Set(Object.keys(components?.schemas ?? {})))
+  const [old, now] = [before, after].map(
+    ({ components }) => new Set(Object.keys(components?.schemas ?? {})),
+  )
   if (!old || !now) return []
   return [
-    ...[...old.difference(now)].map((name) => ({ bump: 'major' as const, text: `removed: the schema ${name}` })),
-    ...[...now.difference(old)].map((name) => ({ bump: 'minor' as const, text: `added: the schema ${name}` })),
+    ...[...old.difference(now)].map((name) => ({
+      bump: 'major' as const,
+      text: `removed: the schema ${name}`,
+    })),
+    ...[...now.difference(old)].map((name) => ({
+      bump: 'minor' as const,
+      text: `added: the schema ${name}`,
+    })),
   ]
 }
 
@@ -73,9 +85,10 @@ const isText = (names: string[]) =>
   )
 
 /**
- * Whether to trust api-smart-diff that a change is compatible. It is wrong, in one direction or both, about changed
- * types, patterns, formats and defaults, nulls, newly required bodies, newly required fields with a default, fields that
- * closed objects no longer accept, and newly optional headers.
+ * Whether to trust api-smart-diff that a change is compatible. It is wrong, in one direction or
+ * both, about changed types, patterns, formats and defaults, nulls, newly required bodies, newly
+ * required fields with a default, fields that closed objects no longer accept, and newly optional
+ * headers.
  */
 function isHarmless(action: Diff['action'], names: string[]): boolean {
   const [name = '', parent = '', grandparent = ''] = names.toReversed()
@@ -87,7 +100,8 @@ function isHarmless(action: Diff['action'], names: string[]): boolean {
   if (name === 'required') return parent === 'requestBody' || grandparent === 'parameters'
   const isOperation = grandparent === 'paths' && methods.includes(name)
   return (
-    action === 'add' && (isOperation || ['paths', 'responses', 'headers', 'content', 'parameters'].includes(parent))
+    action === 'add' &&
+    (isOperation || ['paths', 'responses', 'headers', 'content', 'parameters'].includes(parent))
   )
 }
 
@@ -95,7 +109,9 @@ const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'tr
 
 /** Merges equal changes in several places into one line, such as those of a shared schema. */
 function together(diffs: Diff[]): Change[] {
-  const alike = Map.groupBy(diffs.map(describe), ({ bump, what, how }) => [bump, what, how].join('\n'))
+  const alike = Map.groupBy(diffs.map(describe), ({ bump, what, how }) =>
+    [bump, what, how].join('\n'),
+  )
   return [...alike.values()].map((group) => {
     const [{ bump, place, what, how } = nothing] = group
     const others = group.length > 1 ? ` (and in ${group.length - 1} more places)` : ''
@@ -109,12 +125,17 @@ const verbs = { add: 'added', remove: 'removed', replace: 'changed', rename: 're
 function describe(diff: Diff) {
   const { action, path, before, after } = diff
   const schema = path.indexOf('schema')
-  const [place, within] = schema === -1 ? [path, []] : [path.slice(0, schema), path.slice(schema + 1)]
-  const values = [before, after].filter((value) => value !== undefined && typeof value !== 'object').map(shown)
+  const [place, within] =
+    schema === -1 ? [path, []] : [path.slice(0, schema), path.slice(schema + 1)]
+  const values = [before, after]
+    .filter((value) => value !== undefined && typeof value !== 'object')
+    .map(shown)
   const names = within.filter((name) => name !== 'properties')
   return {
     bump: bumpOf(diff),
-    place: place.filter((name) => !['paths', 'content', 'application/json'].includes(String(name))).join(' '),
+    place: place
+      .filter((name) => !['paths', 'content', 'application/json'].includes(String(name)))
+      .join(' '),
     what: [...names, ...(values.length > 0 ? [values.join(' → ')] : [])].join(' '),
     how: verbs[action],
   }

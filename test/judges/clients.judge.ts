@@ -16,7 +16,11 @@ const env = { PATH: `${root}/node_modules/.bin:${process.env.PATH}`, npm_config_
 /** The table of docs/clients.md, with the commands for readers. */
 const guide = await readFile(`${root}/docs/clients.md`, 'utf8')
 const clients = [...guide.matchAll(/^\| ([\w-]+) +\| `npm i -D (.+?)` +\| `(npx .+?)` +\|$/gm)].map(
-  ([, client = '', packages = '', command = '']) => ({ client, packages: packages.split(' '), command }),
+  ([, client = '', packages = '', command = '']) => ({
+    client,
+    packages: packages.split(' '),
+    command,
+  }),
 )
 
 test('docs/clients.md lists each judged client', async () => {
@@ -60,6 +64,8 @@ describe.each(clients)('$client', ({ client, packages, command }) => {
 async function installed(spec: string): Promise<string> {
   const name = spec.slice(0, spec.lastIndexOf('@'))
   const file = `node_modules/${name}/package.json`
-  const text = await readFile(`${judges}/${file}`, 'utf8').catch(() => readFile(`${root}/${file}`, 'utf8'))
+  const text = await readFile(`${judges}/${file}`, 'utf8').catch(() =>
+    readFile(`${root}/${file}`, 'utf8'),
+  )
   return `${name}@${JSON.parse(text).version}`
 }

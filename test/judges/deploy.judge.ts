@@ -4,7 +4,10 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../support/database.ts'
 
-/** The files of deploy/, as the tools that read them understand them. A test is skipped if its tool is not installed. */
+/**
+ * The files of deploy/, as the tools that read them understand them. A test is skipped if its tool
+ * is not installed.
+ */
 
 const root = join(import.meta.dirname, '../..')
 const deploy = join(root, 'deploy')
@@ -12,7 +15,10 @@ const deploy = join(root, 'deploy')
 const isInstalled = (tool: string) => spawnSync('sh', ['-c', `command -v ${tool}`]).status === 0
 
 function run(file: string, args: string[], env: Record<string, string> = {}) {
-  const { status, stderr } = spawnSync(file, args, { env: { PATH: process.env.PATH, ...env }, encoding: 'utf8' })
+  const { status, stderr } = spawnSync(file, args, {
+    env: { PATH: process.env.PATH, ...env },
+    encoding: 'utf8',
+  })
   return { status, stderr }
 }
 
@@ -23,13 +29,18 @@ function verifyUnit(text: string) {
   return run('systemd-analyze', ['verify', file])
 }
 
-test.skipIf(!isInstalled('systemd-analyze'))('apps-service.service: apt-get install systemd', () => {
-  const unit = readFileSync(join(deploy, 'apps-service.service'), 'utf8')
-  expect(verifyUnit(unit)).toEqual({ status: 0, stderr: '' })
-  // It only warns of unknown settings.
-  expect(verifyUnit(unit.replace('LimitNOFILE', 'LimitFiles')).stderr).toContain("Unknown key 'LimitFiles'")
-  expect(verifyUnit(unit.replace('apps-service serve', 'server serve')).status).not.toBe(0)
-})
+test.skipIf(!isInstalled('systemd-analyze'))(
+  'apps-service.service: apt-get install systemd',
+  () => {
+    const unit = readFileSync(join(deploy, 'apps-service.service'), 'utf8')
+    expect(verifyUnit(unit)).toEqual({ status: 0, stderr: '' })
+    // It only warns of unknown settings.
+    expect(verifyUnit(unit.replace('LimitNOFILE', 'LimitFiles')).stderr).toContain(
+      "Unknown key 'LimitFiles'",
+    )
+    expect(verifyUnit(unit.replace('apps-service serve', 'server serve')).status).not.toBe(0)
+  },
+)
 
 function validateCaddyfile(text: string) {
   const folder = temporaryFolder()
@@ -48,7 +59,9 @@ const checkCompose = (env: Record<string, string>) =>
   run('docker-compose', ['--file', join(deploy, 'compose.yaml'), 'config', '--quiet'], env)
 
 test.skipIf(!isInstalled('docker-compose'))('compose.yaml: apt-get install docker-compose', () => {
-  expect(checkCompose({ DOMAIN: 'apps.example.org', DATABASE_PASSWORD: 'secret' })).toMatchObject({ status: 0 })
+  expect(checkCompose({ DOMAIN: 'apps.example.org', DATABASE_PASSWORD: 'secret' })).toMatchObject({
+    status: 0,
+  })
   expect(checkCompose({ DOMAIN: 'apps.example.org' })).toMatchObject({
     status: 1,
     stderr: expect.stringContaining('DATABASE_PASSWORD'),

@@ -61,14 +61,21 @@ const code = ({ components }: Contract) => components.schemas.NotFoundCode
 
 const text = { type: 'string', maxLength: 10 }
 /** Replaces a reference by its schema, so that a change affects only this place. */
-const own = (contract: Contract, name: string, change: object) => ({ ...schema(contract, name), ...change })
+const own = (contract: Contract, name: string, change: object) => ({
+  ...schema(contract, name),
+  ...change,
+})
 
 describe('requires of info.version', () => {
   test.for<[needed: Bump, what: string, change: (contract: Contract) => void]>([
     ['none', 'nothing', () => {}],
     ['patch', 'a description of an operation', (c) => (list(c).description = 'Otherwise.')],
     ['patch', 'the introduction', (c) => (c.info.description = 'Otherwise.')],
-    ['patch', 'a description of a schema', (c) => (schema(c, 'AppName').description = 'Otherwise.')],
+    [
+      'patch',
+      'a description of a schema',
+      (c) => (schema(c, 'AppName').description = 'Otherwise.'),
+    ],
     ['patch', 'an example', (c) => (c.components.examples.AppPage.value.message = 'Otherwise.')],
     ['patch', 'an example of a header', (c) => (header(c, 'ETag').example = '"x"')],
     ['patch', 'code samples', (c) => (list(c)['x-codeSamples'] = [])],
@@ -80,13 +87,26 @@ describe('requires of info.version', () => {
     [
       'minor',
       'a new operation',
-      (c) => (c.paths['/apps/{id}'].patch = { ...c.paths['/apps/{id}'].put, operationId: 'patchApp' }),
+      (c) =>
+        (c.paths['/apps/{id}'].patch = { ...c.paths['/apps/{id}'].put, operationId: 'patchApp' }),
     ],
-    ['minor', 'a path comes', (c) => (c.paths['/shelves'] = { get: { ...list(c), operationId: 'listShelves' } })],
+    [
+      'minor',
+      'a path comes',
+      (c) => (c.paths['/shelves'] = { get: { ...list(c), operationId: 'listShelves' } }),
+    ],
     ['minor', 'an operation is deprecated', (c) => (list(c).deprecated = true)],
-    ['major', 'the operationId, which clients call functions by', (c) => (list(c).operationId = 'listAll')],
+    [
+      'major',
+      'the operationId, which clients call functions by',
+      (c) => (list(c).operationId = 'listAll'),
+    ],
 
-    ['minor', 'an optional parameter comes', (c) => list(c).parameters.push({ name: 'a', in: 'query', schema: text })],
+    [
+      'minor',
+      'an optional parameter comes',
+      (c) => list(c).parameters.push({ name: 'a', in: 'query', schema: text }),
+    ],
     [
       'major',
       'a new required parameter',
@@ -94,14 +114,30 @@ describe('requires of info.version', () => {
     ],
     ['major', 'a parameter goes', (c) => list(c).parameters.pop()],
     ['major', 'a parameter becomes required', (c) => (parameter(c, 'If-Match').required = true)],
-    ['major', 'the type of a parameter', (c) => (parameter(c, 'search').schema = { type: 'integer' })],
+    [
+      'major',
+      'the type of a parameter',
+      (c) => (parameter(c, 'search').schema = { type: 'integer' }),
+    ],
     ['major', 'a default', (c) => (parameter(c, 'limit').schema.default = 10)],
-    ['major', 'a maximum of a parameter shrinks', (c) => (parameter(c, 'limit').schema.maximum = 50)],
-    ['minor', 'a maximum of a parameter grows', (c) => (parameter(c, 'limit').schema.maximum = 200)],
+    [
+      'major',
+      'a maximum of a parameter shrinks',
+      (c) => (parameter(c, 'limit').schema.maximum = 50),
+    ],
+    [
+      'minor',
+      'a maximum of a parameter grows',
+      (c) => (parameter(c, 'limit').schema.maximum = 200),
+    ],
     ['minor', 'a parameter takes one more value', (c) => schema(c, 'SortOrder').enum.push('name')],
     ['major', 'a parameter takes one value less', (c) => schema(c, 'SortOrder').enum.shift()],
 
-    ['minor', 'an optional field of a body comes', (c) => (schema(c, 'NewApp').properties.colour = text)],
+    [
+      'minor',
+      'an optional field of a body comes',
+      (c) => (schema(c, 'NewApp').properties.colour = text),
+    ],
     [
       'major',
       'a new required field of a body',
@@ -110,13 +146,21 @@ describe('requires of info.version', () => {
         schema(c, 'NewApp').required.push('colour')
       },
     ],
-    ['major', 'a field of a body goes, and is refused', (c) => delete schema(c, 'NewApp').properties.version],
+    [
+      'major',
+      'a field of a body goes, and is refused',
+      (c) => delete schema(c, 'NewApp').properties.version,
+    ],
     [
       'minor',
       'a newly optional field of a body',
       (c) => (schema(c, 'NewApp').required = without(schema(c, 'NewApp').required, 'description')),
     ],
-    ['major', 'a field of a body becomes required', (c) => schema(c, 'NewApp').required.push('version')],
+    [
+      'major',
+      'a field of a body becomes required',
+      (c) => schema(c, 'NewApp').required.push('version'),
+    ],
     [
       'major',
       'a smaller maxLength in a body',
@@ -140,7 +184,10 @@ describe('requires of info.version', () => {
     [
       'major',
       'the media type of a body',
-      (c) => (create(c).requestBody.content = { 'text/json': create(c).requestBody.content['application/json'] }),
+      (c) =>
+        (create(c).requestBody.content = {
+          'text/json': create(c).requestBody.content['application/json'],
+        }),
     ],
 
     ['minor', 'a field of an answer comes', (c) => (schema(c, 'App').properties.colour = text)],
@@ -160,14 +207,26 @@ describe('requires of info.version', () => {
         schema(c, 'App').required = without(schema(c, 'App').required, 'review_count')
       },
     ],
-    ['major', 'an optional field of an answer goes', (c) => delete schema(c, 'App').properties.package_name],
-    ['major', 'a field called description goes', (c) => delete schema(c, 'App').properties.description],
+    [
+      'major',
+      'an optional field of an answer goes',
+      (c) => delete schema(c, 'App').properties.package_name,
+    ],
+    [
+      'major',
+      'a field called description goes',
+      (c) => delete schema(c, 'App').properties.description,
+    ],
     [
       'major',
       'a newly optional field of a response',
       (c) => (schema(c, 'App').required = without(schema(c, 'App').required, 'review_count')),
     ],
-    ['major', 'the type of a field of an answer', (c) => (schema(c, 'App').properties.review_count = text)],
+    [
+      'major',
+      'the type of a field of an answer',
+      (c) => (schema(c, 'App').properties.review_count = text),
+    ],
     [
       'major',
       'a field of a response without a type, and another text',
@@ -176,13 +235,21 @@ describe('requires of info.version', () => {
         list(c).description = 'Otherwise.'
       },
     ],
-    ['major', 'a whole number of an answer may have decimals', (c) => (schema(c, 'Downloads').type = 'number')],
+    [
+      'major',
+      'a whole number of an answer may have decimals',
+      (c) => (schema(c, 'Downloads').type = 'number'),
+    ],
     [
       'major',
       'a newly nullable field of a response',
       (c) => (schema(c, 'App').properties.slug = own(c, 'AppSlug', { nullable: true })),
     ],
-    ['major', 'the format of a field of an answer', (c) => (schema(c, 'Timestamp').format = 'date')],
+    [
+      'major',
+      'the format of a field of an answer',
+      (c) => (schema(c, 'Timestamp').format = 'date'),
+    ],
     [
       'major',
       'the pattern of a field of a response',
@@ -196,7 +263,10 @@ describe('requires of info.version', () => {
     [
       'major',
       'the media type of a response',
-      (c) => (read(c).responses[200].content = { 'text/json': read(c).responses[200].content['application/json'] }),
+      (c) =>
+        (read(c).responses[200].content = {
+          'text/json': read(c).responses[200].content['application/json'],
+        }),
     ],
 
     ['major', 'an answer is closed', (c) => (schema(c, 'App').additionalProperties = false)],
@@ -206,8 +276,14 @@ describe('requires of info.version', () => {
       'minor',
       'a new status with its own code',
       (c) => {
-        const { Forbidden, ForbiddenEnvelope, ForbiddenError } = { ...c.components.responses, ...c.components.schemas }
-        c.components.schemas.GoneError = { ...ForbiddenError, properties: { code: { type: 'string', enum: ['gone'] } } }
+        const { Forbidden, ForbiddenEnvelope, ForbiddenError } = {
+          ...c.components.responses,
+          ...c.components.schemas,
+        }
+        c.components.schemas.GoneError = {
+          ...ForbiddenError,
+          properties: { code: { type: 'string', enum: ['gone'] } },
+        }
         const data = { $ref: '#/components/schemas/GoneError' }
         c.components.schemas.GoneEnvelope = {
           ...ForbiddenEnvelope,
@@ -217,7 +293,11 @@ describe('requires of info.version', () => {
         read(c).responses[410] = { ...Forbidden, content: { 'application/json': { schema } } }
       },
     ],
-    ['minor', 'a status of an operation comes', (c) => (list(c).responses[410] = { ...list(c).responses[503] })],
+    [
+      'minor',
+      'a status of an operation comes',
+      (c) => (list(c).responses[410] = { ...list(c).responses[503] }),
+    ],
     ['major', 'a status of an operation goes', (c) => delete read(c).responses[404]],
     [
       'major',
@@ -247,7 +327,9 @@ describe('requires of info.version', () => {
       (c) =>
         Object.assign(
           c,
-          JSON.parse(JSON.stringify(c).replaceAll('/AppSlug"', '/Slug"').replace('"AppSlug":', '"Slug":')),
+          JSON.parse(
+            JSON.stringify(c).replaceAll('/AppSlug"', '/Slug"').replace('"AppSlug":', '"Slug":'),
+          ),
         ),
     ],
     ['minor', 'a schema gets a name of its own', (c) => (c.components.schemas.Colour = text)],
@@ -314,7 +396,8 @@ describe('CHANGELOG.md', () => {
     const folder = released()
     write(folder, '1.4.3', describeOtherwise)
     writeChangelog(folder, heading, `## [${first}] - 2026-11-20`)
-    const stderr = code === 0 ? '' : expect.stringContaining('CHANGELOG.md has no section "## [1.4.3] - DATE"')
+    const stderr =
+      code === 0 ? '' : expect.stringContaining('CHANGELOG.md has no section "## [1.4.3] - DATE"')
     expect(diff(folder)).toMatchObject({ code, stderr })
   })
 })
@@ -331,7 +414,10 @@ describe('the document of the last release', () => {
   test('must be there', () => {
     const folder = released()
     rmSync(join(folder, releasedFile))
-    expect(diff(folder)).toMatchObject({ code: 1, stderr: expect.stringContaining(`${releasedFile} is missing`) })
+    expect(diff(folder)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`${releasedFile} is missing`),
+    })
   })
 
   test('must be replaced by each release', () => {
@@ -342,8 +428,14 @@ describe('the document of the last release', () => {
       code: 1,
       stderr: expect.stringContaining('is of 1.4.2, but the last release in CHANGELOG.md is 1.4.3'),
     })
-    writeFileSync(join(folder, releasedFile), JSON.stringify(contractOf('1.4.3', describeOtherwise)))
-    expect(diff(folder)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Since 1\.4\.3: needed is no bump/) })
+    writeFileSync(
+      join(folder, releasedFile),
+      JSON.stringify(contractOf('1.4.3', describeOtherwise)),
+    )
+    expect(diff(folder)).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^Since 1\.4\.3: needed is no bump/),
+    })
   })
 })
 

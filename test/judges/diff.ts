@@ -4,8 +4,8 @@ import { diff as bumpBetween, gt, inc } from 'semver'
 import { type Bump, bumps, changesBetween } from './changes.ts'
 
 /**
- * Compares the document in the current directory with that of the last release. Fails if the bump of info.version is too
- * small for the changes, or if CHANGELOG.md has no section for it.
+ * Compares the document in the current directory with that of the last release. Fails if the bump
+ * of info.version is too small for the changes, or if CHANGELOG.md has no section for it.
  */
 
 const file = 'generated/openapi.json'
@@ -34,13 +34,20 @@ async function compare() {
   console.log(verdict)
 }
 
-const named: Record<Bump, string> = { none: 'no bump', patch: 'a patch', minor: 'a minor bump', major: 'a major bump' }
+const named: Record<Bump, string> = {
+  none: 'no bump',
+  patch: 'a patch',
+  minor: 'a minor bump',
+  major: 'a major bump',
+}
 
 const parse = (path: string): Document => JSON.parse(readFileSync(path, 'utf8'))
 
 function readReleased(): Document {
   if (existsSync(releasedFile)) return parse(releasedFile)
-  throw new Refusal(`${releasedFile} is missing. It is committed; restore it: git checkout HEAD -- ${releasedFile}`)
+  throw new Refusal(
+    `${releasedFile} is missing. It is committed; restore it: git checkout HEAD -- ${releasedFile}`,
+  )
 }
 
 function actualBump(before: string, after: string): Bump {
@@ -48,14 +55,21 @@ function actualBump(before: string, after: string): Bump {
   return bumps.find((one) => one === bump) ?? 'none'
 }
 
-/** https://keepachangelog.com/en/1.1.0/, newest version first; an unreleased version has no date. */
+/**
+ * https://keepachangelog.com/en/1.1.0/, newest version first; an unreleased version has no date.
+ */
 const heading = /^## \[(.+)\] - (Unreleased|\d{4}-\d\d-\d\d)$/gm
 
-/** The changelog has a section for the version, and its last release is that of the released document. */
+/**
+ * The changelog has a section for the version, and its last release is that of the released
+ * document.
+ */
 function assertChangelog(version: string, before: string) {
   const sections = [...readFileSync('CHANGELOG.md', 'utf8').matchAll(heading)]
   if (!sections.some(([, one]) => one === version)) {
-    throw new Refusal(`CHANGELOG.md has no section "## [${version}] - DATE" or "## [${version}] - Unreleased".`)
+    throw new Refusal(
+      `CHANGELOG.md has no section "## [${version}] - DATE" or "## [${version}] - Unreleased".`,
+    )
   }
   const last = sections.find(([, , date]) => date !== 'Unreleased')?.[1]
   if (last !== before) {

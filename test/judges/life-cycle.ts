@@ -4,7 +4,10 @@ import { copyWorld } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
 import { type Connect, connectClient, operations } from './clients/calls.ts'
 
-/** The life of an app, through a client, on a running server whose base URL has a path. Calls every operation. */
+/**
+ * The life of an app, through a client, on a running server whose base URL has a path. Calls every
+ * operation.
+ */
 export async function lifeCycle(connect: Connect) {
   const { keys, categories } = inject('world')
   const address = await copyWorld()
@@ -53,10 +56,16 @@ export async function lifeCycle(connect: Connect) {
   expect((await commandLine(address).run('moderation', 'approve', String(app_id))).code).toBe(0)
   const read = await anyone.getApp({ path })
   expect(dataOf(read, 200)).toEqual({ app: { ...pending, status: 'approved', approved_at: time } })
-  const listed = dataOf(await anyone.listApps({ query: { sort: 'latest', page: 1, limit: 2 } }), 200)
+  const listed = dataOf(
+    await anyone.listApps({ query: { sort: 'latest', page: 1, limit: 2 } }),
+    200,
+  )
   expect(listed.apps.map(({ name }) => name)).toEqual(['Star Map', 'Bird Song'])
   expect(listed.pagination).toEqual({ current_page: 1, total_pages: 2, per_page: 2 })
-  const found = dataOf(await anyone.listApps({ query: { search: 'sky stars', category: 'tools' } }), 200)
+  const found = dataOf(
+    await anyone.listApps({ query: { search: 'sky stars', category: 'tools' } }),
+    200,
+  )
   expect(found.apps).toEqual([
     {
       id: app_id,
@@ -73,15 +82,25 @@ export async function lifeCycle(connect: Connect) {
   // Updated, if it has not changed.
   const etag = String((await ada.getApp({ path })).headers.get('ETag'))
   const header = { 'If-Match': etag }
-  const updated = await ada.updateApp({ path, header, body: { name: 'Planet Map', short_description: '' } })
-  expect(dataOf(updated, 200).app).toMatchObject({ name: 'Planet Map', slug: 'star-map', status: 'approved' })
+  const updated = await ada.updateApp({
+    path,
+    header,
+    body: { name: 'Planet Map', short_description: '' },
+  })
+  expect(dataOf(updated, 200).app).toMatchObject({
+    name: 'Planet Map',
+    slug: 'star-map',
+    status: 'approved',
+  })
   expect(dataOf(updated, 200).app).not.toHaveProperty('short_description')
   expect(updated.headers.get('ETag')).not.toBe(etag)
   const late = await ada.updateApp({ path, header, body: { name: 'Moon Map' } })
   expect(errorOf(late, 412)).toEqual({ code: 'precondition_failed' })
 
   // Errors are described in data.
-  expect(errorOf(await anyone.getApp({ path: { id: 999_999 } }), 404)).toEqual({ code: 'not_found' })
+  expect(errorOf(await anyone.getApp({ path: { id: 999_999 } }), 404)).toEqual({
+    code: 'not_found',
+  })
   expect(errorOf(await anyone.createApp({ body: app }), 401)).toEqual({ code: 'unauthorized' })
   expect(errorOf(await ada.createApp({ body: { ...app, name: '' } }), 400)).toEqual({
     code: 'invalid_request',
@@ -111,14 +130,18 @@ export async function lifeCycle(connect: Connect) {
   expect(errorOf(await ada.getApp({ path }), 404)).toEqual({ code: 'not_found' })
   expect(errorOf(await ada.deleteApp({ path }), 404)).toEqual({ code: 'not_found' })
 
-  expect([...called].toSorted()).toEqual(operations.map(({ operationId }) => operationId).toSorted())
+  expect([...called].toSorted()).toEqual(
+    operations.map(({ operationId }) => operationId).toSorted(),
+  )
 }
 
 type Envelope = { success: boolean; message: string; data: unknown }
 type Answer<Body> = { status: number; body: Body | undefined }
 
-const dataOf = <Body extends Envelope>(answer: Answer<Body>, status: number) => inside(answer, status, true)
-const errorOf = <Body extends Envelope>(answer: Answer<Body>, status: number) => inside(answer, status, false)
+const dataOf = <Body extends Envelope>(answer: Answer<Body>, status: number) =>
+  inside(answer, status, true)
+const errorOf = <Body extends Envelope>(answer: Answer<Body>, status: number) =>
+  inside(answer, status, false)
 
 function inside<Body extends Envelope, Success extends boolean>(
   { status, body }: Answer<Body>,

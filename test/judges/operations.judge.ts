@@ -15,14 +15,17 @@ import {
 
 /** Compares what a reader of /docs sees of each operation with the document. */
 
-const isPublic = ({ security = [] }: Operation) => security.some((one) => Object.keys(one).length === 0)
+const isPublic = ({ security = [] }: Operation) =>
+  security.some((one) => Object.keys(one).length === 0)
 
 test.for(operations)('shows all of $operationId', async (operation) => {
   const { page, baseUrl } = await openDocs(1440, '/v1')
   const section = await openOperation(page, operation)
 
   // A key is shown only if the operation needs one.
-  expect(await section.getByText('Security', { exact: true }).count()).toBe(isPublic(operation) ? 0 : 1)
+  expect(await section.getByText('Security', { exact: true }).count()).toBe(
+    isPublic(operation) ? 0 : 1,
+  )
   const { parameters, requestBody } = operation
   await expectFields(section, parameters)
   for (const { label, source: written } of operation['x-codeSamples']) {
@@ -37,7 +40,11 @@ test.for(operations)('shows all of $operationId', async (operation) => {
     const media = requestBody.content['application/json']
     await expectShown(section, [requestBody.description])
     await expectFields(section, fieldsOf(media.schema))
-    await choose(page, section.locator('.panel-request-samples').getByRole('button').nth(1), 'Payload')
+    await choose(
+      page,
+      section.locator('.panel-request-samples').getByRole('button').nth(1),
+      'Payload',
+    )
     await expectExamples(page, section.locator('.panel-request-samples'), media)
   }
 
@@ -54,8 +61,9 @@ test.for(operations)('shows all of $operationId', async (operation) => {
 })
 
 /**
- * Chooses an entry of a button's menu. The menu opens below the button, even below the edge of the window, where nothing
- * can be clicked; and both move while Redoc renders the rest of the page. So each attempt scrolls first.
+ * Chooses an entry of a button's menu. The menu opens below the button, even below the edge of the
+ * window, where nothing can be clicked; and both move while Redoc renders the rest of the page. So
+ * each attempt scrolls first.
  */
 async function choose(page: Page, button: Locator, name: string) {
   const item = page.getByRole('menuitem', { name, exact: true })

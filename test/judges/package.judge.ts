@@ -9,13 +9,19 @@ import { copyWorld, temporaryFolder } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { commandLine, serve } from '../support/process.ts'
 
-/** clients/typescript as published: packed, installed beside a consumer's program, compiled and run. */
+/**
+ * clients/typescript as published: packed, installed beside a consumer's program, compiled and run.
+ */
 
 const root = `${import.meta.dirname}/../..`
 const home = `${root}/clients/typescript`
 const run = promisify(execFile)
 const manifest = JSON.parse(readFileSync(`${home}/package.json`, 'utf8'))
-const env = { ...process.env, PATH: `${root}/node_modules/.bin:${process.env.PATH}`, npm_config_offline: 'true' }
+const env = {
+  ...process.env,
+  PATH: `${root}/node_modules/.bin:${process.env.PATH}`,
+  npm_config_offline: 'true',
+}
 
 let packed: string
 
@@ -80,7 +86,13 @@ test('iterates over all pages', async () => {
   const names = await consume(`
     import { createClient } from 'apps-service-client'
     for await (const { name } of createClient('${baseUrl}').allApps({ search: 'shore', limit: 2 })) console.log(name)`)
-  expect(names.split('\n').toSorted()).toEqual(['Shore 0', 'Shore 1', 'Shore 2', 'Shore 3', 'Shore 4'])
+  expect(names.split('\n').toSorted()).toEqual([
+    'Shore 0',
+    'Shore 1',
+    'Shore 2',
+    'Shore 3',
+    'Shore 4',
+  ])
 })
 
 test('reads pages of 100 apps, unless it is told otherwise', async () => {
@@ -89,13 +101,26 @@ test('reads pages of 100 apps, unless it is told otherwise', async () => {
     import { createClient } from 'apps-service-client'
     const { allApps } = createClient('${baseUrl}')
     for (const query of [undefined, { sort: 'rating' }, { limit: 7 }] as const) await allApps(query).next()`)
-  const requested = () => server.log.map((line) => JSON.parse(line).req?.url).filter((url) => url !== undefined)
-  const expected = ['/apps?limit=100&page=1', '/apps?sort=rating&limit=100&page=1', '/apps?limit=7&page=1']
+  const requested = () =>
+    server.log.map((line) => JSON.parse(line).req?.url).filter((url) => url !== undefined)
+  const expected = [
+    '/apps?limit=100&page=1',
+    '/apps?sort=rating&limit=100&page=1',
+    '/apps?limit=7&page=1',
+  ]
   await expect.poll(requested).toEqual(expected)
 })
 
 test('refuses a base URL that no request can be sent to', async () => {
-  const urls = ['localhost:3000', 'example.org', '/v1', '', 'http://', 'ftp://example.org', 'http://a:b@example.org']
+  const urls = [
+    'localhost:3000',
+    'example.org',
+    '/v1',
+    '',
+    'http://',
+    'ftp://example.org',
+    'http://a:b@example.org',
+  ]
   const printed = await consume(`
     import { createClient } from 'apps-service-client'
     for (const url of ${JSON.stringify(urls)}) {
@@ -131,12 +156,19 @@ test('sends parameters and headers encoded, and omits undefined ones', async () 
     const { response } = await createClient('${baseUrl}/').GET('/apps', { params, headers: { 'X-Request-Id': 'own' } })
     console.log(response.status, response.headers.get('X-Request-Id'))`)
   expect(printed).toBe('200 own')
-  const requested = () => server.log.map((line) => JSON.parse(line).req?.url).filter((url) => url !== undefined)
+  const requested = () =>
+    server.log.map((line) => JSON.parse(line).req?.url).filter((url) => url !== undefined)
   await expect.poll(requested).toEqual(['/apps?search=c%2B%2B+%26+d&limit=2'])
 })
 
 describe('retries', () => {
-  type Reply = [status: number, retryAfter?: string] | 'lost' | 'half' | 'nonsense' | 'page' | 'never'
+  type Reply =
+    | [status: number, retryAfter?: string]
+    | 'lost'
+    | 'half'
+    | 'nonsense'
+    | 'page'
+    | 'never'
   /** A server that sends these responses in turn, or none, and then an empty list. */
   async function startAnswering(...answers: Reply[]) {
     let count = 0
@@ -157,7 +189,11 @@ describe('retries', () => {
         'Content-Type': 'application/json',
         ...(retryAfter && { 'Retry-After': retryAfter }),
       })
-      const data = { apps: [], pagination: { current_page: 1, total_pages: 0, per_page: 20 }, code: 'unavailable' }
+      const data = {
+        apps: [],
+        pagination: { current_page: 1, total_pages: 0, per_page: 20 },
+        code: 'unavailable',
+      }
       response.end(JSON.stringify({ success: status === 200, message: 'So.', data }))
     }).listen(0, '127.0.0.1')
     onTestFinished(() => {
@@ -219,9 +255,24 @@ describe('retries', () => {
     ['a 429', [429], true, '200'],
     ['a 503', [503, '7'], false, '503'],
     ['a 504', [504], false, '504'],
-    ['a lost connection, but throws a ConnectionError', 'lost', false, 'ConnectionError: the connection was lost'],
-    ['half a response, but throws a ConnectionError', 'half', false, 'ConnectionError: the connection was lost'],
-    ['nonsense, but throws a ConnectionError', 'nonsense', false, 'ConnectionError: no complete response'],
+    [
+      'a lost connection, but throws a ConnectionError',
+      'lost',
+      false,
+      'ConnectionError: the connection was lost',
+    ],
+    [
+      'half a response, but throws a ConnectionError',
+      'half',
+      false,
+      'ConnectionError: the connection was lost',
+    ],
+    [
+      'nonsense, but throws a ConnectionError',
+      'nonsense',
+      false,
+      'ConnectionError: no complete response',
+    ],
   ])('a DELETE only after a 429: %s', async ([, answer, isRepeated, expected]) => {
     const server = await startAnswering(answer)
     const printed = await consume(`
@@ -283,7 +334,14 @@ describe('retries', () => {
 
 test('compiles under strict, and a switch over the codes of an operation is exhaustive', async () => {
   const codes = [
-    ...['invalid_request', 'unauthorized', 'not_found', 'method_not_allowed', 'not_acceptable', 'request_timeout'],
+    ...[
+      'invalid_request',
+      'unauthorized',
+      'not_found',
+      'method_not_allowed',
+      'not_acceptable',
+      'request_timeout',
+    ],
     ...['rate_limited', 'headers_too_large', 'internal_error', 'not_implemented', 'unavailable'],
     'http_version_not_supported',
   ]
@@ -356,7 +414,17 @@ test('refuses calls that the document does not describe when they are compiled',
 /** The errors of compiling a program with the package installed. */
 async function compile(program: string): Promise<string> {
   const folder = consumer(await unpacked(), program)
-  const options = ['--strict', '--noEmit', '--target', 'es2022', '--module', 'nodenext', 'program.ts']
-  const { stdout } = await run(`${root}/node_modules/.bin/tsc`, options, { cwd: folder }).catch((failure) => failure)
+  const options = [
+    '--strict',
+    '--noEmit',
+    '--target',
+    'es2022',
+    '--module',
+    'nodenext',
+    'program.ts',
+  ]
+  const { stdout } = await run(`${root}/node_modules/.bin/tsc`, options, { cwd: folder }).catch(
+    (failure) => failure,
+  )
   return stdout
 }

@@ -29,11 +29,13 @@ import {
 } from './reference-page.ts'
 
 /**
- * Compares what a reader of /docs and of the home page sees in Chromium with the document. SCREENSHOTS names a directory for
- * a picture of each first screen, such as the one in README.md.
+ * Compares what a reader of /docs and of the home page sees in Chromium with the document.
+ * SCREENSHOTS names a directory for a picture of each first screen, such as the one in README.md.
  */
 
-const headings = [...document.info.description.matchAll(/^## (.+)$/gm)].map(([, heading = '']) => heading)
+const headings = [...document.info.description.matchAll(/^## (.+)$/gm)].map(
+  ([, heading = '']) => heading,
+)
 
 const views = [
   { view: 'wide', width: 1440, prefix: '' },
@@ -48,10 +50,14 @@ describe.for(views)('the page, $view, under the prefix "$prefix"', ({ width, pre
     await expectShown(main, [document.info.title, baseUrl, ...textsOf(introduction)])
     for (const heading of headings) {
       await followMenu(page, heading)
-      await expect.poll(() => main.getByRole('heading', { name: heading, exact: false }).count(), pollTimeout).toBe(1)
+      await expect
+        .poll(() => main.getByRole('heading', { name: heading, exact: false }).count(), pollTimeout)
+        .toBe(1)
       await expectInView(main.getByRole('heading', { name: heading }))
     }
-    const links = await main.locator('a').evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''))
+    const links = await main
+      .locator('a')
+      .evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''))
     const own = links.filter((link) => !/^(https?:|#)/.test(link))
     expect(own).toEqual(expect.arrayContaining(['openapi.json', 'openapi.yaml', 'changelog.md']))
     for (const link of own) {
@@ -71,7 +77,9 @@ describe.for(views)('the page, $view, under the prefix "$prefix"', ({ width, pre
     await page.getByText('Search Ctrl+K').click()
     await page.getByPlaceholder('Search docs').fill('package_name')
     await page.getByRole('link', { name: /Update your app.*package_name/s }).click()
-    await expectInView(sectionOf(page, 'Update your app').getByText('package_name', { exact: true }).first())
+    await expectInView(
+      sectionOf(page, 'Update your app').getByText('package_name', { exact: true }).first(),
+    )
   })
 })
 
@@ -87,7 +95,11 @@ describe.for(screens)('the first screen, $view', ({ view, width, height }) => {
     const { page } = await openDocs(width, '', height, { BASE_URL: documentedUrl })
     for (const { summary, method, path } of operations) {
       const request = `${method.toUpperCase()} ${path}`
-      const row = page.getByRole('main').getByRole('row').filter({ hasText: summary }).filter({ hasText: request })
+      const row = page
+        .getByRole('main')
+        .getByRole('row')
+        .filter({ hasText: summary })
+        .filter({ hasText: request })
       await expectInView(row.getByRole('link', { name: summary }))
       if (view === 'narrow') continue
       const item = page.getByRole('listitem').getByRole('link').filter({ hasText: summary }).first()
@@ -161,7 +173,9 @@ describe.for(screens)('the home page, $view', ({ view, width, height }) => {
     expect(await main.getByRole('heading', { level: 2 }).count()).toBe(operations.length)
     for (const { summary, 'x-codeSamples': samples } of operations) {
       const source = samples[0]?.source.trim().replaceAll(documentedUrl, baseUrl)
-      const section = main.locator('section').filter({ has: page.getByRole('heading', { name: summary }) })
+      const section = main
+        .locator('section')
+        .filter({ has: page.getByRole('heading', { name: summary }) })
       expect(await section.locator('pre').innerText()).toBe(source)
       await section.getByRole('button', { name: 'Copy' }).click()
       expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(source)
@@ -192,7 +206,9 @@ async function expectAccessible(page: Page, part: object) {
 
 const fieldNames = (content: Content | undefined) => {
   const schema = content?.content?.['application/json'].schema
-  return schema ? fieldsOf(schema).map(({ name }) => name.split('.').at(-1)?.replace('[]', '') ?? name) : []
+  return schema
+    ? fieldsOf(schema).map(({ name }) => name.split('.').at(-1)?.replace('[]', '') ?? name)
+    : []
 }
 
 type Axe = { run: (context: object) => Promise<{ violations: Violation[] }> }
@@ -211,7 +227,10 @@ test('the menu leads to the fields of an app', async () => {
 
 test('shows the operators’ contact if it is configured', async () => {
   const { page } = await openDocs(1440, '', 900, { CONTACT_URL: 'https://apps.example.org/keys' })
-  const link = page.getByRole('main').getByRole('link', { name: 'the operators of the catalogue' }).first()
+  const link = page
+    .getByRole('main')
+    .getByRole('link', { name: 'the operators of the catalogue' })
+    .first()
   await expectInView(link)
   expect(await link.getAttribute('href')).toBe('https://apps.example.org/keys')
 })
@@ -219,7 +238,9 @@ test('shows the operators’ contact if it is configured', async () => {
 test('each command of the introduction has a button that copies it, and is not printed', async () => {
   const { page, baseUrl } = await openDocs(1440, '', 900)
   const introduction = document.info.description.replaceAll(documentedUrl, baseUrl)
-  const blocks = [...introduction.matchAll(/^```(?:sh|json)\n(.*?)\n```$/gms)].map(([, block]) => block)
+  const blocks = [...introduction.matchAll(/^```(?:sh|json)\n(.*?)\n```$/gms)].map(
+    ([, block]) => block,
+  )
   const buttons = page
     .locator('[data-component-name="Markdown/Markdown"]')
     .getByRole('button', { name: 'Copy', exact: true })
@@ -227,7 +248,9 @@ test('each command of the introduction has a button that copies it, and is not p
   for (const block of blocks) {
     // A button that was clicked has another name.
     await buttons.first().click()
-    await expect.poll(() => page.evaluate(() => navigator.clipboard.readText()), pollTimeout).toBe(block)
+    await expect
+      .poll(() => page.evaluate(() => navigator.clipboard.readText()), pollTimeout)
+      .toBe(block)
   }
   await page.emulateMedia({ media: 'print' })
   expect(await page.getByRole('button', { name: 'Copied' }).count()).toBe(0)
@@ -238,7 +261,9 @@ test('the introduction lists exactly the error codes, with their statuses', () =
     Object.entries(responses).flatMap(([status, { content }]) => {
       const { example, examples } = content?.['application/json'] ?? {}
       const values = [example, ...Object.values(examples ?? {}).map(({ value }) => value)]
-      const codes = values.map((value) => (value as { data?: { code?: string } } | undefined)?.data?.code)
+      const codes = values.map(
+        (value) => (value as { data?: { code?: string } } | undefined)?.data?.code,
+      )
       return codes.filter((code) => code !== undefined).map((code) => `${status} ${code}`)
     }),
   )
@@ -260,13 +285,19 @@ test('pages of another origin can read, also with a key, and not write', async (
           Authorization: `Bearer ${key}`,
           ...(body !== undefined && { 'Content-Type': 'application/json' }),
         }
-        const answer = await fetch(url, { method, headers, ...(body !== undefined && { body }) }).catch(() => undefined)
+        const answer = await fetch(url, {
+          method,
+          headers,
+          ...(body !== undefined && { body }),
+        }).catch(() => undefined)
         return answer && [answer.status, answer.headers.has('ETag')]
       },
       { url: `http://127.0.0.1:${port}${path}`, method, body, key: keys.ada },
     )
   expect(await ask('GET', `/apps/${apps.pending}`)).toEqual([200, true])
-  expect(await ask('POST', '/apps', '{"name":"A","description":"B","category_id":1}')).toBeUndefined()
+  expect(
+    await ask('POST', '/apps', '{"name":"A","description":"B","category_id":1}'),
+  ).toBeUndefined()
   expect(await ask('PUT', `/apps/${apps.pending}`, '{"name":"A"}')).toBeUndefined()
   expect(await ask('DELETE', `/apps/${apps.pending}`)).toBeUndefined()
 })

@@ -7,7 +7,13 @@ import { pipeline } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { HttpResponse } from '../contract/checker.ts'
-import { expectResponse, namesOf, type Scenario, scenarioOf, tables } from '../contract/scenarios.ts'
+import {
+  expectResponse,
+  namesOf,
+  type Scenario,
+  scenarioOf,
+  tables,
+} from '../contract/scenarios.ts'
 import { check } from '../support/check.ts'
 import { send, startService } from '../support/service.ts'
 
@@ -60,7 +66,10 @@ const limits: Limit[] = [
   {
     reason: 'it forwards what it parsed, which loses repeated names and __proto__',
     seen: /expected 20[01] to be 400/,
-    scenarios: ['listApps: refuses a parameter named __proto__', 'createApp: refuses a repeated field'],
+    scenarios: [
+      'listApps: refuses a parameter named __proto__',
+      'createApp: refuses a repeated field',
+    ],
   },
 ]
 
@@ -137,7 +146,12 @@ describe.for(runs)('$run', ({ run, flags, refusals, limits }) => {
     data: { apps: [], pagination: { current_page: 1, total_pages: 0, per_page: 1 } },
   }
   test.for([
-    { name: 'a field too few', status: 200, body: { ...page, data: {} }, seen: /required property 'apps'/ },
+    {
+      name: 'a field too few',
+      status: 200,
+      body: { ...page, data: {} },
+      seen: /required property 'apps'/,
+    },
     {
       name: 'a field of a wrong type',
       status: 200,
@@ -145,7 +159,12 @@ describe.for(runs)('$run', ({ run, flags, refusals, limits }) => {
       seen: /success must be boolean/,
     },
     { name: 'a header too few', status: 200, body: page, seen: /required property 'x-request-id'/ },
-    { name: 'a status that is not declared', status: 418, body: page, seen: /Unable to match the returned status/ },
+    {
+      name: 'a status that is not declared',
+      status: 418,
+      body: page,
+      seen: /Unable to match the returned status/,
+    },
   ])('Prism sees $name', async ({ status, body, seen }) => {
     const stub = createHttpServer((_request, response) => {
       response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body))
@@ -158,14 +177,20 @@ describe.for(runs)('$run', ({ run, flags, refusals, limits }) => {
     expect(answer.headers['sl-violations']).toMatch(seen)
   })
 
-  async function judge(scenario: Scenario, port: number, timeout: number): Promise<keyof typeof judged> {
+  async function judge(
+    scenario: Scenario,
+    port: number,
+    timeout: number,
+  ): Promise<keyof typeof judged> {
     const { answer, reached } = await prism.send(port, scenario.request, timeout)
     if (reached) {
       expect(answer.headers['sl-violations'], answer.text).toBeUndefined()
       expectResponse(scenario, check(answer))
       return 'answered by the service'
     }
-    const isKnown = refusals.some((refusal) => answer.text.includes(`"https://stoplight.io/prism/errors#${refusal}"`))
+    const isKnown = refusals.some((refusal) =>
+      answer.text.includes(`"https://stoplight.io/prism/errors#${refusal}"`),
+    )
     if (isKnown && scenario.status >= 400) return 'refused by Prism'
     throw new Error(`Prism by itself: ${answer.status} ${answer.text}`)
   }
@@ -174,7 +199,10 @@ describe.for(runs)('$run', ({ run, flags, refusals, limits }) => {
 /** The address of a server that listens on a port. */
 const addressOf = (server: Server) => server.address() as AddressInfo
 
-/** Prism has one upstream, but each scenario starts its own service: a relay forwards to the current one. */
+/**
+ * Prism has one upstream, but each scenario starts its own service: a relay forwards to the current
+ * one.
+ */
 function startPrism(flags: string[]) {
   let port = 0
   let reached = false
@@ -198,11 +226,19 @@ function startPrism(flags: string[]) {
       request: Scenario['request'],
       timeout: number,
     ): Promise<{ answer: HttpResponse; reached: boolean }> => {
-      running ??= startCommand('proxy', document, `http://127.0.0.1:${addressOf(relay).port}`, ...flags)
+      running ??= startCommand(
+        'proxy',
+        document,
+        `http://127.0.0.1:${addressOf(relay).port}`,
+        ...flags,
+      )
       const { url, stop } = await running
       port = to
       reached = false
-      const answer = await Promise.race([send(url, ...request), setTimeout(timeout, undefined)]).catch(() => undefined)
+      const answer = await Promise.race([
+        send(url, ...request),
+        setTimeout(timeout, undefined),
+      ]).catch(() => undefined)
       if (answer) return { answer, reached }
       // It hangs or has exited: the next request starts a new one.
       running = undefined
@@ -214,9 +250,13 @@ function startPrism(flags: string[]) {
 
 /** Starts the command `prism`. */
 async function startCommand(...args: string[]) {
-  const child = spawn(`${judges}/node_modules/.bin/prism`, [...args, '--port', '0', '--cors', 'false'], {
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
+  const child = spawn(
+    `${judges}/node_modules/.bin/prism`,
+    [...args, '--port', '0', '--cors', 'false'],
+    {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    },
+  )
   const exited = once(child, 'exit')
   const url = await new Promise<string>((resolve, reject) => {
     createInterface({ input: child.stdout }).on('line', (line) => {
@@ -241,9 +281,12 @@ test.for([
   ['DELETE', '/apps/42', { Authorization: 'Bearer any' }, 200],
   ['DELETE', '/apps/42', {}, 401],
   ['GET', '/apps?limit=0', {}, 400],
-] as const)('as a mock server, Prism answers %s %s %o with %s', async ([method, path, headers, status]) => {
-  mock ??= startCommand('mock', document)
-  const { url } = await mock
-  expect((await fetch(url + path, { method, headers })).status).toBe(status)
-})
+] as const)(
+  'as a mock server, Prism answers %s %s %o with %s',
+  async ([method, path, headers, status]) => {
+    mock ??= startCommand('mock', document)
+    const { url } = await mock
+    expect((await fetch(url + path, { method, headers })).status).toBe(status)
+  },
+)
 afterAll(async () => (await mock)?.stop())

@@ -13,7 +13,12 @@ import { serve } from '../support/process.ts'
 
 /** Chromium for a test file, and what its tests open and look at: /docs and the home page. */
 
-type Schema = { description?: string; enum?: unknown[]; properties?: Record<string, Schema>; items?: Schema }
+type Schema = {
+  description?: string
+  enum?: unknown[]
+  properties?: Record<string, Schema>
+  items?: Schema
+}
 export type Media = {
   schema: Schema
   example?: unknown
@@ -47,9 +52,16 @@ let browser: Browser
 
 beforeAll(async () => {
   if (!existsSync(executablePath)) {
-    throw new Error(`There is no ${executablePath}. On Debian: apt-get install chromium; else name one in CHROMIUM.`)
+    throw new Error(
+      `There is no ${executablePath}. On Debian: apt-get install chromium; else name one in CHROMIUM.`,
+    )
   }
-  const quiet = ['--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync']
+  const quiet = [
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+  ]
   const args = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', ...quiet]
   browser = await chromium.launch({ executablePath, args })
 })
@@ -60,13 +72,18 @@ afterAll(() => browser?.close())
 export const newPage = () => browser.newPage()
 
 /** By default tall enough for any operation. */
-export function openDocs(width: number, prefix: string, height = 8000, environment: Record<string, string> = {}) {
+export function openDocs(
+  width: number,
+  prefix: string,
+  height = 8000,
+  environment: Record<string, string> = {},
+) {
   return openPage('/docs', [/\/docs$/], { width, height }, prefix, environment)
 }
 
 /**
- * Opens a page in a new window. After the test, it must have loaded only these URLs, must not be wider than the window,
- * and must have logged no error.
+ * Opens a page in a new window. After the test, it must have loaded only these URLs, must not be
+ * wider than the window, and must have logged no error.
  */
 export async function openPage(
   path: string,
@@ -132,7 +149,10 @@ export async function followMenu(page: Page, name: string) {
 }
 
 /** Follows the menu to an operation, whose section shows what it is. */
-export async function openOperation(page: Page, { summary, description, method, path }: Operation): Promise<Locator> {
+export async function openOperation(
+  page: Page,
+  { summary, description, method, path }: Operation,
+): Promise<Locator> {
   await followMenu(page, summary)
   const section = sectionOf(page, summary)
   await expectInView(section.getByRole('heading', { name: summary }))

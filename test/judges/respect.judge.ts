@@ -15,7 +15,9 @@ type Step = { stepId: string }
 type Workflow = { workflowId: string; steps: Step[] }
 type Check = { name: string; message: string; passed: boolean }
 type Executed = { stepId: string; checks: Check[]; retriesLeft?: number }
-type Report = { files: Record<string, { executedWorkflows: { workflowId: string; executedSteps: Executed[] }[] }> }
+type Report = {
+  files: Record<string, { executedWorkflows: { workflowId: string; executedSteps: Executed[] }[] }>
+}
 
 const described: Workflow[] = parse(readFileSync(example, 'utf8')).workflows
 
@@ -25,9 +27,22 @@ test('every step of the worked example holds against a running server', async ()
   const { port } = await serve(address)
   const report = join(temporaryFolder(), 'report.json')
   const server = `apps=http://127.0.0.1:${port}`
-  const args = ['respect', example, '--server', server, '--input', `key=${keys.ada}`, '--json-output', report]
+  const args = [
+    'respect',
+    example,
+    '--server',
+    server,
+    '--input',
+    `key=${keys.ada}`,
+    '--json-output',
+    report,
+  ]
   const respect = spawn(`${root}/node_modules/.bin/redocly`, args, {
-    env: { PATH: process.env.PATH, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
+    env: {
+      PATH: process.env.PATH,
+      REDOCLY_TELEMETRY: 'off',
+      REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true',
+    },
   })
   const exited = once(respect, 'exit')
 
@@ -54,7 +69,9 @@ test('every step of the worked example holds against a running server', async ()
     }))
   const failures = executed.flatMap(({ workflowId, steps }) =>
     steps.flatMap(({ stepId, checks }) =>
-      checks.filter(({ passed }) => !passed).map(({ name, message }) => `${workflowId} ${stepId}: ${name}: ${message}`),
+      checks
+        .filter(({ passed }) => !passed)
+        .map(({ name, message }) => `${workflowId} ${stepId}: ${name}: ${message}`),
     ),
   )
   expect(failures).toEqual([])
@@ -63,6 +80,8 @@ test('every step of the worked example holds against a running server', async ()
 
   // All steps ran.
   const names = (workflows: { workflowId: string; steps: { stepId: string }[] }[]) =>
-    workflows.flatMap(({ workflowId, steps }) => steps.map(({ stepId }) => `${workflowId} ${stepId}`))
+    workflows.flatMap(({ workflowId, steps }) =>
+      steps.map(({ stepId }) => `${workflowId} ${stepId}`),
+    )
   expect(names(executed)).toEqual(names(described))
 })

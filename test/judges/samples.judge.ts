@@ -17,8 +17,8 @@ import { commandLine, type Run, type Served, serve } from '../support/process.ts
 import manifest from './package.json' with { type: 'json' }
 
 /**
- * Runs the document's samples as copied from the pages of a server with the catalogue of `make run`. The server inserts its
- * own address; the reader inserts the key that `make run` prints.
+ * Runs the document's samples as copied from the pages of a server with the catalogue of `make
+ * run`. The server inserts its own address; the reader inserts the key that `make run` prints.
  */
 
 const root = `${import.meta.dirname}/../..`
@@ -26,8 +26,13 @@ const languages = { curl: 'sh', TypeScript: 'ts', Python: 'py' } as const
 type Language = keyof typeof languages
 
 const { description } = document.info
-const firstMinutes = required(/^## First five minutes$(.*?)^## /ms.exec(description)?.[1], 'the first five minutes')
-const shellBlocks = [...firstMinutes.matchAll(/^```sh$(.*?)^```$/gms)].map(([, block = '']) => block)
+const firstMinutes = required(
+  /^## First five minutes$(.*?)^## /ms.exec(description)?.[1],
+  'the first five minutes',
+)
+const shellBlocks = [...firstMinutes.matchAll(/^```sh$(.*?)^```$/gms)].map(
+  ([, block = '']) => block,
+)
 /** The last block prepares a directory for the samples in TypeScript. */
 const preparation = required(shellBlocks.pop(), 'a block of commands')
 
@@ -57,19 +62,28 @@ const operations = Object.values(document.paths).flatMap((path) => Object.values
 
 type Scene = { server: Served; baseUrl: string; key: string }
 
-type Expectation = { answer: (scene: Scene) => Promise<unknown>; lines: (scene: Scene) => Promise<string[]> }
+type Expectation = {
+  answer: (scene: Scene) => Promise<unknown>
+  lines: (scene: Scene) => Promise<string[]>
+}
 
 /** The output of the curl sample and the lines of the others, with checks of their effect. */
 const expectations: Record<string, Expectation> = {
   listApps: {
     answer: async ({ server }) => {
       const { body } = await server.request('GET', '/apps?search=tide+table&sort=rating&limit=20')
-      expect([body.message, namesOf(body)]).toEqual(['Page 1 of 1.', ['Tide & Time', 'Ebb & Flood']])
+      expect([body.message, namesOf(body)]).toEqual([
+        'Page 1 of 1.',
+        ['Tide & Time', 'Ebb & Flood'],
+      ])
       return body
     },
     lines: async ({ server }) => {
       const { body } = await server.request('GET', '/apps?search=tide&limit=100')
-      expect([body.message, namesOf(body)]).toEqual(['Page 1 of 1.', expect.arrayContaining(['Tide & Time'])])
+      expect([body.message, namesOf(body)]).toEqual([
+        'Page 1 of 1.',
+        expect.arrayContaining(['Tide & Time']),
+      ])
       return linesOf(body)
     },
   },
@@ -143,47 +157,57 @@ const samples = operations.flatMap((operation) =>
 )
 type Sample = (typeof samples)[number]
 
-test.for(Object.keys(languages))('the samples in %s do what they say, one after the other', async (language) => {
-  const scene = await startScene()
-  for (const sample of samples.filter((one) => one.language === language)) await expectWorking(sample, scene)
-})
+test.for(Object.keys(languages))(
+  'the samples in %s do what they say, one after the other',
+  async (language) => {
+    const scene = await startScene()
+    for (const sample of samples.filter((one) => one.language === language))
+      await expectWorking(sample, scene)
+  },
+)
 
 async function expectWorking({ operationId, language, source }: Sample, scene: Scene) {
-  const count = () => loggedRequests(scene).filter(({ operation }) => operation === operationId).length
+  const count = () =>
+    loggedRequests(scene).filter(({ operation }) => operation === operationId).length
   const before = count()
   const { code, stdout, stderr } = await runSample(language, source, scene)
   expect(code, `${operationId}: ${stderr}`).toBe(0)
   await expect.poll(count).toBeGreaterThan(before)
   expect(loggedRequests(scene).filter(({ res }) => res.statusCode >= 400)).toEqual([])
-  expect(stdout).toMatch(language === 'curl' ? /^{"success":true,/ : /^(?!.*(undefined|None|NaN|\[object)).+\n/s)
+  expect(stdout).toMatch(
+    language === 'curl' ? /^{"success":true,/ : /^(?!.*(undefined|None|NaN|\[object)).+\n/s,
+  )
   const { answer, lines } = expectations[operationId] ?? {}
   if (language === 'curl') expect(answer && JSON.parse(stdout)).toEqual(await answer?.(scene))
   else if (lines) expect(stdout.trimEnd().split('\n')).toEqual(await lines(scene))
 }
 
-test.for(samples.filter(({ operationId, language }) => operationId === 'listApps' && language !== 'curl'))(
-  '$operationId in $language reads all pages',
-  async ({ language, source }) => {
-    const scene = await startScene(41)
-    const { stdout } = await runSample(language, source, scene)
-    const { body } = await scene.server.request('GET', '/apps?search=tide&limit=100')
-    expect(stdout.trimEnd().split('\n')).toEqual(linesOf(body))
-    expect(body.data.apps.length).toBeGreaterThan(41)
-  },
-)
+test.for(
+  samples.filter(({ operationId, language }) => operationId === 'listApps' && language !== 'curl'),
+)('$operationId in $language reads all pages', async ({ language, source }) => {
+  const scene = await startScene(41)
+  const { stdout } = await runSample(language, source, scene)
+  const { body } = await scene.server.request('GET', '/apps?search=tide&limit=100')
+  expect(stdout.trimEnd().split('\n')).toEqual(linesOf(body))
+  expect(body.data.apps.length).toBeGreaterThan(41)
+})
 
 test('the example of each filter finds apps, without corrections', async () => {
   const { server } = await startScene()
   for (const parameter of Object.values(document.components.parameters)) {
     if (parameter.in !== 'query' || !('example' in parameter)) continue
     const { name, example } = parameter
-    const { body } = await server.request('GET', `/apps?${new URLSearchParams({ [name]: String(example) })}`)
+    const { body } = await server.request(
+      'GET',
+      `/apps?${new URLSearchParams({ [name]: String(example) })}`,
+    )
     expect([name, body.message]).toEqual([name, expect.stringMatching(/^Page \d+ of [1-9]/)])
     expect([name, body.data.apps]).not.toEqual([name, []])
   }
 })
 
-const loggedRequests = ({ server }: Scene) => server.log.map((line) => JSON.parse(line)).filter(({ res }) => res)
+const loggedRequests = ({ server }: Scene) =>
+  server.log.map((line) => JSON.parse(line)).filter(({ res }) => res)
 
 test.for(Object.keys(languages))('the samples in %s report an error response', async (language) => {
   const scene = await startScene()
@@ -201,7 +225,8 @@ test.for(samples.filter(({ operationId }) => operationId === 'updateApp'))(
     const scene = await startScene()
     const { server, key } = scene
     const baseUrl = await startProxy(scene.baseUrl, async ({ method }) => {
-      if (method === 'PUT') await server.request('PUT', '/apps/42', { key, json: { version: '3.0.0' } })
+      if (method === 'PUT')
+        await server.request('PUT', '/apps/42', { key, json: { version: '3.0.0' } })
     })
     const { stdout, stderr } = await runSample(language, source, { ...scene, baseUrl })
     expect(stdout + stderr).toMatch(/The app has changed since you read it|412/)
@@ -230,7 +255,9 @@ test('the TypeScript samples compile under strict with the client from the intro
 
 test("the commands of the introduction's first five minutes work", async () => {
   const { baseUrl, key } = await startScene()
-  const blocks = shellBlocks.map((block) => block.replace(documentedUrl, baseUrl).replace('apps_YOUR_KEY', key))
+  const blocks = shellBlocks.map((block) =>
+    block.replace(documentedUrl, baseUrl).replace('apps_YOUR_KEY', key),
+  )
   const { code, stdout, stderr } = await runSample('curl', blocks.join('\necho\n'), {})
   expect(code, stderr).toBe(0)
   const [list, created, read, updated] = stdout.split('\n').map((line) => JSON.parse(line))
@@ -257,7 +284,10 @@ async function startScene(more = 0): Promise<Scene> {
     developer_name: 'Harbour Software',
     status: 'approved',
   }
-  const tables = Array.from({ length: more }, (_, index) => ({ ...table, name: `Tide Table ${index + 1}` }))
+  const tables = Array.from({ length: more }, (_, index) => ({
+    ...table,
+    name: `Tide Table ${index + 1}`,
+  }))
   const database = openDatabase(address)
   expect((await importLines(database, tables)).rejects).toEqual([])
   await database.close()
@@ -269,7 +299,10 @@ async function startScene(more = 0): Promise<Scene> {
 }
 
 /** A proxy that runs `before` and then forwards the request. */
-async function startProxy(target: string, before: (request: IncomingMessage) => Promise<void>): Promise<string> {
+async function startProxy(
+  target: string,
+  before: (request: IncomingMessage) => Promise<void>,
+): Promise<string> {
   const proxy = createServer(async (request, response) => {
     await before(request)
     const { method, headers, url } = request
@@ -287,7 +320,11 @@ async function startProxy(target: string, before: (request: IncomingMessage) => 
   return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
 }
 
-async function runSample(language: Language, source: string, scene: { baseUrl?: string; key?: string }): Promise<Run> {
+async function runSample(
+  language: Language,
+  source: string,
+  scene: { baseUrl?: string; key?: string },
+): Promise<Run> {
   const folder = consumerFolder()
   const file = join(folder, `sample.${languages[language]}`)
   const { baseUrl = documentedUrl, key = '' } = scene
@@ -307,7 +344,9 @@ const interpreters: Record<Language, () => Promise<string>> = {
     for (const python of ['python3', '/usr/bin/python3']) {
       if ((await execute(python, ['-c', 'import requests'])).code === 0) return python
     }
-    throw new Error('The samples need Python with requests; on Debian: apt-get install python3-requests')
+    throw new Error(
+      'The samples need Python with requests; on Debian: apt-get install python3-requests',
+    )
   },
 }
 
@@ -318,11 +357,23 @@ function consumerFolder(): string {
   return folder
 }
 
-/** Runs a program with only PATH from this environment. A missing program exits with 127, as in a shell. */
+/**
+ * Runs a program with only PATH from this environment. A missing program exits with 127, as in a
+ * shell.
+ */
 function execute(program: string, args: string[], env: Record<string, string> = {}): Promise<Run> {
   return new Promise((resolve) => {
-    execFile(program, args, { env: { PATH: process.env.PATH, ...env } }, (error, stdout, stderr) => {
-      resolve({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : 127, stdout, stderr })
-    })
+    execFile(
+      program,
+      args,
+      { env: { PATH: process.env.PATH, ...env } },
+      (error, stdout, stderr) => {
+        resolve({
+          code: error === null ? 0 : typeof error.code === 'number' ? error.code : 127,
+          stdout,
+          stderr,
+        })
+      },
+    )
   })
 }

@@ -3,7 +3,10 @@ import base from '../../vitest.config.ts'
 
 const { projects: _, globalSetup = [], ...shared } = base.test ?? {}
 
-/** The judges: third-party clients and tools, and the benchmark. `make test` does not run *.judge.ts. */
+/**
+ * The judges: third-party clients and tools, and the benchmark. `make test` does not run
+ * *.judge.ts.
+ */
 export default defineConfig({
   test: {
     ...shared,

@@ -49,7 +49,12 @@ const ordinaryNames = firstWords
   .map((name, index, names) => names[(index * 7) % names.length] ?? name)
 
 /** Listed apps have downloads; pending ones have none. */
-async function addApps(service: Service, developer: string, names: string[], downloadsOf?: (index: number) => number) {
+async function addApps(
+  service: Service,
+  developer: string,
+  names: string[],
+  downloadsOf?: (index: number) => number,
+) {
   await service.database.write(async (connection) => {
     const { id } = await accountStore(connection).findOrAddDeveloper(developer)
     const apps = names.map((name, index) => ({
@@ -76,7 +81,8 @@ async function addApps(service: Service, developer: string, names: string[], dow
 
 test('of 300 pending apps, the queue marks at least 19 of 20 impostors and less than 5 % of the others', async () => {
   const service = await startService()
-  for (const name of Object.keys(impostors)) await addApps(service, `The makers of ${name}`, [name], () => 1e9)
+  for (const name of Object.keys(impostors))
+    await addApps(service, `The makers of ${name}`, [name], () => 1e9)
   await addApps(service, 'Others', ordinaryNames.slice(280), (index) => 10 ** (index % 7))
   const planted = Object.values(impostors).flat()
   await addApps(service, 'Strangers', [...ordinaryNames.slice(0, 280), ...planted])
@@ -86,9 +92,12 @@ test('of 300 pending apps, the queue marks at least 19 of 20 impostors and less 
     moderationStore(connection).queue('pending', { developer: 'Strangers' }, 1000, 0),
   )
   expect(apps).toHaveLength(300)
-  const original = (name: string) => Object.keys(impostors).find((one) => impostors[one]?.includes(name))
+  const original = (name: string) =>
+    Object.keys(impostors).find((one) => impostors[one]?.includes(name))
   const marked = apps.filter(({ similar }) => similar.length > 0)
-  const caught = marked.filter(({ name, similar }) => similar.some((one) => one.name === original(name)))
+  const caught = marked.filter(({ name, similar }) =>
+    similar.some((one) => one.name === original(name)),
+  )
   const missed = planted.filter((name) => !caught.some((app) => app.name === name))
   expect(missed.length, missed.join()).toBeLessThanOrEqual(1)
   const wrong = marked.filter(({ name }) => original(name) === undefined).map(({ name }) => name)
@@ -159,16 +168,21 @@ test.for<[length: number, found: boolean]>([
   [6, true],
   [50, true],
   [51, false],
-])('a name of %i characters with one letter replaced: similar to a well-known one: %s', async ([length, found]) => {
-  const listed = 'a'.repeat(length)
-  expect(await similarNames(listed, 1e6, `${listed.slice(1)}b`)).toEqual(found ? [listed] : [])
-})
+])(
+  'a name of %i characters with one letter replaced: similar to a well-known one: %s',
+  async ([length, found]) => {
+    const listed = 'a'.repeat(length)
+    expect(await similarNames(listed, 1e6, `${listed.slice(1)}b`)).toEqual(found ? [listed] : [])
+  },
+)
 
 /** The names of listed apps that a name is similar to, in a catalogue with one more listed app. */
 async function similarNames(listed: string, downloads: number, name: string): Promise<string[]> {
   const service = await startService()
   await addApps(service, 'Listed', [listed], () => downloads)
-  const similar = await service.database.read((connection) => findSimilarApps(connection, { name, developer_id: 1 }))
+  const similar = await service.database.read((connection) =>
+    findSimilarApps(connection, { name, developer_id: 1 }),
+  )
   return similar.map((app) => app.name)
 }
 
@@ -177,7 +191,14 @@ test('the similar apps are listed ones of other developers, the most downloaded 
   await addApps(
     service,
     'Big',
-    ['Star Catcher', 'Star Tracker', 'Starcatcher', 'Star-Catcher', 'Star Matcher', 'Star Catchers'],
+    [
+      'Star Catcher',
+      'Star Tracker',
+      'Starcatcher',
+      'Star-Catcher',
+      'Star Matcher',
+      'Star Catchers',
+    ],
     (index) => 6000 + 1000 * index,
   )
   await addApps(service, 'Waiting', ['Star Catcher'])
@@ -191,7 +212,9 @@ test('the similar apps are listed ones of other developers, the most downloaded 
       total_downloads: expect.any(Number),
     })),
   )
-  const [big] = await service.database.read(({ sql }) => sql('developers').where({ name: 'Big' }).pluck('id'))
+  const [big] = await service.database.read(({ sql }) =>
+    sql('developers').where({ name: 'Big' }).pluck('id'),
+  )
   expect(big).toBeDefined()
   expect(await similarTo('Star Catcher', Number(big))).toEqual([])
   expect(await similarTo('Star', 1)).toEqual([])
@@ -201,7 +224,13 @@ test('the similar apps are listed ones of other developers, the most downloaded 
 
 test('names are compared with the current names of listed apps, and with their package names', async () => {
   const { database } = await startService()
-  const line = { description: 'D', category: 'tools', developer_name: 'Cy', status: 'approved', approved_at: past }
+  const line = {
+    description: 'D',
+    category: 'tools',
+    developer_name: 'Cy',
+    status: 'approved',
+    approved_at: past,
+  }
   await importLines(database, [{ ...line, name: 'Карта', package_name: 'org.example.karta' }])
   const similarTo = (name: string) =>
     database.read(async (connection) =>
@@ -219,10 +248,14 @@ test('names are compared with the current names of listed apps, and with their p
 
 test('a long name in many parts of Unicode is not compared letter by letter, and costs no more than others', async () => {
   // Each letter is in another block of 128 code points.
-  const name = Array.from({ length: 60 }, (_, index) => String.fromCodePoint(0x4e00 + 128 * index)).join('')
+  const name = Array.from({ length: 60 }, (_, index) =>
+    String.fromCodePoint(0x4e00 + 128 * index),
+  ).join('')
   expect(similarWords(name).length).toBeLessThan(2 * name.length)
   const { database } = await startService()
   await importLines(database, [{ name, description: 'D', category: 'tools', developer_name: 'Cy' }])
-  const queue = await database.snapshot((connection) => moderationStore(connection).queue('pending', {}, 10, 0))
+  const queue = await database.snapshot((connection) =>
+    moderationStore(connection).queue('pending', {}, 10, 0),
+  )
   expect(queue.apps.find((app) => app.name === name)?.similar).toEqual([])
 })

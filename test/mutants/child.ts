@@ -1,9 +1,10 @@
 import { renameSync, writeFileSync } from 'node:fs'
 
 /**
- * Part of mutation testing with StrykerJS. setup.ts preloads this file (`node --import`) into each process that a test
- * starts, and then adds that process's coverage to the test's. This file writes the coverage (which mutants the process
- * has reached) to a file whose name begins with MUTANTS_RUN. It writes repeatedly, because many processes are killed.
+ * Part of mutation testing with StrykerJS. setup.ts preloads this file (`node --import`) into each
+ * process that a test starts, and then adds that process's coverage to the test's. This file writes
+ * the coverage (which mutants the process has reached) to a file whose name begins with
+ * MUTANTS_RUN. It writes repeatedly, because many processes are killed.
  */
 
 const file = `${process.env.MUTANTS_RUN}.${process.pid}`
@@ -27,7 +28,8 @@ setInterval(write, 50).unref()
 process.on('exit', write)
 // Keep this listener last, so that it covers what the program's own exit listeners run.
 process.on('newListener', (event, listener) => {
-  if (event === 'exit' && listener !== write) process.nextTick(() => process.off('exit', write).on('exit', write))
+  if (event === 'exit' && listener !== write)
+    process.nextTick(() => process.off('exit', write).on('exit', write))
 })
 // For mutants that are reached after the last exit listener.
 const { reallyExit } = process as unknown as Exiting

@@ -6,6 +6,8 @@ const ofStrings = /\\p\{(RGI_Emoji|Basic_Emoji|Emoji_Keycap)/
 export const strykerPlugins = [
   declareValuePlugin(PluginKind.Ignore, 'no-such-pattern', {
     shouldIgnore: ({ node }) =>
-      node.type === 'RegExpLiteral' && ofStrings.test(node.pattern) ? 'its negation is a syntax error' : undefined,
+      node.type === 'RegExpLiteral' && ofStrings.test(node.pattern)
+        ? 'its negation is a syntax error'
+        : undefined,
   }),
 ]

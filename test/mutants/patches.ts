@@ -1,11 +1,20 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /**
- * Makes mistakes of kinds that StrykerJS does not make: replaces a text of the code in a copy of the project, one at a
- * time, and reports which of them no test notices. Each line of the file that it gets is a `Patch` in JSON.
+ * Makes mistakes of kinds that StrykerJS does not make: replaces a text of the code in a copy of
+ * the project, one at a time, and reports which of them no test notices. Each line of the file that
+ * it gets is a `Patch` in JSON.
  */
 type Patch = {
   file: string
@@ -28,9 +37,13 @@ const root = process.cwd()
 const copy = mkdtempSync(join(tmpdir(), 'apps-patches-'))
 process.on('exit', () => rmSync(copy, { recursive: true }))
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1))
-const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
-  encoding: 'utf8',
-})
+const files = execFileSync(
+  'git',
+  ['ls-files', '-z', '--cached', '--others', '--exclude-standard'],
+  {
+    encoding: 'utf8',
+  },
+)
 for (const file of files.split('\0').filter(Boolean)) cpSync(join(root, file), join(copy, file))
 symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
 
@@ -39,7 +52,10 @@ type TestResult = { status: string; fullName: string }
 /** What failed first: a test, or a file that could not be loaded. Undefined if all passed. */
 function firstFailure({ tests = '', engine = 'sqlite' }: Patch): string | undefined {
   const report = join(copy, 'report.json')
-  const projects = ['once', engine, ...(tests === '' ? ['last'] : [])].flatMap((name) => ['--project', name])
+  const projects = ['once', engine, ...(tests === '' ? ['last'] : [])].flatMap((name) => [
+    '--project',
+    name,
+  ])
   rmSync(report, { force: true })
   const options = ['--bail=1', '--reporter=json', `--outputFile=${report}`]
   const { status, stderr } = spawnSync(
@@ -53,7 +69,9 @@ function firstFailure({ tests = '', engine = 'sqlite' }: Patch): string | undefi
   )
   if (status === 0) return undefined
   type Report = { testResults: { message: string; assertionResults: TestResult[] }[] }
-  const { testResults }: Report = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : { testResults: [] }
+  const { testResults }: Report = existsSync(report)
+    ? JSON.parse(readFileSync(report, 'utf8'))
+    : { testResults: [] }
   for (const { assertionResults } of testResults) {
     const failed = assertionResults.find(({ status }) => status === 'failed')
     if (failed) return failed.fullName
@@ -74,13 +92,19 @@ function isNoticed(patch: Patch): boolean {
   const failure = firstFailure(patch)
   writeFileSync(path, code)
   const change = `${patch.file}: ${JSON.stringify(patch.find)} → ${JSON.stringify(patch.replace)}`
-  console.log(failure === undefined ? `NOT NOTICED  ${change}` : `noticed      ${change}\n             by ${failure}`)
+  console.log(
+    failure === undefined
+      ? `NOT NOTICED  ${change}`
+      : `noticed      ${change}\n             by ${failure}`,
+  )
   return failure !== undefined
 }
 
-const occurrences = ({ file, find }: Patch) => readFileSync(join(copy, file), 'utf8').split(find).length - 1
+const occurrences = ({ file, find }: Patch) =>
+  readFileSync(join(copy, file), 'utf8').split(find).length - 1
 const stale = patches.filter((patch) => occurrences(patch) !== 1)
-for (const patch of stale) console.log(`${patch.file} has this text ${occurrences(patch)} times: ${patch.find}`)
+for (const patch of stale)
+  console.log(`${patch.file} has this text ${occurrences(patch)} times: ${patch.find}`)
 if (stale.length > 0) throw new Error(`adapt or remove ${stale.length} of the mistakes`)
 const withoutMistake = new Map(patches.map((patch) => [`${patch.engine} ${patch.tests}`, patch]))
 for (const patch of withoutMistake.values()) {

@@ -5,11 +5,12 @@ import { join } from 'node:path'
 import { afterAll, beforeEach, inject } from 'vitest'
 
 /**
- * Adds two things to StrykerJS. Processes that tests start have the mutant, too, and report their coverage. Code that runs
- * once, such as a module's constants, counts as covered by each test that runs code of the same file; StrykerJS would try
- * all tests, or only the first.
+ * Adds two things to StrykerJS. Processes that tests start have the mutant, too, and report their
+ * coverage. Code that runs once, such as a module's constants, counts as covered by each test that
+ * runs code of the same file; StrykerJS would try all tests, or only the first.
  *
- * StrykerJS's own setup file runs first. It makes the namespace, and reports its content at the end of each test file
+ * StrykerJS's own setup file runs first. It makes the namespace, and reports its content at the end
+ * of each test file
  * (https://github.com/stryker-mutator/stryker-js/blob/master/packages/vitest-runner/src/stryker-setup.ts).
  */
 
@@ -39,7 +40,10 @@ if (isTrial) globalThis.__stryker__.activeMutant = inject('activeMutant')
 
 const folder = mkdtempSync(join(tmpdir(), 'apps-mutants-'))
 
-/** The id of the test that started a process, by the name of the file where the process writes its coverage. */
+/**
+ * The id of the test that started a process, by the name of the file where the process writes its
+ * coverage.
+ */
 const startedBy = new Map<string, string>()
 
 // Every function of node:child_process that starts a process asynchronously calls this.
@@ -51,7 +55,10 @@ Object.assign(ChildProcess.prototype, {
     if (currentTestId !== undefined) startedBy.set(name, currentTestId)
     const more = isTrial
       ? [`__STRYKER_ACTIVE_MUTANT__=${activeMutant}`]
-      : [`NODE_OPTIONS=--import=${import.meta.dirname}/child.ts`, `MUTANTS_RUN=${join(folder, name)}`]
+      : [
+          `NODE_OPTIONS=--import=${import.meta.dirname}/child.ts`,
+          `MUTANTS_RUN=${join(folder, name)}`,
+        ]
     return spawn.call(this, { ...options, envPairs: [...options.envPairs, ...more] })
   },
 })
@@ -59,13 +66,16 @@ Object.assign(ChildProcess.prototype, {
 type SpawnOptions = { envPairs: string[] }
 type Spawner = { spawn: (this: ChildProcess, options: SpawnOptions) => unknown }
 
-/** StrykerJS makes it when instrumented code first runs, which may happen only in child processes. */
+/**
+ * StrykerJS makes it when instrumented code first runs, which may happen only in child processes.
+ */
 function coverage() {
   globalThis.__stryker__.mutantCoverage ??= { static: {}, perTest: {} }
   return globalThis.__stryker__.mutantCoverage
 }
 
-// A test that only reads constants covers nothing by itself, but must be tried for code that runs once.
+// A test that only reads constants covers nothing by itself, but must be tried for code that runs
+// once.
 beforeEach(() => {
   const { currentTestId } = globalThis.__stryker__
   if (!isTrial && currentTestId !== undefined) coverage().perTest[currentTestId] ??= {}
@@ -90,8 +100,9 @@ function addChildren(perTest: Record<string, Hits>) {
 }
 
 /**
- * Code that ran once, at import or in the first test that needed it, counts as covered by each test that ran code of the
- * same file or whose test file imports it. If no test did, it counts as covered by all.
+ * Code that ran once, at import or in the first test that needed it, counts as covered by each test
+ * that ran code of the same file or whose test file imports it. If no test did, it counts as
+ * covered by all.
  */
 function spreadOnce(coverage: { static: Hits; perTest: Record<string, Hits> }, testFile: string) {
   const fileOf = mutantFiles()
@@ -112,13 +123,20 @@ function spreadOnce(coverage: { static: Hits; perTest: Record<string, Hits> }, t
   const anyFiles = new Set(tests.flatMap(({ files }) => [...files]))
   for (const { hits, files } of tests) {
     const isIts = (file: string | undefined) => files.has(file) || !anyFiles.has(file)
-    add(hits, Object.fromEntries(Object.entries(once).filter(([id]) => !(id in hits) && isIts(fileOf.get(id)))))
+    add(
+      hits,
+      Object.fromEntries(
+        Object.entries(once).filter(([id]) => !(id in hits) && isIts(fileOf.get(id))),
+      ),
+    )
   }
 }
 
 /** The file of src/ of each mutant's id, read from the instrumented code. */
 function mutantFiles(): Map<string, string> {
-  const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
+  const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.ts'),
+  )
   return new Map(
     files.flatMap((file) =>
       [...readFileSync(join('src', file), 'utf8').matchAll(/stryMutAct_9fa48\("(\d+)"\)/g)].map(
@@ -129,7 +147,9 @@ function mutantFiles(): Map<string, string> {
 }
 
 const importsOf = (testFile: string) =>
-  [...readFileSync(testFile, 'utf8').matchAll(/from '(?:\.\.\/)+src\/([^']+)'/g)].map(([, file]) => file)
+  [...readFileSync(testFile, 'utf8').matchAll(/from '(?:\.\.\/)+src\/([^']+)'/g)].map(
+    ([, file]) => file,
+  )
 
 function add(to: Hits, more: Hits) {
   for (const [id, count] of Object.entries(more)) to[id] = (to[id] ?? 0) + count

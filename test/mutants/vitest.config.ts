@@ -12,7 +12,8 @@ const named = (process.env.TESTS || 'test').split(',')
 /** In the order of TESTS, small files first: a mutant's run ends with the first test that fails. */
 class SmallestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]) {
-    const rank = ({ moduleId }: TestSpecification) => named.findIndex((name) => moduleId.includes(`/${name}`))
+    const rank = ({ moduleId }: TestSpecification) =>
+      named.findIndex((name) => moduleId.includes(`/${name}`))
     const size = ({ moduleId }: TestSpecification) => statSync(moduleId).size
     return files.toSorted((one, other) => rank(one) - rank(other) || size(one) - size(other))
   }

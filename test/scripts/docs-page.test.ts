@@ -23,6 +23,8 @@ test('the page loads nothing from other servers, renders all operations, and has
 
 describe('refuses a changed page of Redoc', () => {
   test.for(Object.keys(parts))('without the %s', (name) => {
-    expect(() => selfContained(pageOf({ ...parts, [name]: '' }))).toThrow(`Cannot find the ${name} in`)
+    expect(() => selfContained(pageOf({ ...parts, [name]: '' }))).toThrow(
+      `Cannot find the ${name} in`,
+    )
   })
 })

@@ -1,8 +1,15 @@
 import { describe, expect, test } from 'vitest'
-import { indexTokens, nameKey, phrasesOf, queryTerms, toSearchDocument } from '../../src/search/terms.ts'
+import {
+  indexTokens,
+  nameKey,
+  phrasesOf,
+  queryTerms,
+  toSearchDocument,
+} from '../../src/search/terms.ts'
 
 /** The phrases of each term of a search. */
-const phrasesIn = (text: string) => phrasesOf({ text, terms: queryTerms(text), categoryId: undefined }, 'prefix')
+const phrasesIn = (text: string) =>
+  phrasesOf({ text, terms: queryTerms(text), categoryId: undefined }, 'prefix')
 
 describe('what a search asks', () => {
   test.for<[string, string, string[]]>([
@@ -58,7 +65,11 @@ describe('what a search asks', () => {
 })
 
 test.for<[string, string, string[]]>([
-  ['by itself or with a neighbour', 'new pipe app', ['new newpipe', 'pipe newpipe pipeapp', 'app pipeapp']],
+  [
+    'by itself or with a neighbour',
+    'new pipe app',
+    ['new newpipe', 'pipe newpipe pipeapp', 'app pipeapp'],
+  ],
   ['joined by a sign', 'Wi-Fi', ['wi wifi', 'fi wifi']],
   ['joined by a hyphen of print', 'Wi‐Fi', ['wi wifi', 'fi wifi']],
   [
@@ -67,11 +78,17 @@ test.for<[string, string, string[]]>([
     [`${'𐐨'.repeat(50)} ${'𐐨'.repeat(100)}`, `${'𐐨'.repeat(51)} ${'𐐨'.repeat(100)}`],
   ],
   ['with its last neighbours where it stands twice', 'go a go', ['go ago', 'a goa ago']],
-  ['alone beside a run without spaces or an emoji', 'app 日本 map 🎲 go', ['app', '日本', 'map', '🎲', 'go']],
+  [
+    'alone beside a run without spaces or an emoji',
+    'app 日本 map 🎲 go',
+    ['app', '日本', 'map', '🎲', 'go'],
+  ],
   ['with the sign that belongs to a word', 'visual c++', ['visual visualc++', 'c++ visualc++']],
   ['without numbers made of numbers', '3.5 mm', ['3', '5 5mm', 'mm 5mm']],
 ])('a term is met %s', ([, text, terms]) => {
-  expect(phrasesIn(text).map((phrases) => phrases.flatMap(({ tokens }) => tokens).join(' '))).toEqual(terms)
+  expect(
+    phrasesIn(text).map((phrases) => phrases.flatMap(({ tokens }) => tokens).join(' ')),
+  ).toEqual(terms)
 })
 
 test('words and single characters may begin a longer word; emoji and runs without spaces may not', () => {
@@ -92,7 +109,8 @@ test('a search has no more than three spellings of each of its terms', () => {
     String.fromCodePoint(0x3b1 + (index % 17), 0x61 + (index % 23)),
   )
   for (const between of [' ', '-', '.']) {
-    for (const { spellings } of queryTerms(words.join(between))) expect(spellings.length).toBeLessThanOrEqual(3)
+    for (const { spellings } of queryTerms(words.join(between)))
+      expect(spellings.length).toBeLessThanOrEqual(3)
   }
 })
 
@@ -101,7 +119,11 @@ describe('what is indexed of a text', () => {
     ['its words, each once', 'Go, gopher, go', 'go gopher'],
     ['what a sign joins, apart, in pairs and whole', 'F-Droid', 'f droid fdroid'],
     ['the same of more than two', "rock'n'roll", 'rock n roll rockn nroll rocknroll'],
-    ['of every joining sign', 'a-b c’d e&f g.h i_j k+l', 'a b ab c d cd e f ef g h gh i j ij k l kl'],
+    [
+      'of every joining sign',
+      'a-b c’d e&f g.h i_j k+l',
+      'a b ab c d cd e f ef g h gh i j ij k l kl',
+    ],
     ['but not of others', 'and/or, e. g.', 'and or e g'],
     ['a word with its sign', 'C++, C#', 'c++ c#'],
     ['a sign behind a number, which is none of it', 'Lantern+ 10+', 'lantern+ 10'],
@@ -141,7 +163,10 @@ describe('what is indexed of a text', () => {
   })
 
   test('is no token over 100 characters', () => {
-    expect(indexTokens(`${'x'.repeat(150)} ${'𝒜'.repeat(101)}`)).toEqual(['x'.repeat(100), 'a'.repeat(100)])
+    expect(indexTokens(`${'x'.repeat(150)} ${'𝒜'.repeat(101)}`)).toEqual([
+      'x'.repeat(100),
+      'a'.repeat(100),
+    ])
     const joined = Array.from({ length: 60 }, () => 'ab').join('.')
     expect(indexTokens(joined)).toEqual(['ab', 'abab', 'ab'.repeat(50)])
   })
@@ -156,8 +181,16 @@ test.for([
 })
 
 test.for<[what: string, text: string, tokens: string[]]>([
-  ['twenty thousand marks on a letter', `cafe${'\u0301\u0323\u0315\u0327'.repeat(5000)} noir`, ['cafe', 'noir']],
-  ['marks that belong to their letter, as many as thirty', `ह${'ि'.repeat(20_000)}`, [`ह${'ि'.repeat(30)}`]],
+  [
+    'twenty thousand marks on a letter',
+    `cafe${'\u0301\u0323\u0315\u0327'.repeat(5000)} noir`,
+    ['cafe', 'noir'],
+  ],
+  [
+    'marks that belong to their letter, as many as thirty',
+    `ह${'ि'.repeat(20_000)}`,
+    [`ह${'ि'.repeat(30)}`],
+  ],
 ])('%s do not keep a text from being indexed', ([, text, tokens]) => {
   expect(indexTokens(text)).toEqual(tokens)
 })

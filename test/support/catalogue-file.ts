@@ -36,7 +36,11 @@ export const setCounters = (
 ) => importSource(database, Readable.from([Buffer.from(textOf(lines))]), counterLines(by), events)
 
 /** Imports lines like a file with them. */
-export async function importLines(database: Database, lines: (object | string)[], onlyNew = false): Promise<Imported> {
+export async function importLines(
+  database: Database,
+  lines: (object | string)[],
+  onlyNew = false,
+): Promise<Imported> {
   const rejects: Imported['rejects'] = []
   async function* source() {
     for (const line of lines) yield Buffer.from(textOf([line]))

@@ -21,8 +21,13 @@ const checker = new ResponseChecker()
 export function check(response: HttpResponse): CheckedResponse {
   const path = response.path.split('?', 1).join()
   const { problems, covers } = checker.check({ ...response, path })
-  expect(problems, `${response.method} ${response.path}\n${response.text.slice(0, 1000)}`).toEqual([])
+  expect(problems, `${response.method} ${response.path}\n${response.text.slice(0, 1000)}`).toEqual(
+    [],
+  )
   recordSeen(inject('coverage').file, covers)
   const isJson = String(response.headers['content-type']).startsWith('application/json')
-  return { ...response, body: isJson && response.text !== '' ? JSON.parse(response.text) : undefined }
+  return {
+    ...response,
+    body: isJson && response.text !== '' ? JSON.parse(response.text) : undefined,
+  }
 }

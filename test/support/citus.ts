@@ -6,7 +6,10 @@ const distribute = readFileSync(new URL('../../deploy/citus.sql', import.meta.ur
 
 /** The addresses of the workers of a Citus coordinator; none of another PostgreSQL. */
 export async function workersOf(coordinator: string): Promise<string[]> {
-  const [found] = await ask<{ nodes: string | null }>(coordinator, "select to_regclass('pg_dist_node') as nodes")
+  const [found] = await ask<{ nodes: string | null }>(
+    coordinator,
+    "select to_regclass('pg_dist_node') as nodes",
+  )
   if (found?.nodes == null) return []
   const workers = await ask<{ host: string }>(
     coordinator,
@@ -15,7 +18,10 @@ export async function workersOf(coordinator: string): Promise<string[]> {
   return workers.map(({ host }) => Object.assign(new URL(coordinator), { host }).href)
 }
 
-/** Creates a database on a server, or on the nodes of a cluster, the coordinator first, and distributes what `migrate` makes. */
+/**
+ * Creates a database on a server, or on the nodes of a cluster, the coordinator first, and
+ * distributes what `migrate` makes.
+ */
 export async function createOnNodes<T>(
   nodes: string[],
   name: string,
@@ -31,7 +37,8 @@ export async function createOnNodes<T>(
 }
 
 async function formCluster(coordinator: string, workers: string[], name: string) {
-  for (const node of [coordinator, ...workers]) await administer(addressAt(node, name), 'create extension citus')
+  for (const node of [coordinator, ...workers])
+    await administer(addressAt(node, name), 'create extension citus')
   const argumentsOf = (node: string) => `'${new URL(node).hostname}', ${new URL(node).port}`
   await administer(
     addressAt(coordinator, name),
@@ -40,7 +47,10 @@ async function formCluster(coordinator: string, workers: string[], name: string)
   )
 }
 
-/** Closes a database on all nodes, so that each can copy its files. Otherwise the background process of Citus has it open. */
+/**
+ * Closes a database on all nodes, so that each can copy its files. Otherwise the background process
+ * of Citus has it open.
+ */
 export async function closeTemplate(nodes: string[], name: string) {
   for (const node of nodes) {
     await administer(

@@ -1,6 +1,9 @@
 import { onTestFinished, vi } from 'vitest'
 
-/** Freezes the monotonic clock until the test ends. Returns a function that advances it by milliseconds. */
+/**
+ * Freezes the monotonic clock until the test ends. Returns a function that advances it by
+ * milliseconds.
+ */
 export function freezeMonotonicClock(): (milliseconds: number) => void {
   vi.useFakeTimers({ toFake: ['performance'] })
   onTestFinished(() => {

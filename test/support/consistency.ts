@@ -7,8 +7,8 @@ import type { AppRow } from '../../src/db/tables.ts'
 import { idLimit, toSearchDocument } from '../../src/search/terms.ts'
 
 /**
- * Compares derived data with the apps: each category's counter, each app's number and mean of reviews, and the search
- * index.
+ * Compares derived data with the apps: each category's counter, each app's number and mean of
+ * reviews, and the search index.
  */
 export async function expectConsistent(database: Database) {
   const { categories, counted, apps, reviews } = await database.snapshot(async ({ sql }) => {
@@ -25,7 +25,9 @@ export async function expectConsistent(database: Database) {
       reviews: Map.groupBy(await sql('reviews').select('app_id', 'rating'), ({ app_id }) => app_id),
     }
   })
-  expect(categories).toEqual(categories.map(({ id }) => ({ id, listed_apps: counted.get(id) ?? 0 })))
+  expect(categories).toEqual(
+    categories.map(({ id }) => ({ id, listed_apps: counted.get(id) ?? 0 })),
+  )
   for (const app of apps) {
     const appReviews = reviews.get(app.id) ?? []
     const others = { sum: app.other_rating_sum, count: app.other_rating_count }
@@ -38,12 +40,17 @@ export async function expectConsistent(database: Database) {
   const wrong = ids.filter((id) => expected.get(id) !== indexed.get(id))
   const firstWrong = (index: Map<number, string>) =>
     Object.fromEntries(wrong.slice(0, 10).map((id) => [id, index.get(id)]))
-  expect(firstWrong(indexed), `apps with a wrong index entry: ${wrong.length}`).toEqual(firstWrong(expected))
+  expect(firstWrong(indexed), `apps with a wrong index entry: ${wrong.length}`).toEqual(
+    firstWrong(expected),
+  )
 }
 
 const rollback = new Error('rolls the transaction back')
 
-/** The index entries of each app, as stored and as they should be: indexes all apps again, and rolls that back. */
+/**
+ * The index entries of each app, as stored and as they should be: indexes all apps again, and rolls
+ * that back.
+ */
 async function indexedAndExpected(database: Database) {
   let indexed = new Map<number, string>()
   let expected = new Map<number, string>()
@@ -53,12 +60,19 @@ async function indexedAndExpected(database: Database) {
       .join('developers', 'developers.id', 'apps.developer_id')
       .where({ status: 'approved' })
       .whereNull('deleted_at')
-      .select<(AppRow & { developer_name: string })[]>('apps.*', 'developers.name as developer_name')
+      .select<(AppRow & { developer_name: string })[]>(
+        'apps.*',
+        'developers.name as developer_name',
+      )
     indexed = await indexedTokens(connection)
     const ids = new Set(listed.map(({ id }) => id))
     await search.remove([...indexed.keys()].filter((id) => !ids.has(id)))
     await search.index(
-      listed.map((app) => ({ id: app.id, categoryId: app.category_id, ...toSearchDocument(app, app.developer_name) })),
+      listed.map((app) => ({
+        id: app.id,
+        categoryId: app.category_id,
+        ...toSearchDocument(app, app.developer_name),
+      })),
     )
     expected = await indexedTokens(connection)
     throw rollback
@@ -79,9 +93,14 @@ const isSqlite = ({ sql }: Connection) => sql.client.driverName === 'sqlite3'
 
 type Indexed = { id: number; tokens: string }
 
-/** With the rank, and the position of each token (https://sqlite.org/fts5.html#the_fts5vocab_virtual_table_module). */
+/**
+ * With the rank, and the position of each token
+ * (https://sqlite.org/fts5.html#the_fts5vocab_virtual_table_module).
+ */
 async function sqliteTokens({ sql }: Connection): Promise<Indexed[]> {
-  await sql.raw("create virtual table temp.indexed_tokens using fts5vocab('main', 'app_search', 'instance')")
+  await sql.raw(
+    "create virtual table temp.indexed_tokens using fts5vocab('main', 'app_search', 'instance')",
+  )
   const rows: Indexed[] = await sql.raw(
     `select apps.app_id as id,
        doc || ' ' || apps.rank || ' ' || apps.name_words || ' ' || group_concat(offset || ' ' || term, ', ' order by offset) as tokens
@@ -92,7 +111,10 @@ async function sqliteTokens({ sql }: Connection): Promise<Indexed[]> {
 }
 
 const postgresTokens = ({ select }: Connection): Promise<Indexed[]> =>
-  select("select app_id as id, concat_ws('|', rank, name_words, tokens, sequence) as tokens from app_search", [])
+  select(
+    "select app_id as id, concat_ws('|', rank, name_words, tokens, sequence) as tokens from app_search",
+    [],
+  )
 
 /** The engine's own integrity check. PostgreSQL has none. */
 export async function expectSound(database: Database) {
@@ -112,4 +134,6 @@ export async function expectConsistentAt(address: string) {
 
 /** The names of the apps that a search finds, sorted. */
 export const found = async (database: Database, search: string): Promise<string[]> =>
-  (await findApps(database, { page: 1, limit: 100, search })).apps.map(({ name }) => name).toSorted()
+  (await findApps(database, { page: 1, limit: 100, search })).apps
+    .map(({ name }) => name)
+    .toSorted()

@@ -28,7 +28,9 @@ export const copyWorld = async (): Promise<string> =>
 
 /** The DATABASE_URL of a new database that is not migrated yet. */
 export const emptyDatabaseUrl = async (): Promise<string> =>
-  inject('engine') === 'sqlite' ? `sqlite:${temporaryFolder()}/apps.sqlite` : newPostgres(() => 'template1')
+  inject('engine') === 'sqlite'
+    ? `sqlite:${temporaryFolder()}/apps.sqlite`
+    : newPostgres(() => 'template1')
 
 /** The DATABASE_URL of a new migrated database without rows. */
 export const emptyCatalogueUrl = async (): Promise<string> =>
@@ -59,14 +61,18 @@ async function newPostgres(templateIn: (factory: DatabaseFactory) => string): Pr
   factory ??= createFactory()
   const { server, strategy, administrators } = await factory
   const name = newName()
-  // One after the other, since the nodes of a cluster wait for each other while they drop a database.
+  // One after the other, since the nodes of a cluster wait for each other while they drop a
+  // database.
   const onAllNodes = async (statement: string) => {
     for (const node of administrators) await node.query(statement)
   }
   await onAllNodes(`create database ${name} template ${templateIn(await factory)} ${strategy}`)
   whenFinished(async () => {
-    // Otherwise a node's background process would wait for a new session in the database, and the drop for that process.
-    await onAllNodes(`select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${name}'`)
+    // Otherwise a node's background process would wait for a new session in the database, and the
+    // drop for that process.
+    await onAllNodes(
+      `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${name}'`,
+    )
     await onAllNodes(`drop database ${name} with (force)`)
   })
   return addressAt(server, name)

@@ -18,16 +18,28 @@ function usesEngine(file: string, seen = new Set<string>()): boolean {
   if (seen.has(file)) return false
   seen.add(file)
   const code = readFileSync(file, 'utf8')
-  return /\binject\('(engine|world)'\)/.test(code) || testsImportedBy(file, code).some((name) => usesEngine(name, seen))
+  return (
+    /\binject\('(engine|world)'\)/.test(code) ||
+    testsImportedBy(file, code).some((name) => usesEngine(name, seen))
+  )
 }
 
-/** Test files of what the service does with requests and responses before and after it uses the database. */
+/**
+ * Test files of what the service does with requests and responses before and after it uses the
+ * database.
+ */
 const onAnyEngine = [
   ...['accepted-values', 'examples', 'validation'].map((name) => `test/contract/${name}.test.ts`),
-  ...['connections', 'cors', 'docs', 'rate-limits', 'request'].map((name) => `test/http/${name}.test.ts`),
+  ...['connections', 'cors', 'docs', 'rate-limits', 'request'].map(
+    (name) => `test/http/${name}.test.ts`,
+  ),
 ]
 
-/** Test files whose results do not depend on the engine, so they run once, on SQLite if they need a database. */
-export const runOnce = globSync('test/**/*.test.ts', { cwd: root, exclude: engines.map(filesOf) }).filter(
-  (file) => onAnyEngine.includes(file) || !usesEngine(join(root, file)),
-)
+/**
+ * Test files whose results do not depend on the engine, so they run once, on SQLite if they need a
+ * database.
+ */
+export const runOnce = globSync('test/**/*.test.ts', {
+  cwd: root,
+  exclude: engines.map(filesOf),
+}).filter((file) => onAnyEngine.includes(file) || !usesEngine(join(root, file)))

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 
 /**
- * A port that was just free, for a server whose address must be known before it listens. It is below the system's range
- * of ephemeral ports (from 32768), which other processes get meanwhile.
+ * A port that was just free, for a server whose address must be known before it listens. It is
+ * below the system's range of ephemeral ports (from 32768), which other processes get meanwhile.
  */
 export async function freePort(): Promise<number> {
   const port = 20_000 + Math.floor(Math.random() * 12_000)

@@ -10,7 +10,9 @@ export function whenFinished(cleanup: Cleanup) {
   else onTestFinished(async () => void (await cleanup()))
 }
 
-/** For `beforeAll`: what is started here lasts for all its tests. Returns the function that ends it. */
+/**
+ * For `beforeAll`: what is started here lasts for all its tests. Returns the function that ends it.
+ */
 export async function share(start: () => Promise<void>): Promise<() => Promise<void>> {
   const cleanups: Cleanup[] = []
   shared = cleanups

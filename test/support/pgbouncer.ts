@@ -26,8 +26,13 @@ export type Pgbouncer = Readonly<{
   stop: () => Promise<void>
 }>
 
-/** Starts a PgBouncer for a database, in the server's directory, configured as in docs/operating.md. */
-export async function startPgbouncer({ folder, address }: PostgresServer, database: string): Promise<Pgbouncer> {
+/**
+ * Starts a PgBouncer for a database, in the server's directory, configured as in docs/operating.md.
+ */
+export async function startPgbouncer(
+  { folder, address }: PostgresServer,
+  database: string,
+): Promise<Pgbouncer> {
   const file = join(folder, 'pgbouncer.ini')
   const users = join(folder, 'users.txt')
   writeFileSync(users, '"apps" ""\n')

@@ -25,11 +25,14 @@ export const hasPostgres = isInstalled || configuredServer !== undefined
 
 /** PostgreSQL refuses to run as root; its package creates this account. */
 const isRoot = process.getuid?.() === 0
-export const asPostgresAccount = isRoot ? ['--reuid=postgres', '--regid=postgres', '--clear-groups'] : []
+export const asPostgresAccount = isRoot
+  ? ['--reuid=postgres', '--regid=postgres', '--clear-groups']
+  : []
 
 /** A program of the package; throws if it is not installed. */
 export function program(name: string): string {
-  if (version === undefined) throw new Error("PostgreSQL is not installed: on Debian, 'apt-get install postgresql'")
+  if (version === undefined)
+    throw new Error("PostgreSQL is not installed: on Debian, 'apt-get install postgresql'")
   return join(versions, version, 'bin', name)
 }
 
@@ -48,9 +51,9 @@ export type PostgresServer = Readonly<{
 }>
 
 /**
- * Starts a temporary PostgreSQL from Debian's package, empty or with another server's data. It listens only on a socket
- * and stops with this process. It does not flush to disk, because its data need not survive. Its default collation sorts
- * like a dictionary, unlike the service.
+ * Starts a temporary PostgreSQL from Debian's package, empty or with another server's data. It
+ * listens only on a socket and stops with this process. It does not flush to disk, because its data
+ * need not survive. Its default collation sorts like a dictionary, unlike the service.
  */
 export async function startPostgres(from?: string): Promise<PostgresServer> {
   // Sorts like a dictionary; new in 15.
@@ -63,7 +66,10 @@ export async function startPostgres(from?: string): Promise<PostgresServer> {
     : // biome-ignore format: a program and its arguments
       [program('initdb'), '--pgdata', data, '--no-sync', '--auth=trust', '--username=postgres', '--encoding=UTF8',
         '--no-locale', ...locale, '--wal-segsize=1']
-  execFileSync('setpriv', [...asPostgresAccount, ...make], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
+  execFileSync('setpriv', [...asPostgresAccount, ...make], {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
 
   // On a busy machine, starting a session takes long.
   const addressFor = (user: string) =>
@@ -93,7 +99,10 @@ export async function startPostgres(from?: string): Promise<PostgresServer> {
         if (log.push(line) > 100) log.shift()
         if (line.includes('database system is ready to accept connections')) resolve()
       })
-      exited.then(([code]) => reject(new Error(`PostgreSQL exited with ${code}:\n${log.join('\n')}`)), reject)
+      exited.then(
+        ([code]) => reject(new Error(`PostgreSQL exited with ${code}:\n${log.join('\n')}`)),
+        reject,
+      )
     })
   }
 
@@ -118,7 +127,10 @@ export const worldName = 'world'
 /** The migrated database without rows, beside the world: its file or database. */
 export const emptyCatalogue = (world: string) => `${world}_empty`
 
-/** Without flushes, copying files takes half as long as copying through the log, the default since 15. */
+/**
+ * Without flushes, copying files takes half as long as copying through the log, the default since
+ * 15.
+ */
 export const copyStrategy = Number(version) < 15 ? '' : 'strategy file_copy'
 
 /** A unique name for a test database, because a server can be shared. */
@@ -137,7 +149,10 @@ export function connectTo(address: string): Socket {
   return host.startsWith('/') ? connect(join(host, `.s.PGSQL.${port}`)) : connect(port, host)
 }
 
-/** The same database through a proxy on a port of this machine, with the service's own timeout for connecting. */
+/**
+ * The same database through a proxy on a port of this machine, with the service's own timeout for
+ * connecting.
+ */
 export function addressThrough(port: number, address: string): string {
   const url = new URL(address)
   url.host = `127.0.0.1:${port}`
@@ -151,7 +166,10 @@ export async function administer(address: string, ...statements: string[]) {
 }
 
 /** The rows of one statement. */
-export async function ask<Row extends QueryResultRow>(address: string, statement: string): Promise<Row[]> {
+export async function ask<Row extends QueryResultRow>(
+  address: string,
+  statement: string,
+): Promise<Row[]> {
   const client = new Client(address)
   // The query reports a broken connection.
   client.on('error', () => {})

@@ -13,7 +13,10 @@ import { type CheckedResponse, check, type RequestOptions } from './check.ts'
 /** The command line. */
 export const executable = `${import.meta.dirname}/../../apps-service`
 
-/** Variables for child processes, without others of the machine or the test runner, such as BASE_URL. */
+/**
+ * Variables for child processes, without others of the machine or the test runner, such as
+ * BASE_URL.
+ */
 const inherited = { PATH: process.env.PATH, TZ: process.env.TZ }
 
 /** The working directory of child processes, unlike the root of the clone without a `.env`. */
@@ -24,10 +27,15 @@ export type Run = { code: number; stdout: string; stderr: string }
 let lastCommand: Promise<unknown> = Promise.resolve()
 
 /**
- * Runs the command line: in this process, which saves loading its modules, unless it has input or variables besides the
- * database. Commands run one after the other here, because they share the environment and the standard output.
+ * Runs the command line: in this process, which saves loading its modules, unless it has input or
+ * variables besides the database. Commands run one after the other here, because they share the
+ * environment and the standard output.
  */
-export function run(args: string[], env: Record<string, string> = {}, input: string | Buffer = ''): Promise<Run> {
+export function run(
+  args: string[],
+  env: Record<string, string> = {},
+  input: string | Buffer = '',
+): Promise<Run> {
   const needsProcess = input !== '' || Object.keys(env).some((name) => name !== 'DATABASE_URL')
   if (needsProcess) return runProcess(args, env, input)
   const running = lastCommand.then(() => runHere(args, env))
@@ -77,9 +85,14 @@ export function runProcess(
   input: string | Buffer = '',
 ): Promise<Run> {
   return new Promise((resolve) => {
-    const child = execFile(executable, args, { env: { ...inherited, ...env }, cwd }, (error, stdout, stderr) => {
-      resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr })
-    })
+    const child = execFile(
+      executable,
+      args,
+      { env: { ...inherited, ...env }, cwd },
+      (error, stdout, stderr) => {
+        resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr })
+      },
+    )
     child.stdin?.on('error', () => {
       // It exited without reading everything.
     })
@@ -88,10 +101,16 @@ export function runProcess(
 }
 
 /** Whether `runInTerminal` works here: it needs the `script` of util-linux. */
-export const hasTerminal = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux')
+export const hasTerminal = spawnSync('script', ['--version'], {
+  encoding: 'utf8',
+}).stdout?.includes('util-linux')
 
 /** The output of a command in a terminal of this width, with control sequences. */
-export async function runInTerminal(columns: number, args: string[], env: Record<string, string>): Promise<string> {
+export async function runInTerminal(
+  columns: number,
+  args: string[],
+  env: Record<string, string>,
+): Promise<string> {
   const command = [executable, ...args].map((word) => `'${word}'`).join(' ')
   const { stdout } = await promisify(execFile)(
     'script',
@@ -102,8 +121,9 @@ export async function runInTerminal(columns: number, args: string[], env: Record
 }
 
 /**
- * Sends a signal to a command once the file that it writes, alone in its directory, has `begun`. Returns how the command
- * exited and its error output. If it finished before the signal, it runs again.
+ * Sends a signal to a command once the file that it writes, alone in its directory, has `begun`.
+ * Returns how the command exited and its error output. If it finished before the signal, it runs
+ * again.
  */
 export async function interrupt(
   command: string,
@@ -126,7 +146,8 @@ export async function interrupt(
   child.kill(signal)
   const stopped = { exit: await exited, stderr: await errorOutput }
   if (!existsSync(file)) return stopped
-  for (const name of readdirSync(dirname(file))) rmSync(join(dirname(file), name), { recursive: true })
+  for (const name of readdirSync(dirname(file)))
+    rmSync(join(dirname(file), name), { recursive: true })
   return interrupt(command, file, env, signal, begun)
 }
 
@@ -202,10 +223,16 @@ export async function listening(
     })
     // With a higher log level, it does not log its port.
     if (env.LOG_LEVEL !== undefined) untilListening(Number(env.PORT)).then(resolve, reject)
-    child.on('exit', (code) => reject(new Error(`${command} exited with ${code} before it listened`)))
+    child.on('exit', (code) =>
+      reject(new Error(`${command} exited with ${code} before it listened`)),
+    )
   })
 
-  async function request(method: string, path: string, { key, headers = {}, json }: RequestOptions = {}) {
+  async function request(
+    method: string,
+    path: string,
+    { key, headers = {}, json }: RequestOptions = {},
+  ) {
     const response = await fetch(`http://127.0.0.1:${port}${path}`, {
       method,
       headers: {
@@ -216,7 +243,13 @@ export async function listening(
       ...(json !== undefined && { body: JSON.stringify(json) }),
     })
     const body = await response.text()
-    return check({ method, path, status: response.status, headers: Object.fromEntries(response.headers), text: body })
+    return check({
+      method,
+      path,
+      status: response.status,
+      headers: Object.fromEntries(response.headers),
+      text: body,
+    })
   }
   return { process: child, port, log, exited, request }
 }

@@ -4,8 +4,9 @@ import { onTestFinished } from 'vitest'
 import { addressThrough, connectTo } from './postgres.ts'
 
 /**
- * A TCP proxy for PostgreSQL whose network can hang: nothing passes, and both connections stay open. After it heals, new
- * connections work. Those that hung stay open and silent until the next hang or the end of the test.
+ * A TCP proxy for PostgreSQL whose network can hang: nothing passes, and both connections stay
+ * open. After it heals, new connections work. Those that hung stay open and silent until the next
+ * hang or the end of the test.
  */
 export async function startProxy(address: string) {
   const working = new Set<[client: Socket, upstream: Socket]>()

@@ -3,8 +3,14 @@ import type { Connection } from '../../src/db/dialect.ts'
 
 type Statement = { sql: string; bindings: (string | number)[] }
 
-/** The result of a read, and SQLite's plans of its statements that select apps or audit entries other than by id. */
-export async function explainQueries<T>(database: Database, work: (connection: Connection) => Promise<T>) {
+/**
+ * The result of a read, and SQLite's plans of its statements that select apps or audit entries
+ * other than by id.
+ */
+export async function explainQueries<T>(
+  database: Database,
+  work: (connection: Connection) => Promise<T>,
+) {
   const statements: Statement[] = []
   const record = (statement: Statement) => statements.push(statement)
   const result = await database.read(async (connection) => {
@@ -16,7 +22,10 @@ export async function explainQueries<T>(database: Database, work: (connection: C
       statements
         .filter((statement) => /from `(apps|audit)` where/.test(statement.sql))
         .map(async (statement) => {
-          const rows: { detail: string }[] = await sql.raw(`explain query plan ${statement.sql}`, statement.bindings)
+          const rows: { detail: string }[] = await sql.raw(
+            `explain query plan ${statement.sql}`,
+            statement.bindings,
+          )
           return rows.map(({ detail }) => detail).join('; ')
         }),
     ),

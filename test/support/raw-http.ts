@@ -18,17 +18,31 @@ export async function sendBytes(service: Service, bytes: string) {
 }
 
 /** The same, with the response checked against the document. */
-export async function checkedResponse(service: Service, method: string, path: string, bytes: string) {
+export async function checkedResponse(
+  service: Service,
+  method: string,
+  path: string,
+  bytes: string,
+) {
   const [head = '', text = ''] = (await sendBytes(service, bytes)).split('\r\n\r\n')
   const [statusLine = '', ...lines] = head.split('\r\n')
   const headers = lines.map((line) => [
     line.slice(0, line.indexOf(':')).toLowerCase(),
     line.slice(line.indexOf(':') + 1).trim(),
   ])
-  return check({ method, path, status: Number(statusLine.split(' ')[1]), headers: Object.fromEntries(headers), text })
+  return check({
+    method,
+    path,
+    status: Number(statusLine.split(' ')[1]),
+    headers: Object.fromEntries(headers),
+    text,
+  })
 }
 
-/** Sends a GET, and half of another on the same connection. `second` sends the rest and returns its response. */
+/**
+ * Sends a GET, and half of another on the same connection. `second` sends the rest and returns its
+ * response.
+ */
 export async function readTwice(port: number, path: string) {
   const half = `GET ${path} HTTP/1.1\r\nHost: x\r\n`
   const socket = connect(port, '127.0.0.1').setEncoding('utf8')

@@ -3,10 +3,15 @@ import { openEngine } from '../../src/db/database.ts'
 import type { Service } from './service.ts'
 
 /** The concurrency of each kind of work on the engine. Opens no connection. */
-export const { concurrency } = openEngine(inject('engine') === 'sqlite' ? 'sqlite:none' : 'postgres://none/none')
+export const { concurrency } = openEngine(
+  inject('engine') === 'sqlite' ? 'sqlite:none' : 'postgres://none/none',
+)
 
 /** Occupies the whole bulkhead of a kind of work until released. */
-export async function saturate(begin: (work: () => Promise<void>) => Promise<unknown>, slots: number) {
+export async function saturate(
+  begin: (work: () => Promise<void>) => Promise<unknown>,
+  slots: number,
+) {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   let begun = 0
   const running = Array.from({ length: slots }, () =>

@@ -12,7 +12,12 @@ import { readDocument } from '../../src/http/docs.ts'
 import { createLogger } from '../../src/http/log.ts'
 import type { Metrics } from '../../src/http/metrics.ts'
 import type { RateLimitsConfig } from '../../src/http/rate-limits.ts'
-import { defaultConnectionLimits, defaultTimeouts, listen, type Timeouts } from '../../src/http/server.ts'
+import {
+  defaultConnectionLimits,
+  defaultTimeouts,
+  listen,
+  type Timeouts,
+} from '../../src/http/server.ts'
 import { moderationStore } from '../../src/moderation/store.ts'
 import type { HttpResponse } from '../contract/checker.ts'
 import { type CheckedResponse, check, type RequestOptions } from './check.ts'
@@ -123,7 +128,9 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     decide: async (decision, id) => {
       const options = decision === 'reject' ? { reason: 'Because.' } : {}
       await database
-        .write((connection) => moderationStore(connection).decide(decision, id, { operator: 'test' }, options))
+        .write((connection) =>
+          moderationStore(connection).decide(decision, id, { operator: 'test' }, options),
+        )
         .catch((error: unknown) => {
           if (!(error instanceof OperatorError)) throw error
         })
@@ -144,7 +151,8 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
 }
 
 /** Starts the real app on an empty catalogue. */
-export const startEmptyService = async (): Promise<Service> => startService({ databaseUrl: await emptyCatalogueUrl() })
+export const startEmptyService = async (): Promise<Service> =>
+  startService({ databaseUrl: await emptyCatalogueUrl() })
 
 /** Wraps a service's database so that its operations fail. Reading keys still works. */
 export const failing =

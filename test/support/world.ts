@@ -22,8 +22,8 @@ import {
 /** A small catalogue. Every test starts with its own copy. */
 export type World = {
   /**
-   * The source of the copies, which nobody has open: SQLite's file or the data directory of a stopped PostgreSQL; with
-   * TEST_POSTGRES_URL, the address of the database.
+   * The source of the copies, which nobody has open: SQLite's file or the data directory of a
+   * stopped PostgreSQL; with TEST_POSTGRES_URL, the address of the database.
    */
   source: string
   keys: Record<'ada' | 'bob' | 'expired' | 'revoked', string>
@@ -41,11 +41,17 @@ declare module 'vitest' {
   }
 }
 
-/** The projects of vitest.config.ts are named after their engine. Without projects, it is SQLite. */
+/**
+ * The projects of vitest.config.ts are named after their engine. Without projects, it is SQLite.
+ */
 export default async function setup(project: TestProject) {
   const engine = project.name === 'postgres' ? 'postgres' : 'sqlite'
   const make =
-    engine === 'sqlite' ? onSqlite : configuredServer === undefined ? onPostgres : onConfiguredServer(configuredServer)
+    engine === 'sqlite'
+      ? onSqlite
+      : configuredServer === undefined
+        ? onPostgres
+        : onConfiguredServer(configuredServer)
   const { remove, workers, ...world } = await make()
   project.provide('engine', engine)
   project.provide('world', world)
@@ -69,7 +75,8 @@ async function onSqlite() {
 
 async function onPostgres() {
   const { address, data, stop, remove } = await startPostgres()
-  for (const name of [worldName, emptyCatalogue(worldName)]) await administer(address, `create database ${name}`)
+  for (const name of [worldName, emptyCatalogue(worldName)])
+    await administer(address, `create database ${name}`)
   const world = await createWorld(addressAt(address, worldName))
   await createEmpty(addressAt(address, emptyCatalogue(worldName)))
   await stop('SIGINT')
@@ -135,7 +142,12 @@ export async function createWorld(address: string): Promise<Omit<World, 'source'
         package_name: null,
         version: '1.0.0',
       }
-      const state = { status: 'pending' as const, rejection_reason: null, total_downloads: 0, category_id: tools }
+      const state = {
+        status: 'pending' as const,
+        rejection_reason: null,
+        total_downloads: 0,
+        category_id: tools,
+      }
       return (await apps.insert({ developer_id, ...times, ...texts, ...state, ...more }, actor)).id
     }
     const approved = await insert(ada.id, 'Tide Clock', {
@@ -153,9 +165,27 @@ export async function createWorld(address: string): Promise<Omit<World, 'source'
     const gone = await apps.find(deleted)
     if (gone) await apps.save('app delete', gone, { deleted_at: past }, actor)
     await apps.addReviews([
-      { app_id: approved, reviewer_name: 'Cy', rating: 4, comment: 'Fine.', created_at: '2026-01-01T00:00:00.000Z' },
-      { app_id: approved, reviewer_name: 'Di', rating: 5, comment: '', created_at: '2026-02-01T00:00:00.000Z' },
-      { app_id: approved, reviewer_name: 'Ed', rating: 5, comment: 'Right.', created_at: '2026-01-15T00:00:00.000Z' },
+      {
+        app_id: approved,
+        reviewer_name: 'Cy',
+        rating: 4,
+        comment: 'Fine.',
+        created_at: '2026-01-01T00:00:00.000Z',
+      },
+      {
+        app_id: approved,
+        reviewer_name: 'Di',
+        rating: 5,
+        comment: '',
+        created_at: '2026-02-01T00:00:00.000Z',
+      },
+      {
+        app_id: approved,
+        reviewer_name: 'Ed',
+        rating: 5,
+        comment: 'Right.',
+        created_at: '2026-01-15T00:00:00.000Z',
+      },
     ])
 
     return {

@@ -1,6 +1,9 @@
 import { openDatabase } from '../../src/db/database.ts'
 
-/** Changes an app repeatedly and prints each acknowledged change: `node writer.ts DATABASE_URL ID COUNT`. */
+/**
+ * Changes an app repeatedly and prints each acknowledged change: `node writer.ts DATABASE_URL ID
+ * COUNT`.
+ */
 
 const [address = '', id, count] = process.argv.slice(2)
 const database = openDatabase(address)

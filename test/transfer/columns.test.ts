@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import type { AppRow } from '../../src/db/tables.ts'
-import { categoryProblems, hasSameReviews, listChanges, toColumns, toNewRow } from '../../src/transfer/columns.ts'
+import {
+  categoryProblems,
+  hasSameReviews,
+  listChanges,
+  toColumns,
+  toNewRow,
+} from '../../src/transfer/columns.ts'
 import type { Line } from '../../src/transfer/line.ts'
 import { app, line, time } from './star-map.ts'
 
@@ -13,10 +19,12 @@ const given = {
   now: time(9),
 }
 const newRow = (of: Line) => toNewRow(of, given)
-const changesOf = (said: Partial<Line>, there = app) => toColumns({ ...line, slug: 'star-map', ...said }, there, given)
+const changesOf = (said: Partial<Line>, there = app) =>
+  toColumns({ ...line, slug: 'star-map', ...said }, there, given)
 
 test('categories that do not exist are named', () => {
-  const fieldsOf = (said: Partial<Line>) => categoryProblems({ ...line, ...said }, given.categoryIds)
+  const fieldsOf = (said: Partial<Line>) =>
+    categoryProblems({ ...line, ...said }, given.categoryIds)
   expect(fieldsOf({})).toEqual([])
   expect(fieldsOf({ category: 'arts' })).toMatchObject([
     { field: '/category', message: 'does not exist: give slug and name to add it, not arts alone' },
@@ -31,7 +39,13 @@ test('a category is found by its slug, given with a name or without', () => {
 describe('a new row', () => {
   test('has the values of the line', () => {
     const said: Partial<Line> = {
-      ...{ status: 'rejected', rejection_reason: 'No.', version: '2.0', total_downloads: 5, package_name: 'a.b.c' },
+      ...{
+        status: 'rejected',
+        rejection_reason: 'No.',
+        version: '2.0',
+        total_downloads: 5,
+        package_name: 'a.b.c',
+      },
       ...{ short_description: 'Stars', created_at: time(1), deleted_at: time(8) },
     }
     expect(newRow({ ...line, ...said, updated_at: time(6) })).toMatchObject({
@@ -40,14 +54,27 @@ describe('a new row', () => {
     })
     const without = newRow({ ...line, short_description: '' })
     expect(without).toMatchObject({ short_description: null, rejection_reason: null })
-    const approved: Line = { ...line, status: 'approved', created_at: time(1), approved_at: time(5) }
+    const approved: Line = {
+      ...line,
+      status: 'approved',
+      created_at: time(1),
+      approved_at: time(5),
+    }
     expect(newRow(approved).updated_at).toBe(time(5))
   })
 
   test.for<[when: string, said: Partial<Line>, created_at: string]>([
     ['at the time of the import', {}, time(9)],
-    ['when it was approved', { status: 'approved', approved_at: time(5), updated_at: time(6) }, time(5)],
-    ['when it last changed', { approved_at: time(7), updated_at: time(6), deleted_at: null }, time(6)],
+    [
+      'when it was approved',
+      { status: 'approved', approved_at: time(5), updated_at: time(6) },
+      time(5),
+    ],
+    [
+      'when it last changed',
+      { approved_at: time(7), updated_at: time(6), deleted_at: null },
+      time(6),
+    ],
     ['when it was deleted', { deleted_at: time(4) }, time(4)],
   ])('without created_at was created %s', ([, said, created_at]) => {
     expect(newRow({ ...line, ...said }).created_at).toBe(created_at)
@@ -65,8 +92,12 @@ describe('a new row', () => {
 test('only another status is a decision, after which nothing waits for review', () => {
   const waiting = { ...app, unreviewed_since: time(4), unreviewed_changes: '{}' }
   const reviewed = { unreviewed_since: null, unreviewed_changes: null }
-  expect({ ...waiting, ...changesOf({ status: 'approved' }, waiting) }).toMatchObject({ unreviewed_since: time(4) })
-  expect(changesOf({ status: 'rejected', rejection_reason: 'No.' }, waiting)).toMatchObject(reviewed)
+  expect({ ...waiting, ...changesOf({ status: 'approved' }, waiting) }).toMatchObject({
+    unreviewed_since: time(4),
+  })
+  expect(changesOf({ status: 'rejected', rejection_reason: 'No.' }, waiting)).toMatchObject(
+    reviewed,
+  )
 })
 
 test.for<[what: string, said: Partial<Line>, there: Partial<AppRow>, columns: object]>([
@@ -78,7 +109,12 @@ test.for<[what: string, said: Partial<Line>, there: Partial<AppRow>, columns: ob
     {},
     { status: 'approved', approved_at: time(2), rejection_reason: null },
   ],
-  ['approved, with a time', { status: 'approved', approved_at: time(4) }, {}, { approved_at: time(4) }],
+  [
+    'approved, with a time',
+    { status: 'approved', approved_at: time(4) },
+    {},
+    { approved_at: time(4) },
+  ],
   [
     'approved, unlike before',
     { status: 'approved' },
@@ -108,7 +144,12 @@ test.for<[what: string, said: Partial<Line>, there: Partial<AppRow>, columns: ob
 })
 
 describe('ratings', () => {
-  const reviews = [4, 5].map((rating) => ({ reviewer_name: 'Cy', rating, comment: '', created_at: time(1) }))
+  const reviews = [4, 5].map((rating) => ({
+    reviewer_name: 'Cy',
+    rating,
+    comment: '',
+    created_at: time(1),
+  }))
   // Reviews of 4 and 5, and ten ratings of 3.
   const rated = {
     ...app,
@@ -119,7 +160,14 @@ describe('ratings', () => {
     rating_count: 12,
   }
   test.for<
-    [what: string, said: Partial<Line>, there: AppRow | undefined, own: number, others: number[], all: number[]]
+    [
+      what: string,
+      said: Partial<Line>,
+      there: AppRow | undefined,
+      own: number,
+      others: number[],
+      all: number[],
+    ]
   >([
     ['of a new app, none', {}, undefined, 0, [0, 0], [0, 0]],
     ['of a new app, its reviews', { reviews }, undefined, 2, [0, 0], [900, 2]],
@@ -133,7 +181,14 @@ describe('ratings', () => {
     ],
     ['of a new app, an average alone', { average_rating: 3.5 }, undefined, 0, [350, 1], [350, 1]],
     ['of a new app, an average of 0', { average_rating: 0 }, undefined, 0, [0, 0], [0, 0]],
-    ['of a new app, both', { average_rating: 3, rating_count: 10, reviews }, undefined, 2, [3000, 10], [3900, 12]],
+    [
+      'of a new app, both',
+      { average_rating: 3, rating_count: 10, reviews },
+      undefined,
+      2,
+      [3000, 10],
+      [3900, 12],
+    ],
     ['of an app, unchanged', {}, rated, 2, [3000, 10], [3900, 12]],
     ['of an app, without the other ratings', { average_rating: null }, rated, 2, [0, 0], [900, 2]],
     ['of an app, others', { average_rating: 5, rating_count: 2 }, rated, 2, [1000, 2], [1900, 4]],
@@ -149,7 +204,12 @@ describe('ratings', () => {
 })
 
 test('reviews are the same in any order, but not if a word differs', () => {
-  const review = (comment: string, rating = 4) => ({ reviewer_name: 'Cy', rating, comment, created_at: time(1) })
+  const review = (comment: string, rating = 4) => ({
+    reviewer_name: 'Cy',
+    rating,
+    comment,
+    created_at: time(1),
+  })
   const row = (comment: string, id: number) => ({ ...review(comment), id, app_id: 7 })
   const rows = [row('A', 1), row('B', 2)]
   expect(hasSameReviews([review('B'), review('A')], rows)).toBe(true)
@@ -159,8 +219,19 @@ test('reviews are the same in any order, but not if a word differs', () => {
 })
 
 test('the changes of an update are in the fields of a line', () => {
-  const existing = { ...app, developer_name: 'Bob', developer_id: 9, package_key: 'org.example.stars' }
-  const changed: Line = { ...line, name: 'Sky Map', package_name: null, average_rating: 4, rating_count: 2 }
+  const existing = {
+    ...app,
+    developer_name: 'Bob',
+    developer_id: 9,
+    package_key: 'org.example.stars',
+  }
+  const changed: Line = {
+    ...line,
+    name: 'Sky Map',
+    package_name: null,
+    average_rating: 4,
+    rating_count: 2,
+  }
   const columns = toColumns(changed, existing, { ...given, categoryIds: new Map([['tools', 3]]) })
   const slugs = new Map([
     [2, 'games'],

@@ -14,7 +14,8 @@ async function set(service: Service, lines: (object | string)[]) {
   return { ...summary, problems: problems.map(({ field, message }) => `${field} ${message}`) }
 }
 
-const auditOf = (service: Service) => service.database.read(({ sql }) => sql('audit').orderBy('id', 'desc'))
+const auditOf = (service: Service) =>
+  service.database.read(({ sql }) => sql('audit').orderBy('id', 'desc'))
 
 test('sets downloads and ratings by slug or package name, audited', async () => {
   const service = await startService()
@@ -24,30 +25,55 @@ test('sets downloads and ratings by slug or package name, audited', async () => 
   const audited = (await auditOf(service)).length
   expect(
     await set(service, [
-      { package_name: 'ORG.example.tideclock', total_downloads: 5_000_000, average_rating: 3, rating_count: 7 },
+      {
+        package_name: 'ORG.example.tideclock',
+        total_downloads: 5_000_000,
+        average_rating: 3,
+        rating_count: 7,
+      },
       { slug: 'bird-song', total_downloads: 7 },
       { slug: 'cloud-atlas', total_downloads: 12 },
     ]),
   ).toEqual({ lines: 3, updated: 2, unchanged: 1, rejected: 0, problems: [] })
   // The ratings of its three reviews, which are 14 in all, count, too.
   const average_rating = Math.round((100 * (3 * 7 + 14)) / 10) / 100
-  expect(await read(apps.approved)).toEqual({ ...before, total_downloads: 5_000_000, average_rating, rating_count: 10 })
+  expect(await read(apps.approved)).toEqual({
+    ...before,
+    total_downloads: 5_000_000,
+    average_rating,
+    rating_count: 10,
+  })
   const entries = await auditOf(service)
   expect(entries).toHaveLength(audited + 2)
   const [, entry] = entries
   expect(entry).toMatchObject({ action: 'app counters', operator: 'test', app_id: apps.approved })
-  expect(JSON.parse(entry?.before ?? '')).toEqual({ total_downloads: 100, average_rating: 4.67, other_rating_count: 0 })
-  expect(JSON.parse(entry?.after ?? '')).toEqual({ total_downloads: 5_000_000, average_rating, other_rating_count: 7 })
+  expect(JSON.parse(entry?.before ?? '')).toEqual({
+    total_downloads: 100,
+    average_rating: 4.67,
+    other_rating_count: 0,
+  })
+  expect(JSON.parse(entry?.after ?? '')).toEqual({
+    total_downloads: 5_000_000,
+    average_rating,
+    other_rating_count: 7,
+  })
   await expectConsistent(service.database)
 })
 
 test('the most downloaded app leads the search and the list at once', async () => {
   const service = await startService()
   await set(service, [{ slug: 'bird-song', total_downloads: 1_000_000 }])
-  const first = async (query: string) => (await service.get(`/apps?${query}`)).body.data.apps[0].slug
-  expect([await first('sort=popular'), await first('search=is')]).toEqual(['bird-song', 'bird-song'])
+  const first = async (query: string) =>
+    (await service.get(`/apps?${query}`)).body.data.apps[0].slug
+  expect([await first('sort=popular'), await first('search=is')]).toEqual([
+    'bird-song',
+    'bird-song',
+  ])
   await set(service, [{ slug: 'tide-clock', total_downloads: 9_000_000 }])
-  expect([await first('sort=popular'), await first('search=is')]).toEqual(['tide-clock', 'tide-clock'])
+  expect([await first('sort=popular'), await first('search=is')]).toEqual([
+    'tide-clock',
+    'tide-clock',
+  ])
 })
 
 test('a later line of the same app wins, and an export has what has changed', async () => {
@@ -107,8 +133,16 @@ test('sets more lines than one transaction has', async () => {
     service.database,
     names.map((name) => ({ ...app, name, slug: name.toLowerCase().replace(' ', '-') })),
   )
-  const lines = names.map((name, index) => ({ slug: name.toLowerCase().replace(' ', '-'), total_downloads: 5 * index }))
-  expect(await set(service, lines)).toMatchObject({ lines: 1201, updated: 1200, unchanged: 1, rejected: 0 })
+  const lines = names.map((name, index) => ({
+    slug: name.toLowerCase().replace(' ', '-'),
+    total_downloads: 5 * index,
+  }))
+  expect(await set(service, lines)).toMatchObject({
+    lines: 1201,
+    updated: 1200,
+    unchanged: 1,
+    rejected: 0,
+  })
   expect((await service.get('/apps?sort=popular')).body.data.apps[0].slug).toBe('wave-1200')
   await expectConsistent(service.database)
 })

@@ -12,7 +12,12 @@ import { expectConsistent } from '../support/consistency.ts'
 import { openEmptyCatalogue } from '../support/database.ts'
 import { startService } from '../support/service.ts'
 
-const app = { name: 'Star Map', description: 'The sky above you.', category: 'tools', developer_name: 'Ada' }
+const app = {
+  name: 'Star Map',
+  description: 'The sky above you.',
+  category: 'tools',
+  developer_name: 'Ada',
+}
 const review = (rating: number, seconds = 0) => ({
   reviewer_name: 'Cy',
   rating,
@@ -23,14 +28,24 @@ const review = (rating: number, seconds = 0) => ({
 const manyApps = (count: number, from = 0) =>
   Array.from({ length: count }, (_, index) => ({ ...app, name: `Star ${from + index}` }))
 
-const countsOf = ({ created, updated, unchanged, rejected }: ImportSummary) => [created, updated, unchanged, rejected]
+const countsOf = ({ created, updated, unchanged, rejected }: ImportSummary) => [
+  created,
+  updated,
+  unchanged,
+  rejected,
+]
 
 describe('the effect of a line', () => {
   test.for<[what: string, first: object[], second: object[], counts: number[], fields?: string[]]>([
     ['a new app', [], [app], [1, 0, 0, 0]],
     ['the same line again', [app], [app], [0, 0, 1, 0]],
     ['the same line twice in one file', [], [app, app], [1, 0, 1, 0]],
-    ['a name, then the slug made of it', [], [app, { ...app, slug: 'star-map', total_downloads: 5 }], [1, 1, 0, 0]],
+    [
+      'a name, then the slug made of it',
+      [],
+      [app, { ...app, slug: 'star-map', total_downloads: 5 }],
+      [1, 1, 0, 0],
+    ],
     ['a slug, then the name it is made of', [], [{ ...app, slug: 'star-map' }, app], [1, 0, 1, 0]],
     [
       'another slug, then the name alone',
@@ -50,14 +65,24 @@ describe('the effect of a line', () => {
       ],
       [1, 1, 0, 0],
     ],
-    ['a null package name', [{ ...app, package_name: null }], [{ ...app, package_name: null }], [0, 0, 1, 0]],
+    [
+      'a null package name',
+      [{ ...app, package_name: null }],
+      [{ ...app, package_name: null }],
+      [0, 0, 1, 0],
+    ],
     [
       'a free slug, beside an app of the same name with a numbered slug',
       [{ ...app, slug: 'stars-2' }],
       [{ ...app, slug: 'stars' }],
       [1, 0, 0, 0],
     ],
-    ['a changed text, found by owner and name', [app], [{ ...app, description: 'All stars.' }], [0, 1, 0, 0]],
+    [
+      'a changed text, found by owner and name',
+      [app],
+      [{ ...app, description: 'All stars.' }],
+      [0, 1, 0, 0],
+    ],
     ['the same name of another owner', [app], [{ ...app, developer_name: 'Bob' }], [1, 0, 0, 0]],
     [
       'a changed name, found by package name in another case',
@@ -109,7 +134,15 @@ describe('the effect of a line', () => {
     ],
     [
       'another owner, name and package name, found by id, slug and creation time',
-      [{ ...app, id: 70, slug: 'stars', package_name: 'org.example.a', created_at: '2026-01-01T00:00:00Z' }],
+      [
+        {
+          ...app,
+          id: 70,
+          slug: 'stars',
+          package_name: 'org.example.a',
+          created_at: '2026-01-01T00:00:00Z',
+        },
+      ],
       [
         {
           ...app,
@@ -126,7 +159,15 @@ describe('the effect of a line', () => {
     [
       'the same id and slug of another developer, created at another time',
       [{ ...app, id: 70, slug: 'stars', created_at: '2026-01-01T00:00:00Z' }],
-      [{ ...app, id: 70, slug: 'stars', created_at: '2026-01-02T00:00:00Z', developer_name: 'Grace' }],
+      [
+        {
+          ...app,
+          id: 70,
+          slug: 'stars',
+          created_at: '2026-01-02T00:00:00Z',
+          developer_name: 'Grace',
+        },
+      ],
       [0, 0, 0, 1],
       ['/slug'],
     ],
@@ -136,7 +177,15 @@ describe('the effect of a line', () => {
         { ...app, id: 70, slug: 'a', created_at: '2026-01-01T00:00:00Z' },
         { ...app, slug: 'b', package_name: 'org.example.b' },
       ],
-      [{ ...app, id: 70, slug: 'a', created_at: '2026-01-01T00:00:00Z', package_name: 'org.example.b' }],
+      [
+        {
+          ...app,
+          id: 70,
+          slug: 'a',
+          created_at: '2026-01-01T00:00:00Z',
+          package_name: 'org.example.b',
+        },
+      ],
       [0, 0, 0, 1],
       ['/package_name'],
     ],
@@ -158,7 +207,12 @@ describe('the effect of a line', () => {
       [0, 0, 0, 1],
       ['/category'],
     ],
-    ['more reviews', [{ ...app, reviews: [review(4)] }], [{ ...app, reviews: [review(4), review(5)] }], [0, 1, 0, 0]],
+    [
+      'more reviews',
+      [{ ...app, reviews: [review(4)] }],
+      [{ ...app, reviews: [review(4), review(5)] }],
+      [0, 1, 0, 0],
+    ],
     ...Object.entries({
       reviewer_name: 'Di',
       rating: 1,
@@ -176,7 +230,12 @@ describe('the effect of a line', () => {
       [{ ...app, reviews: [review(5), review(4)] }],
       [0, 0, 1, 0],
     ],
-    ['no reviews, for an app that has some', [{ ...app, reviews: [review(4)] }], [app], [0, 0, 1, 0]],
+    [
+      'no reviews, for an app that has some',
+      [{ ...app, reviews: [review(4)] }],
+      [app],
+      [0, 0, 1, 0],
+    ],
     [
       'ratings, for an app with reviews',
       [{ ...app, reviews: [review(4)] }],
@@ -224,8 +283,13 @@ describe('each field of a line', () => {
     updated_at: time(3),
     approved_at: time(2),
   }
-  /** Each change, and the columns that the audit records; none for columns that it does not record. */
-  const changes: Record<Exclude<keyof Line, 'id' | 'slug'>, { to: Partial<Line>; audited: string[] }> = {
+  /**
+   * Each change, and the columns that the audit records; none for columns that it does not record.
+   */
+  const changes: Record<
+    Exclude<keyof Line, 'id' | 'slug'>,
+    { to: Partial<Line>; audited: string[] }
+  > = {
     name: { to: { name: 'Sky Map' }, audited: ['name'] },
     short_description: { to: { short_description: 'Planets.' }, audited: ['short_description'] },
     description: { to: { description: 'All stars.' }, audited: ['description'] },
@@ -259,7 +323,8 @@ describe('each field of a line', () => {
     const before = names.map((name) => ({ ...whole, slug: slugOf(name) }))
     expect(countsOf(await importLines(database, before))).toEqual([names.length, 0, 0, 0])
     const there = await exported(database)
-    // With its id, slug and time an app is known whoever owns it; the time is what one of the lines changes.
+    // With its id, slug and time an app is known whoever owns it; the time is what one of the lines
+    // changes.
     const after = names.map((name, index) => ({
       ...app,
       id: there[index].id,
@@ -274,17 +339,25 @@ describe('each field of a line', () => {
       const { category, average_rating, reviews, ...to } = changes[name].to
       expect(now[index], name).toMatchObject(to)
       // Nothing else changes but updated_at.
-      const others = Object.keys(there[index]).filter((field) => !(field in changes[name].to || field === 'updated_at'))
-      for (const field of others) expect(now[index][field], `${name}: ${field}`).toEqual(there[index][field])
+      const others = Object.keys(there[index]).filter(
+        (field) => !(field in changes[name].to || field === 'updated_at'),
+      )
+      for (const field of others)
+        expect(now[index][field], `${name}: ${field}`).toEqual(there[index][field])
     }
     expect(now[names.indexOf('category')].category.slug).toBe('games')
     expect(now[names.indexOf('average_rating')].average_rating).toBe(4.5)
     expect(now[names.indexOf('reviews')].reviews).toMatchObject([review(4), review(5)])
 
     const entries = await database.read(({ sql }) =>
-      sql('audit').join('apps', 'apps.id', 'audit.app_id').orderBy('audit.id').select('apps.slug', 'audit.after'),
+      sql('audit')
+        .join('apps', 'apps.id', 'audit.app_id')
+        .orderBy('audit.id')
+        .select('apps.slug', 'audit.after'),
     )
-    const audited = new Map(entries.map(({ slug, after }) => [slug, Object.keys(JSON.parse(after)).toSorted()]))
+    const audited = new Map(
+      entries.map(({ slug, after }) => [slug, Object.keys(JSON.parse(after)).toSorted()]),
+    )
     expect(names.map((name) => [name, audited.get(slugOf(name))])).toEqual(
       names.map((name) => [name, changes[name].audited]),
     )
@@ -299,8 +372,16 @@ describe('each field of a line', () => {
     )
     const before = await exported(database)
     const least = names.map((name) => {
-      const { description, category, developer_name, deleted_at } = { ...whole, ...changes[name].to }
-      const needed = { name: changes[name].to.name ?? whole.name, description, category, developer_name }
+      const { description, category, developer_name, deleted_at } = {
+        ...whole,
+        ...changes[name].to,
+      }
+      const needed = {
+        name: changes[name].to.name ?? whole.name,
+        description,
+        category,
+        developer_name,
+      }
       return { ...needed, slug: slugOf(name), ...(deleted_at && { deleted_at }) }
     })
     expect(countsOf(await importLines(database, least))).toEqual([0, 0, names.length, 0])
@@ -311,7 +392,9 @@ describe('each field of a line', () => {
     const now = new Date(freezeClock()).toISOString()
     const { database } = await startService()
     await importLines(database, [app, { ...app, name: 'Moon Map', status: 'approved' }])
-    const [least, approved] = (await exportLines(database)).slice(-2).map((line) => JSON.parse(line))
+    const [least, approved] = (await exportLines(database))
+      .slice(-2)
+      .map((line) => JSON.parse(line))
     const common = {
       ...app,
       short_description: null,
@@ -328,7 +411,12 @@ describe('each field of a line', () => {
       created_at: now,
       updated_at: now,
     }
-    expect(least).toEqual({ ...common, id: expect.any(Number), slug: 'star-map', status: 'pending' })
+    expect(least).toEqual({
+      ...common,
+      id: expect.any(Number),
+      slug: 'star-map',
+      status: 'pending',
+    })
     expect(approved).toEqual({
       ...common,
       id: least.id + 1,
@@ -361,10 +449,16 @@ test('changing reviews back and forth within a millisecond gives a new ETag each
 
 test('a category gets the id of its line if that is free', async () => {
   const { database } = await startService()
-  const category = (slug: string, id: number) => ({ ...app, name: slug, category: { id, slug, name: slug } })
-  expect(countsOf(await importLines(database, [category('sky', 40), category('sea', 1), category('sun', 40)]))).toEqual(
-    [3, 0, 0, 0],
-  )
+  const category = (slug: string, id: number) => ({
+    ...app,
+    name: slug,
+    category: { id, slug, name: slug },
+  })
+  expect(
+    countsOf(
+      await importLines(database, [category('sky', 40), category('sea', 1), category('sun', 40)]),
+    ),
+  ).toEqual([3, 0, 0, 0])
   const ids = await database.read(({ sql }) =>
     sql('categories').whereIn('slug', ['sea', 'sky', 'sun']).orderBy('slug').pluck('id'),
   )
@@ -383,7 +477,11 @@ test('the greatest ids of lines leave ids for new apps, categories and reviews',
     category: { id: otherId, slug: name, name },
     reviews: [{ ...review(5), id: otherId }],
   })
-  const lines = [line('last', id, large), line('beyond', id + 1, large + 1), { ...app, id: 2 ** 40 - 1 }]
+  const lines = [
+    line('last', id, large),
+    line('beyond', id + 1, large + 1),
+    { ...app, id: 2 ** 40 - 1 },
+  ]
   expect((await importLines(database, lines)).rejects).toEqual([
     { line: 2, fields: ['/id', '/category/id', '/reviews/0/id'] },
     { line: 3, fields: ['/id'] },
@@ -412,7 +510,12 @@ test('the greatest ids of lines leave ids for new apps, categories and reviews',
 test('the export of another catalogue overwrites no namesake that has a package name', async () => {
   const { database } = await startService()
   const created_at = '2026-01-01T00:00:00.000Z'
-  const own = ['stars', 'moon'].map((slug) => ({ ...app, slug, created_at, package_name: `org.example.${slug}` }))
+  const own = ['stars', 'moon'].map((slug) => ({
+    ...app,
+    slug,
+    created_at,
+    package_name: `org.example.${slug}`,
+  }))
   await importLines(database, own)
   const before = await exportLines(database)
   const [stars, moon] = before.slice(-2).map((line) => JSON.parse(line))
@@ -452,7 +555,10 @@ test('lines for the same app are reported under their own numbers', async () => 
     { line: 4, fields: ['/slug'] },
   ])
   expect(countsOf(summary)).toEqual([1, 2, 0, 2])
-  expect(JSON.parse((await exportLines(database)).at(-3) ?? '')).toMatchObject({ slug: 'stars', version: '3' })
+  expect(JSON.parse((await exportLines(database)).at(-3) ?? '')).toMatchObject({
+    slug: 'stars',
+    version: '3',
+  })
 })
 
 test('merging a catalogue of another developer changes no existing app, and refuses slugs that are in use', async () => {
@@ -482,7 +588,9 @@ test('merging a catalogue of another developer changes no existing app, and refu
 test('a refused line adds no developer', async () => {
   const { database } = await startService()
   await importLines(database, [{ ...app, slug: 'stars' }])
-  const refused = await importLines(database, [{ ...app, slug: 'stars', developer_name: 'Mallory' }])
+  const refused = await importLines(database, [
+    { ...app, slug: 'stars', developer_name: 'Mallory' },
+  ])
   expect(refused.rejects).toEqual([{ line: 1, fields: ['/slug'] }])
   expect(await database.read(({ sql }) => sql('developers').pluck('name'))).not.toContain('Mallory')
 })
@@ -514,14 +622,21 @@ test('two lines that find the same app by different keys', async () => {
   ]
   expect(countsOf(await importLines(database, lines))).toEqual([0, 2, 0, 0])
   await expectConsistent(database)
-  expect(JSON.parse((await exportLines(database)).at(-1) ?? '')).toMatchObject({ category: { slug: 'empty' } })
+  expect(JSON.parse((await exportLines(database)).at(-1) ?? '')).toMatchObject({
+    category: { slug: 'empty' },
+  })
 })
 
 test('a package name, then the same in another case', async () => {
   const { database } = await startService()
-  const lines = ['org.example.stars', 'org.Example.Stars'].map((package_name) => ({ ...app, package_name }))
+  const lines = ['org.example.stars', 'org.Example.Stars'].map((package_name) => ({
+    ...app,
+    package_name,
+  }))
   expect(countsOf(await importLines(database, lines))).toEqual([1, 1, 0, 0])
-  expect(JSON.parse((await exportLines(database)).at(-1) ?? '')).toMatchObject({ package_name: 'org.Example.Stars' })
+  expect(JSON.parse((await exportLines(database)).at(-1) ?? '')).toMatchObject({
+    package_name: 'org.Example.Stars',
+  })
 })
 
 test('lines with and without ids, in any order', async () => {
@@ -548,7 +663,9 @@ test('changed reviews keep their ids, count in the average, and are in the audit
   await importLines(database, [line(5)])
   expect(countsOf(await importLines(database, [line(1)]))).toEqual([0, 1, 0, 0])
   const stored = await database.read(async ({ sql }) => {
-    const row = await sql('apps').where({ slug: 'stars' }).first('id', 'average_rating', 'review_count')
+    const row = await sql('apps')
+      .where({ slug: 'stars' })
+      .first('id', 'average_rating', 'review_count')
     const audit = await sql('audit')
       .where({ app_id: row?.id ?? 0, action: 'app import' })
       .orderBy('id', 'desc')
@@ -578,31 +695,49 @@ test('an owner and name of several apps is ambiguous, unless only one is not del
     { ...app, slug: 'b' },
   ])
   expect((await importLines(database, [app])).rejects).toEqual([{ line: 1, fields: ['/name'] }])
-  const id = await database.read(async ({ sql }) => (await sql('apps').where({ slug: 'b' }).first('id'))?.id)
+  const id = await database.read(
+    async ({ sql }) => (await sql('apps').where({ slug: 'b' }).first('id'))?.id,
+  )
   await service.request('DELETE', `/apps/${id}`, { key: service.world.keys.ada })
   expect(countsOf(await importLines(database, [app]))).toEqual([0, 0, 1, 0])
 })
 
 test('importing an export keeps changes that wait for review', async () => {
   const { database, request, world } = await startService()
-  await request('PUT', `/apps/${world.apps.approved}`, { key: world.keys.ada, json: { description: 'Changed.' } })
+  await request('PUT', `/apps/${world.apps.approved}`, {
+    key: world.keys.ada,
+    json: { description: 'Changed.' },
+  })
   const lines = await exportLines(database)
   expect(countsOf(await importLines(database, lines))).toEqual([0, 0, lines.length, 0])
-  const row = await database.read(({ sql }) => sql('apps').where({ id: world.apps.approved }).first('unreviewed_since'))
+  const row = await database.read(({ sql }) =>
+    sql('apps').where({ id: world.apps.approved }).first('unreviewed_since'),
+  )
   expect(row?.unreviewed_since).toBeTruthy()
 })
 
 test('an export does not say which changes wait for review', async () => {
   const { database, request, world } = await startService()
-  await request('PUT', `/apps/${world.apps.approved}`, { key: world.keys.ada, json: { description: 'Changed.' } })
+  await request('PUT', `/apps/${world.apps.approved}`, {
+    key: world.keys.ada,
+    json: { description: 'Changed.' },
+  })
   const lines = await exportLines(database)
   expect(lines.filter((line) => line.includes('unreviewed'))).toEqual([])
   const empty = await openEmptyCatalogue()
   // As in a file that version 1 exported.
-  const mark = { unreviewed_since: '2026-01-01T00:00:00.000Z', unreviewed_changes: { description: 'Before.' } }
-  const marked = lines.map((line) => ({ ...JSON.parse(line), ...(line.includes('Changed.') && mark) }))
+  const mark = {
+    unreviewed_since: '2026-01-01T00:00:00.000Z',
+    unreviewed_changes: { description: 'Before.' },
+  }
+  const marked = lines.map((line) => ({
+    ...JSON.parse(line),
+    ...(line.includes('Changed.') && mark),
+  }))
   expect(await importLines(empty, marked)).toMatchObject({ rejects: [] })
-  const changed = await empty.snapshot((connection) => moderationStore(connection).queue('changed', {}, 9, 0))
+  const changed = await empty.snapshot((connection) =>
+    moderationStore(connection).queue('changed', {}, 9, 0),
+  )
   expect(changed.total).toBe(0)
 })
 
@@ -610,12 +745,19 @@ test('an export is a snapshot of a catalogue that changes meanwhile', async () =
   const { database, request, world } = await startService()
   await importLines(
     database,
-    Array.from({ length: 400 }, (_, index) => ({ ...app, slug: `a${index}`, description: 'Long. '.repeat(200) })),
+    Array.from({ length: 400 }, (_, index) => ({
+      ...app,
+      slug: `a${index}`,
+      description: 'Long. '.repeat(200),
+    })),
   )
   const before = await exportLines(database)
   // The last app changes when the first line is written.
   const changed = async () => {
-    await request('PUT', `/apps/${world.apps.bobs}`, { key: world.keys.bob, json: { description: 'Changed.' } })
+    await request('PUT', `/apps/${world.apps.bobs}`, {
+      key: world.keys.bob,
+      json: { description: 'Changed.' },
+    })
     await importLines(database, [{ ...app, slug: 'a399', description: 'Changed.' }])
   }
   const lines: string[] = []
@@ -649,7 +791,12 @@ test('the next export starts a minute before this one, because clocks of writers
     return database.snapshot(work)
   }
   const result = await exportCatalogue({ ...database, snapshot }, output())
-  expect(result).toEqual({ apps: 6, removed: 0, categories: 3, next: new Date(now - 60_000).toISOString() })
+  expect(result).toEqual({
+    apps: 6,
+    removed: 0,
+    categories: 3,
+    next: new Date(now - 60_000).toISOString(),
+  })
 })
 
 test('an export since a time has what was imported since, whatever times its lines give', async () => {
@@ -663,7 +810,9 @@ test('an export since a time has what was imported since, whatever times its lin
   for (const line of lines) {
     const since = (await database.committedBefore()).toISOString()
     expect(await importLines(database, [line])).toMatchObject({ unchanged: 0, rejects: [] })
-    expect((await exportLines(database, { since })).map((text) => JSON.parse(text))).toMatchObject([line])
+    expect((await exportLines(database, { since })).map((text) => JSON.parse(text))).toMatchObject([
+      line,
+    ])
   }
 })
 
@@ -675,7 +824,9 @@ test('an export to a closed stream fails with the reason', async () => {
   const reason = new Error('no room')
   closed.destroy()
   broken.destroy(reason)
-  await expect(exportCatalogue(database, closed)).rejects.toThrow('the output of the export was closed')
+  await expect(exportCatalogue(database, closed)).rejects.toThrow(
+    'the output of the export was closed',
+  )
   await expect(exportCatalogue(database, broken)).rejects.toBe(reason)
 })
 
@@ -684,7 +835,9 @@ test('only a later line with deleted_at null restores a deleted app', async () =
   const line = { ...app, slug: 'stars', updated_at: '2026-01-02T00:00:00Z' }
   await importLines(database, [{ ...line, deleted_at: '2026-01-02T00:00:00Z' }])
   const rejects = [{ line: 1, fields: [''] }]
-  expect((await importLines(database, [{ ...line, updated_at: '2026-01-03T00:00:00Z' }])).rejects).toEqual(rejects)
+  expect(
+    (await importLines(database, [{ ...line, updated_at: '2026-01-03T00:00:00Z' }])).rejects,
+  ).toEqual(rejects)
   expect((await importLines(database, [{ ...line, deleted_at: null }])).rejects).toEqual(rejects)
   const restored = { ...line, deleted_at: null, updated_at: '2026-01-03T00:00:00Z' }
   expect(countsOf(await importLines(database, [restored]))).toEqual([0, 1, 0, 0])
@@ -692,11 +845,24 @@ test('only a later line with deleted_at null restores a deleted app', async () =
 
 describe('a removal', () => {
   const created_at = '2026-01-01T00:00:00.000Z'
-  const public1 = { ...app, id: 50, slug: 'stars', package_name: 'org.example.stars', status: 'approved', created_at }
+  const public1 = {
+    ...app,
+    id: 50,
+    slug: 'stars',
+    package_name: 'org.example.stars',
+    status: 'approved',
+    created_at,
+  }
   const old = { ...public1, updated_at: '2026-01-02T00:00:00.000Z', deleted_at: null }
   const newer = { ...old, updated_at: '2026-01-03T00:00:00.000Z' }
   const removed = { removed: { id: 50, created_at } }
-  const another = { ...app, name: 'Another', package_name: 'org.example.stars', slug: 'another', status: 'approved' }
+  const another = {
+    ...app,
+    name: 'Another',
+    package_name: 'org.example.stars',
+    slug: 'another',
+    status: 'approved',
+  }
 
   test.for<[what: string, lines: object[], counts: number[], status: number]>([
     ['hides the app', [removed], [0, 1, 0, 0], 404],
@@ -712,7 +878,12 @@ describe('a removal', () => {
     ['is not undone by the line before it', [removed, old], [0, 1, 0, 1], 404],
     ['counts after a newer line that is before it', [newer, removed], [0, 2, 0, 0], 404],
     ['frees the package name', [removed, another], [1, 1, 0, 0], 404],
-    ['of an app with another package name', [removed, another, { ...newer, package_name: null }], [1, 2, 0, 0], 200],
+    [
+      'of an app with another package name',
+      [removed, another, { ...newer, package_name: null }],
+      [1, 2, 0, 0],
+      200,
+    ],
   ])('%s', async ([, lines, counts, status]) => {
     const service = await startService()
     await importLines(service.database, [old])
@@ -746,7 +917,12 @@ describe('lines of categories', () => {
   const sea = { id: 51, slug: 'sea', name: 'Sea', created_at }
   test.for<[what: string, categories: object[], counts: number[], names: Record<number, string>]>([
     ['that exist', [sky, sea], [0, 0, 2, 0], { 50: 'sky Sky', 51: 'sea Sea' }],
-    ['with another name', [{ ...sky, name: 'Air' }], [0, 1, 0, 0], { 50: 'sky Air', 51: 'sea Sea' }],
+    [
+      'with another name',
+      [{ ...sky, name: 'Air' }],
+      [0, 1, 0, 0],
+      { 50: 'sky Air', 51: 'sea Sea' },
+    ],
     [
       'that exchange their names',
       [
@@ -823,7 +999,9 @@ describe('lines of categories', () => {
     expect(countsOf(await importLines(database, lines([sky, sea])))).toEqual([2, 0, 0, 0])
     expect(countsOf(await importLines(database, lines(categories)))).toEqual(counts)
     const rows = await database.read(({ sql }) => sql('categories').where('id', '>=', 50))
-    expect(Object.fromEntries(rows.map(({ id, slug, name }) => [id, `${slug} ${name}`]))).toEqual(names)
+    expect(Object.fromEntries(rows.map(({ id, slug, name }) => [id, `${slug} ${name}`]))).toEqual(
+      names,
+    )
   })
 
   test('that exchange their names after many other lines', async () => {
@@ -833,14 +1011,21 @@ describe('lines of categories', () => {
       { category: { ...sky, name: 'Sea', slug: 'sea' } },
       { category: { ...sea, name: 'Sky', slug: 'sky' } },
     ]
-    expect(countsOf(await importLines(database, [...manyApps(999), ...exchanged]))).toEqual([999, 2, 0, 0])
+    expect(countsOf(await importLines(database, [...manyApps(999), ...exchanged]))).toEqual([
+      999, 2, 0, 0,
+    ])
   })
 
   test('that are new and have the same id get different ones', async () => {
     const { database } = await startService()
-    const summary = await importLines(database, [{ category: sky }, { category: { ...sea, id: sky.id } }])
+    const summary = await importLines(database, [
+      { category: sky },
+      { category: { ...sea, id: sky.id } },
+    ])
     expect(countsOf(summary)).toEqual([2, 0, 0, 0])
-    const ids = await database.read(({ sql }) => sql('categories').whereIn('slug', ['sky', 'sea']).pluck('id'))
+    const ids = await database.read(({ sql }) =>
+      sql('categories').whereIn('slug', ['sky', 'sea']).pluck('id'),
+    )
     expect(new Set(ids).size).toBe(2)
   })
 
@@ -848,10 +1033,17 @@ describe('lines of categories', () => {
     const { database } = await startService()
     await importLines(database, [{ category: sky }])
     await importLines(database, [{ category: { ...sky, name: 'Air' } }])
-    const entries = await database.read(({ sql }) => sql('audit').where({ category_id: sky.id }).orderBy('id'))
+    const entries = await database.read(({ sql }) =>
+      sql('audit').where({ category_id: sky.id }).orderBy('id'),
+    )
     expect(entries).toMatchObject([
       { action: 'category add', before: null, after: '{"slug":"sky","name":"Sky"}' },
-      { action: 'category rename', operator: 'test', before: '{"name":"Sky"}', after: '{"name":"Air"}' },
+      {
+        action: 'category rename',
+        operator: 'test',
+        before: '{"name":"Sky"}',
+        after: '{"name":"Air"}',
+      },
     ])
   })
 })
@@ -867,14 +1059,23 @@ test('apps exchange their package names, and take none that another keeps', asyn
     package_name: `org.example.${letter}`,
   })
   const others = Array.from({ length: 300 }, (_, index) => line(1000 + index, `other${index}`))
-  await importLines(database, [line(70, 'a'), line(71, 'b'), line(72, 'c'), line(73, 'd'), ...others])
+  await importLines(database, [
+    line(70, 'a'),
+    line(71, 'b'),
+    line(72, 'c'),
+    line(73, 'd'),
+    ...others,
+  ])
   const moved = [line(70, 'b'), line(71, 'c'), ...others, line(72, 'a')]
   expect(countsOf(await importLines(database, moved))).toEqual([0, 3, 300, 0])
   const { package_name, ...namesake } = line(90, '')
   const namesakes = [namesake, { ...namesake, id: 91, slug: 'a91' }]
-  expect(countsOf(await importLines(database, [line(70, 'c'), ...namesakes, line(71, 'b')]))).toEqual([2, 2, 0, 0])
+  expect(
+    countsOf(await importLines(database, [line(70, 'c'), ...namesakes, line(71, 'b')])),
+  ).toEqual([2, 2, 0, 0])
   await importLines(database, [line(70, 'b'), line(71, 'c')])
-  // The new app takes a name that the app of an earlier line still has, because that line waits for another.
+  // The new app takes a name that the app of an earlier line still has, because that line waits for
+  // another.
   const chain = [line(71, 'a'), { ...line(75, 'c'), slug: 'new' }, line(72, 'c2')]
   expect(countsOf(await importLines(database, chain))).toEqual([1, 2, 0, 0])
   await importLines(database, [line(72, 'a'), { ...line(75, 'e'), slug: 'new' }, line(71, 'c')])
@@ -890,9 +1091,12 @@ test('apps exchange their package names, and take none that another keeps', asyn
     { line: 2, fields: ['/category'] },
   ])
   const names = () =>
-    database.read(({ sql }) => sql('apps').whereBetween('id', [70, 73]).orderBy('id').pluck('package_name'))
+    database.read(({ sql }) =>
+      sql('apps').whereBetween('id', [70, 73]).orderBy('id').pluck('package_name'),
+    )
   expect(await names()).toEqual(['b', 'c', 'a', 'd'].map((letter) => `org.example.${letter}`))
-  // Lines with the same name are in different batches, so app 73 gives its name up too late for the first.
+  // Lines with the same name are in different batches, so app 73 gives its name up too late for the
+  // first.
   const lines = [line(70, 'd'), line(71, 'd'), line(73, 'z')]
   expect(countsOf(await importLines(database, lines))).toEqual([0, 2, 0, 1])
   expect(countsOf(await importLines(database, lines))).toEqual([0, 0, 2, 1])
@@ -904,7 +1108,9 @@ test('each refused line is reported with its number, text and problems', async (
   const clashing = { category: { slug: 'sky', name: 'Tools' } }
   const moon = { ...app, name: 'Moon', ...clashing }
   const parts = [
-    Buffer.from(textOf(['{"name": 1}', { category: { slug: 'tools', name: 'Sky' } }, clashing, app])),
+    Buffer.from(
+      textOf(['{"name": 1}', { category: { slug: 'tools', name: 'Sky' } }, clashing, app]),
+    ),
     Buffer.from([0xff, 0x0a]),
     Buffer.from(textOf([moon])),
   ]
@@ -926,7 +1132,12 @@ test('each refused line is reported with its number, text and problems', async (
 test('a refused line leaves no category behind', async () => {
   const { database } = await startService()
   await importLines(database, [{ ...app, package_name: 'org.example.a', slug: 'a' }])
-  const line = { ...app, package_name: 'org.example.a', slug: 'b', category: { slug: 'ghost', name: 'Ghost' } }
+  const line = {
+    ...app,
+    package_name: 'org.example.a',
+    slug: 'b',
+    category: { slug: 'ghost', name: 'Ghost' },
+  }
   expect((await importLines(database, [line])).rejects).toEqual([{ line: 1, fields: ['/slug'] }])
   expect(await database.read(({ sql }) => sql('categories').where({ slug: 'ghost' }))).toEqual([])
 })
@@ -962,8 +1173,12 @@ test('an imported app is as the line says, in the API and in search', async () =
     updated_at: '2026-01-02T00:00:00.000Z',
   })
   expect(read.reviews.map(({ rating }: { rating: number }) => rating)).toEqual([4, 4, 5])
-  const audit = await service.database.read(({ sql }) => sql('audit').where({ app_id: found[0].id }))
-  expect(audit).toEqual([expect.objectContaining({ action: 'app import', operator: 'test', before: null })])
+  const audit = await service.database.read(({ sql }) =>
+    sql('audit').where({ app_id: found[0].id }),
+  )
+  expect(audit).toEqual([
+    expect.objectContaining({ action: 'app import', operator: 'test', before: null }),
+  ])
 })
 
 test('an owner and name do not restore a deleted app', async () => {
@@ -981,9 +1196,9 @@ test('a deleted app stays deleted', async () => {
   await importLines(service.database, [{ ...app, slug: 'stars', status: 'approved' }])
   const [{ id }] = (await service.get('/apps?search=star')).body.data.apps
   await service.request('DELETE', `/apps/${id}`, { key: keys.ada })
-  expect((await importLines(service.database, [{ ...app, slug: 'stars', status: 'approved' }])).rejects).toEqual([
-    { line: 1, fields: [''] },
-  ])
+  expect(
+    (await importLines(service.database, [{ ...app, slug: 'stars', status: 'approved' }])).rejects,
+  ).toEqual([{ line: 1, fields: [''] }])
   expect((await service.get(`/apps/${id}`)).status).toBe(404)
 })
 
@@ -1018,9 +1233,18 @@ test('an export into an empty database gives the same public answers, byte for b
   const source = await startService()
   const { keys, apps } = source.world
   await source.addReviews(apps.bobs, 120)
-  await source.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { description: 'Changed.\n\tOnce.' } })
+  await source.request('PUT', `/apps/${apps.approved}`, {
+    key: keys.ada,
+    json: { description: 'Changed.\n\tOnce.' },
+  })
   await importLines(source.database, [
-    { ...app, status: 'approved', average_rating: 4.4, rating_count: 69_000_000, reviews: [review(2)] },
+    {
+      ...app,
+      status: 'approved',
+      average_rating: 4.4,
+      rating_count: 69_000_000,
+      reviews: [review(2)],
+    },
   ])
   const lines = await exportLines(source.database)
 
@@ -1074,7 +1298,11 @@ describe('others can write while an import waits for its file', () => {
   test.for<[read: string, first: object[], refused: number]>([
     ['many lines', manyApps(1400), 0],
     ['a few lines of some MiB', manyApps(3).map((line) => ({ ...line, reviews: longReviews })), 0],
-    ['a few such lines that are refused', manyApps(3).map((line) => ({ ...line, id: 'x', reviews: longReviews })), 3],
+    [
+      'a few such lines that are refused',
+      manyApps(3).map((line) => ({ ...line, id: 'x', reviews: longReviews })),
+      3,
+    ],
   ])('after %s', async ([, first, refused]) => {
     const { database, databaseUrl } = await startService()
     const other = openDatabase(databaseUrl)
@@ -1083,7 +1311,8 @@ describe('others can write while an import waits for its file', () => {
     const { promise: written, resolve: isWritten } = Promise.withResolvers<void>()
     const importing = importFrom(database, source, { onProgress: () => isWritten() })
     await written
-    // Half of the file is missing. If the import held its lock until the end, this would never finish.
+    // Half of the file is missing. If the import held its lock until the end, this would never
+    // finish.
     expect(countsOf(await importLines(other, [{ ...app, name: 'Beside' }]))).toEqual([1, 0, 0, 0])
     goOn()
     expect(countsOf(await importing)).toEqual([first.length - refused + 1400, 0, 0, refused])

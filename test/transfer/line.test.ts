@@ -4,7 +4,12 @@ import { expect, test } from 'vitest'
 import { lineSchema, type ParsedLine, readLine } from '../../src/transfer/line.ts'
 
 const app = { name: 'Star Map', description: 'The sky.', category: 'tools', developer_name: 'Ada' }
-const review = { reviewer_name: 'Cy', rating: 4, comment: '', created_at: '2026-01-01T00:00:00.000Z' }
+const review = {
+  reviewer_name: 'Cy',
+  rating: 4,
+  comment: '',
+  created_at: '2026-01-01T00:00:00.000Z',
+}
 
 /** A time so many minutes from now. */
 const inMinutes = (minutes: number) => new Date(Date.now() + minutes * 60_000).toISOString()
@@ -62,7 +67,14 @@ test.for<[what: string, line: object, problems: string[]]>([
       deleted_at: inMinutes(6),
       reviews: [review, { ...review, created_at: inMinutes(6) }],
     },
-    ['/category/created_at', '/created_at', '/updated_at', '/approved_at', '/deleted_at', '/reviews/1/created_at'],
+    [
+      '/category/created_at',
+      '/created_at',
+      '/updated_at',
+      '/approved_at',
+      '/deleted_at',
+      '/reviews/1/created_at',
+    ],
   ],
   [
     'a category created in the future',
@@ -104,13 +116,27 @@ test.for<[what: string, line: object, problems: string[]]>([
   ],
   [
     'ids that are too great',
-    { ...app, id: 2 ** 39, category: { id: 2 ** 52, slug: 'sky', name: 'Sky' }, reviews: [{ ...review, id: 2 ** 52 }] },
+    {
+      ...app,
+      id: 2 ** 39,
+      category: { id: 2 ** 52, slug: 'sky', name: 'Sky' },
+      reviews: [{ ...review, id: 2 ** 52 }],
+    },
     ['/id', '/category/id', '/reviews/0/id'],
   ],
   ['an unknown field', { ...app, colour: 'red' }, ['/colour']],
   [
     'each invalid field',
-    { ...app, id: 0, slug: 'A B', status: 'new', total_downloads: -1, category: '', version: '', developer_name: '' },
+    {
+      ...app,
+      id: 0,
+      slug: 'A B',
+      status: 'new',
+      total_downloads: -1,
+      category: '',
+      version: '',
+      developer_name: '',
+    },
     ['/id', '/version', '/slug', '/category', '/developer_name', '/status', '/total_downloads'],
   ],
   [
@@ -140,7 +166,11 @@ test.for<[what: string, line: object, problems: string[]]>([
     { ...app, slug: 'x'.repeat(1000), category: 'x'.repeat(1000) },
     ['/slug', '/category'],
   ],
-  ['an unknown nested field', { ...app, category: { slug: 'sky', name: 'Sky', hue: 1 } }, ['/category/hue']],
+  [
+    'an unknown nested field',
+    { ...app, category: { slug: 'sky', name: 'Sky', hue: 1 } },
+    ['/category/hue'],
+  ],
   [
     'a category with another field',
     { category: { slug: 'sky', name: 'Sky' }, id: 1 },
@@ -162,7 +192,11 @@ test.for<[what: string, line: object, problems: string[]]>([
     { ...app, reviews: [review, { ...review, created_at: '2016-12-31T23:59:60Z' }] },
     ['/reviews/1/created_at'],
   ],
-  ['a time that is too long', { ...app, created_at: `2026-01-01T00:00:00.${'0'.repeat(40)}Z` }, ['/created_at']],
+  [
+    'a time that is too long',
+    { ...app, created_at: `2026-01-01T00:00:00.${'0'.repeat(40)}Z` },
+    ['/created_at'],
+  ],
   [
     'days that do not exist',
     {
@@ -220,7 +254,11 @@ test.for<[what: string, line: object, problems: string[]]>([
   ['a reason without a rejection', { ...app, rejection_reason: 'No.' }, ['/rejection_reason']],
   ['a rejected app with a reason', { ...app, status: 'rejected', rejection_reason: 'No.' }, []],
   ['a rating of an app without reviews', { ...app, average_rating: 4.5, reviews: [] }, []],
-  ['ratings beside reviews', { ...app, average_rating: 4.5, rating_count: 3, reviews: [review] }, []],
+  [
+    'ratings beside reviews',
+    { ...app, average_rating: 4.5, rating_count: 3, reviews: [review] },
+    [],
+  ],
   [
     'nulls, as in an export',
     {
@@ -236,17 +274,37 @@ test.for<[what: string, line: object, problems: string[]]>([
     [],
   ],
   ['a null name', { ...app, name: null }, ['/name']],
-  ['a category alone', { category: { slug: 'sky', name: 'Sky', created_at: '2026-01-01T00:00:00Z' } }, []],
-  ['a category alone by its slug', { category: 'sky' }, ['/name', '/description', '/developer_name']],
+  [
+    'a category alone',
+    { category: { slug: 'sky', name: 'Sky', created_at: '2026-01-01T00:00:00Z' } },
+    [],
+  ],
+  [
+    'a category alone by its slug',
+    { category: 'sky' },
+    ['/name', '/description', '/developer_name'],
+  ],
   [
     'the mark of unreviewed changes that version 1 exported',
-    { ...app, unreviewed_since: '2026-01-01T00:00:00Z', unreviewed_changes: { name: 'Star', category: 'sky' } },
+    {
+      ...app,
+      unreviewed_since: '2026-01-01T00:00:00Z',
+      unreviewed_changes: { name: 'Star', category: 'sky' },
+    },
     [],
   ],
   ['no ratings', { ...app, average_rating: 0, rating_count: 0 }, []],
   ['a number of ratings without their average', { ...app, rating_count: 3 }, ['/rating_count']],
-  ['an average with a rating_count of 0', { ...app, average_rating: 4, rating_count: 0 }, ['/rating_count']],
-  ['more ratings than there can be', { ...app, average_rating: 4, rating_count: 1e12 + 1 }, ['/rating_count']],
+  [
+    'an average with a rating_count of 0',
+    { ...app, average_rating: 4, rating_count: 0 },
+    ['/rating_count'],
+  ],
+  [
+    'more ratings than there can be',
+    { ...app, average_rating: 4, rating_count: 1e12 + 1 },
+    ['/rating_count'],
+  ],
   ['a rating below one star', { ...app, average_rating: 0.99 }, ['/average_rating']],
   ['a rating of one star', { ...app, average_rating: 1 }, []],
   ['a rating of five stars', { ...app, average_rating: 5 }, []],
@@ -286,7 +344,11 @@ test.for<[what: string, line: object, problems: string[]]>([
     { removed: { id: 7, created_at: '2026-01-01T00:00:00Z', name: 'Star Map' } },
     ['/removed/name'],
   ],
-  ['a removal in an app', { ...app, removed: { id: 7, created_at: '2026-01-01T00:00:00.000Z' } }, ['']],
+  [
+    'a removal in an app',
+    { ...app, removed: { id: 7, created_at: '2026-01-01T00:00:00.000Z' } },
+    [''],
+  ],
 ])('a line may be %s', ([, line, problems]) => {
   const read = readLine(JSON.stringify(line))
   expect(problemsOf(read).map(({ field }) => field)).toEqual(problems)
@@ -327,7 +389,11 @@ test.for<[what: string, text: string, field: string, problem: RegExp]>([
   ],
   [
     'an approval before the creation',
-    JSON.stringify({ ...app, created_at: '2026-01-02T00:00:00Z', approved_at: '2026-01-01T00:00:00Z' }),
+    JSON.stringify({
+      ...app,
+      created_at: '2026-01-02T00:00:00Z',
+      approved_at: '2026-01-01T00:00:00Z',
+    }),
     '/created_at',
     /^must not be after approved_at$/,
   ],
@@ -367,7 +433,12 @@ test.for<[what: string, text: string, field: string, problem: RegExp]>([
     '/category',
     /^must be lower-case letters and digits/,
   ],
-  ['an empty category', JSON.stringify({ ...app, category: '' }), '/category', /^must not be empty$/],
+  [
+    'an empty category',
+    JSON.stringify({ ...app, category: '' }),
+    '/category',
+    /^must not be empty$/,
+  ],
 ])('%s is refused', ([, text, field, problem]) => {
   expect(problemsOf(readLine(text))).toEqual([
     expect.objectContaining({ field, message: expect.stringMatching(problem) }),
@@ -424,7 +495,10 @@ test('white space and directional marks around names are removed', () => {
     reviews: [{ ...review, reviewer_name: 'Cy', comment: '\u200fنعم' }],
   })
   const inside = { ...app, name: 'Whats\u200eApp', developer_name: '\u200e' }
-  expect(problemsOf(readLine(JSON.stringify(inside))).map(({ field }) => field)).toEqual(['/name', '/developer_name'])
+  expect(problemsOf(readLine(JSON.stringify(inside))).map(({ field }) => field)).toEqual([
+    '/name',
+    '/developer_name',
+  ])
 })
 
 test('the printed schema is complete', () => {

@@ -34,7 +34,12 @@ function conflicts(lines: Line[], ...apps: ExistingApp[]) {
 describe('a line describes', () => {
   test.for<[what: string, line: Line, there: ExistingApp[], id: number | undefined]>([
     ['no app if none exists', line, [], undefined],
-    ['an app by its package name, in any case', { ...line, package_name: 'Org.Example.Stars' }, [app], 7],
+    [
+      'an app by its package name, in any case',
+      { ...line, package_name: 'Org.Example.Stars' },
+      [app],
+      7,
+    ],
     ['an app by its slug', { ...line, slug: 'star-map' }, [app], 7],
     [
       'an app of another developer by its id, slug and creation time',
@@ -45,7 +50,16 @@ describe('a line describes', () => {
     [
       'the app with its id, slug and creation time before the one with its package name',
       { ...line, id: 7, slug: 'star-map', created_at: time(1), package_name: 'org.example.moon' },
-      [app, { ...app, id: 8, slug: 'moon', package_name: 'org.example.moon', package_key: 'org.example.moon' }],
+      [
+        app,
+        {
+          ...app,
+          id: 8,
+          slug: 'moon',
+          package_name: 'org.example.moon',
+          package_key: 'org.example.moon',
+        },
+      ],
       7,
     ],
     ['no app by its name if it has a slug', { ...line, slug: 'other' }, [unpackaged], undefined],
@@ -79,7 +93,12 @@ test.for<[what: string, first: Line, second: Line, isFound: boolean]>([
   ['its slug', slugged, { ...slugged, name: 'Moon' }, true],
   ['only its name, though it has a slug', slugged, line, true],
   ['its name and another slug', slugged, { ...line, slug: 'sea' }, false],
-  ['its package name, in any case', packaged, { ...line, name: 'Moon', package_name: 'org.example.s' }, true],
+  [
+    'its package name, in any case',
+    packaged,
+    { ...line, name: 'Moon', package_name: 'org.example.s' },
+    true,
+  ],
   ['the slug beside its package name', both, { ...slugged, name: 'Moon' }, true],
   ['only its name, though it has a package name', packaged, line, false],
 ])('a line that has %s of a line before it', ([, first, second, isFound]) => {
@@ -95,7 +114,10 @@ test('lines for the same app are split into the first and the repeated ones', ()
     { ...line, name: 'Newer' },
   ]
   const { first, repeated } = splitRepeats(matchAll(lines, app))
-  expect([first, repeated].map((some) => some.map(({ source }) => source.number))).toEqual([[1, 2, 4], [3]])
+  expect([first, repeated].map((some) => some.map(({ source }) => source.number))).toEqual([
+    [1, 2, 4],
+    [3],
+  ])
 })
 
 const exact: Line = { ...line, id: 7, slug: 'star-map', created_at: time(1) }
@@ -104,18 +126,47 @@ const restored: Line = { ...line, slug: 'star-map', deleted_at: null }
 
 describe('a line is refused', () => {
   test.for<[what: string, line: Line, there: ExistingApp[], fields: string[]]>([
-    ['with another slug for its app', { ...line, package_name: 'org.example.stars', slug: 'other' }, [app], ['/slug']],
+    [
+      'with another slug for its app',
+      { ...line, package_name: 'org.example.stars', slug: 'other' },
+      [app],
+      ['/slug'],
+    ],
     ['of a deleted app', { ...line, slug: 'star-map' }, [{ ...app, deleted_at: time(4) }], ['']],
     ['of a deleted app, with an older time', { ...restored, updated_at: time(3) }, [deleted], ['']],
-    ['of a deleted app, with the time of the deletion', { ...restored, updated_at: time(4) }, [deleted], ['']],
-    ['of a deleted app, without a time', { ...line, slug: 'star-map', deleted_at: null }, [deleted], ['']],
-    ['of a deleted app, without deleted_at', { ...line, slug: 'star-map', updated_at: time(5) }, [deleted], ['']],
+    [
+      'of a deleted app, with the time of the deletion',
+      { ...restored, updated_at: time(4) },
+      [deleted],
+      [''],
+    ],
+    [
+      'of a deleted app, without a time',
+      { ...line, slug: 'star-map', deleted_at: null },
+      [deleted],
+      [''],
+    ],
+    [
+      'of a deleted app, without deleted_at',
+      { ...line, slug: 'star-map', updated_at: time(5) },
+      [deleted],
+      [''],
+    ],
     ['not if the app was restored later', { ...restored, updated_at: time(5) }, [deleted], []],
     ['not if it is deleted in both', { ...restored, deleted_at: time(4) }, [deleted], []],
     [
       'with the package name of another app',
       { ...exact, package_name: 'org.example.moon' },
-      [app, { ...app, id: 8, slug: 'moon', package_name: 'org.example.moon', package_key: 'org.example.moon' }],
+      [
+        app,
+        {
+          ...app,
+          id: 8,
+          slug: 'moon',
+          package_name: 'org.example.moon',
+          package_key: 'org.example.moon',
+        },
+      ],
       ['/package_name'],
     ],
     [
@@ -229,18 +280,32 @@ describe('a line is refused', () => {
     ],
     ['not for a new app', line, [], []],
     ['not without a slug', { ...line, package_name: 'org.example.stars' }, [app], []],
-    ['not if slug and package name match', { ...line, slug: 'star-map', package_name: 'org.example.stars' }, [app], []],
+    [
+      'not if slug and package name match',
+      { ...line, slug: 'star-map', package_name: 'org.example.stars' },
+      [app],
+      [],
+    ],
   ])('%s', ([, of, there, fields]) => {
     expect(conflicts([of], ...there)[0]?.map(({ field }) => field)).toEqual(fields)
   })
 
   test('if several apps have its owner and name', () => {
-    const message = 'belongs to several apps of this owner: identify the app by slug or package_name'
-    expect(conflicts([line], unpackaged, { ...unpackaged, id: 8 })).toMatchObject([[{ field: '/name', message }]])
+    const message =
+      'belongs to several apps of this owner: identify the app by slug or package_name'
+    expect(conflicts([line], unpackaged, { ...unpackaged, id: 8 })).toMatchObject([
+      [{ field: '/name', message }],
+    ])
   })
 
   test('with a message that names the existing app', () => {
-    const moon = { ...app, id: 8, slug: 'moon', package_name: 'org.example.moon', package_key: 'org.example.moon' }
+    const moon = {
+      ...app,
+      id: 8,
+      slug: 'moon',
+      package_name: 'org.example.moon',
+      package_key: 'org.example.moon',
+    }
     const messages = (of: Line, ...there: ExistingApp[]) =>
       conflicts([of], ...there).flatMap((problems) => problems.map(({ message }) => message))
     expect([
@@ -262,7 +327,13 @@ describe('a line is refused', () => {
 })
 
 describe('a line takes the package name of another app', () => {
-  const moon = { ...app, id: 8, slug: 'moon', package_name: 'org.example.moon', package_key: 'org.example.moon' }
+  const moon = {
+    ...app,
+    id: 8,
+    slug: 'moon',
+    package_name: 'org.example.moon',
+    package_key: 'org.example.moon',
+  }
   const taking: Line = { ...exact, package_name: 'org.example.moon' }
   const { id: _, ...withoutId } = taking
   const { created_at: __, ...withoutTime } = taking
@@ -273,7 +344,13 @@ describe('a line takes the package name of another app', () => {
     const refused = matches.filter((match) => !isAccepted(match)).map(({ source }) => source.number)
     return [refused, matches.filter(isAccepted).flatMap(({ holder }) => holder?.id ?? [])]
   }
-  const moons: Line = { ...line, id: 8, slug: 'moon', created_at: time(1), package_name: 'org.example.stars' }
+  const moons: Line = {
+    ...line,
+    id: 8,
+    slug: 'moon',
+    created_at: time(1),
+    package_name: 'org.example.stars',
+  }
   const renamed = { ...moons, package_name: 'org.example.new' }
   const taker = { ...taking, id: 9, slug: 'sun' }
 
@@ -292,7 +369,13 @@ describe('a line takes the package name of another app', () => {
     ['but has no creation time', [withoutTime, renamed], [1], []],
     ['and its slug', [{ ...taking, id: 9, slug: 'moon' }], [], []],
   ])('%s', ([, lines, refused, givers]) => {
-    const mars = { ...app, id: 10, slug: 'mars', package_name: 'org.example.mars', package_key: 'org.example.mars' }
+    const mars = {
+      ...app,
+      id: 10,
+      slug: 'mars',
+      package_name: 'org.example.mars',
+      package_key: 'org.example.mars',
+    }
     expect(exchange(lines, app, moon, mars)).toEqual([refused, givers])
   })
 
@@ -302,11 +385,20 @@ describe('a line takes the package name of another app', () => {
       return { ...app, id: index + 1, slug: `a${index}`, package_name, package_key: package_name }
     })
     const lines = row.map(({ id, slug }, index) => {
-      return { ...line, id, slug, created_at: time(1), package_name: `org.example.p${(index + 1) % 1000}` }
+      return {
+        ...line,
+        id,
+        slug,
+        created_at: time(1),
+        package_name: `org.example.p${(index + 1) % 1000}`,
+      }
     })
     const numbers = row.slice(1).map((_, index) => index + 1)
     expect(exchange(lines.slice(0, -1), ...row)).toEqual([numbers, []])
     expect(exchange(lines.slice(0, -1).toReversed(), ...row)).toEqual([numbers, []])
-    expect(exchange(lines, ...row)).toEqual([[], [...row.slice(1), ...row.slice(0, 1)].map(({ id }) => id)])
+    expect(exchange(lines, ...row)).toEqual([
+      [],
+      [...row.slice(1), ...row.slice(0, 1)].map(({ id }) => id),
+    ])
   })
 })

@@ -45,11 +45,18 @@ test(`a mirror that imports all changes equals its source, byte for byte (MIRROR
       const lines = await exportLines(source.database, { since, isPublic })
       if (isPublic) await expectNothingHidden(lines, answers, source)
       else hidden += hiddenMarkers(lines, answers).length
-      expect(await importLines(target.database, lines), `after ${made} changes`).toMatchObject({ rejects: [] })
-      if (!isPublic) expect(await exportLines(target.database)).toEqual(await exportLines(source.database))
+      expect(await importLines(target.database, lines), `after ${made} changes`).toMatchObject({
+        rejects: [],
+      })
+      if (!isPublic)
+        expect(await exportLines(target.database)).toEqual(await exportLines(source.database))
       expect(await answersOf(target, paths)).toEqual(answers)
       await expectConsistent(target.database)
-      expect(await importLines(target.database, lines)).toMatchObject({ created: 0, updated: 0, rejected: 0 })
+      expect(await importLines(target.database, lines)).toMatchObject({
+        created: 0,
+        updated: 0,
+        rejected: 0,
+      })
     }
     since = next
     for (let index = 0; index < changesATime; index++) await change()
@@ -62,7 +69,8 @@ const markerOf = (number: number) => `m${number}m`
 
 /** The markers in lines that are in no answer. */
 function hiddenMarkers(lines: string[], answers: string[]): string[] {
-  const markersIn = (texts: string[]) => texts.flatMap((text) => text.match(/(?<![a-z0-9])m\d+m(?![a-z0-9])/g) ?? [])
+  const markersIn = (texts: string[]) =>
+    texts.flatMap((text) => text.match(/(?<![a-z0-9])m\d+m(?![a-z0-9])/g) ?? [])
   const shown = new Set(markersIn(answers))
   return markersIn(lines).filter((marker) => !shown.has(marker))
 }
@@ -75,7 +83,14 @@ async function publicPaths({ read }: Database): Promise<string[]> {
     [1, 2, 3, 4].map((page) => `${sort}&limit=20&page=${page}`),
   )
   const ofCategories = categories.map(({ slug }) => `sort=rating&category=${slug}`)
-  const searches = ['search=map', 'search=ada', 'search=m1', 'search=mapp', 'search=star&sort=rating', 'search=地図']
+  const searches = [
+    'search=map',
+    'search=ada',
+    'search=m1',
+    'search=mapp',
+    'search=star&sort=rating',
+    'search=地図',
+  ]
   return [
     ...[...lists, ...ofCategories, ...searches].map((query) => `/apps?${query}`),
     ...[...ids, ids.length + 1].map((id) => `/apps/${id}`),
@@ -92,7 +107,9 @@ async function answersOf({ get }: Service, paths: string[]): Promise<string[]> {
   return answers
 }
 
-/** A public export has no text that is not in a public answer, and no app that was never approved. */
+/**
+ * A public export has no text that is not in a public answer, and no app that was never approved.
+ */
 async function expectNothingHidden(lines: string[], answers: string[], { database }: Service) {
   expect(hiddenMarkers(lines, answers)).toEqual([])
   const objects = lines.map((line) => JSON.parse(line))
@@ -105,7 +122,10 @@ async function expectNothingHidden(lines: string[], answers: string[], { databas
   for (const line of objects) for (const field of hidden) expect(line).not.toHaveProperty(field)
 }
 
-/** Returns a function that makes one random valid change. Each text that it writes has a marker, wherever it is stored. */
+/**
+ * Returns a function that makes one random valid change. Each text that it writes has a marker,
+ * wherever it is stored.
+ */
 function changer({ database, request, world }: Service, start: number): () => Promise<void> {
   let state = start
   const random = () => {
@@ -139,7 +159,8 @@ function changer({ database, request, world }: Service, start: number): () => Pr
         throw error
       },
     )
-  const write = <T>(work: (connection: Connection) => Promise<T>) => isAccepted(database.write(work))
+  const write = <T>(work: (connection: Connection) => Promise<T>) =>
+    isAccepted(database.write(work))
   const isDone = ({ status }: { status: number }) => status < 300
   const fields = async () => ({
     name: maybe(oneOf([...names, marked('Map')])),
@@ -148,7 +169,9 @@ function changer({ database, request, world }: Service, start: number): () => Pr
     version: maybe(oneOf(['1.0', marked('2.0')])),
     package_name: maybe(oneOf([...packages, `org.example.${marker()}`])),
     category_id: maybe(
-      oneOf((await database.read((connection) => categoryStore(connection).all())).map(({ id }) => id)),
+      oneOf(
+        (await database.read((connection) => categoryStore(connection).all())).map(({ id }) => id),
+      ),
     ),
   })
 
@@ -169,7 +192,9 @@ function changer({ database, request, world }: Service, start: number): () => Pr
   async function decide(decision: Decision) {
     const id = await anId()
     const reason = decision === 'reject' ? marked('Because') : undefined
-    return write((connection) => moderationStore(connection).decide(decision, id, operator(), { reason }))
+    return write((connection) =>
+      moderationStore(connection).decide(decision, id, operator(), { reason }),
+    )
   }
 
   const kinds: (() => Promise<boolean>)[] = [
@@ -194,17 +219,23 @@ function changer({ database, request, world }: Service, start: number): () => Pr
     },
     async () => {
       const id = await anId()
-      const to = oneOf(await database.read(({ sql }) => sql('developers').orderBy('id').pluck('name')))
+      const to = oneOf(
+        await database.read(({ sql }) => sql('developers').orderBy('id').pluck('name')),
+      )
       return write((connection) => moderationStore(connection).transfer(id, to, operator()))
     },
     async () => {
       // A package name goes from one app to another, often to one that an export has before it.
-      const apps = await database.read(({ sql }) => sql('apps').whereNull('deleted_at').whereNotNull('package_name'))
+      const apps = await database.read(({ sql }) =>
+        sql('apps').whereNull('deleted_at').whereNotNull('package_name'),
+      )
       if (apps.length < 2) return false
       const [giver, taker] = [oneOf(apps), oneOf(apps)]
       const rename = (id: number, package_name: string | null) =>
         Promise.all(
-          Object.values(world.keys).map((key) => request('PUT', `/apps/${id}`, { key, json: { package_name } })),
+          Object.values(world.keys).map((key) =>
+            request('PUT', `/apps/${id}`, { key, json: { package_name } }),
+          ),
         )
       await rename(giver.id, `org.example.spare${below(1e9)}`)
       await rename(taker.id, giver.package_name)
@@ -222,30 +253,48 @@ function changer({ database, request, world }: Service, start: number): () => Pr
       return write((connection) => appStore(connection).addReviews([{ ...review, created_at }]))
     },
     async () => {
-      const ids: number[] = await database.read(({ sql }) => sql('reviews').orderBy('id').pluck('id'))
+      const ids: number[] = await database.read(({ sql }) =>
+        sql('reviews').orderBy('id').pluck('id'),
+      )
       if (ids.length === 0) return false
       return write((connection) => removeReview(connection, oneOf(ids), marker(), operator()))
     },
     async () => {
       const slug = oneOf(await database.read(({ sql }) => sql('apps').orderBy('id').pluck('slug')))
-      const line = { slug, total_downloads: below(1e6), average_rating: 1 + below(5), rating_count: below(100) }
+      const line = {
+        slug,
+        total_downloads: below(1e6),
+        average_rating: 1 + below(5),
+        rating_count: below(100),
+      }
       const { updated } = await setCounters(database, [line], {}, operator())
       return updated === 1
     },
     () =>
       write(async (connection) => {
-        const developer = await accountStore(connection).findOrAddDeveloper(oneOf(['Ada', marked('Newcomer')]))
+        const developer = await accountStore(connection).findOrAddDeveloper(
+          oneOf(['Ada', marked('Newcomer')]),
+        )
         await accountStore(connection).issueKey(developer, operator(), { name: marker() })
       }),
     async () => {
-      const from = oneOf(await database.read(({ sql }) => sql('developers').orderBy('id').pluck('name')))
+      const from = oneOf(
+        await database.read(({ sql }) => sql('developers').orderBy('id').pluck('name')),
+      )
       const to = oneOf(['Ada', 'Bob', 'Cy', 'Di', marked('Ada')])
-      return isRare() && isAccepted(write((connection) => accountStore(connection).rename(from, to, operator())))
+      return (
+        isRare() &&
+        isAccepted(write((connection) => accountStore(connection).rename(from, to, operator())))
+      )
     },
     async () => {
-      const from = oneOf(await database.read(({ sql }) => sql('categories').orderBy('id').pluck('slug')))
+      const from = oneOf(
+        await database.read(({ sql }) => sql('categories').orderBy('id').pluck('slug')),
+      )
       const to = { slug: maybe(oneOf(words)), name: oneOf(['Tools', 'Games', 'Maps', 'Sky']) }
-      return isRare() && write((connection) => categoryStore(connection).rename(from, to, operator()))
+      return (
+        isRare() && write((connection) => categoryStore(connection).rename(from, to, operator()))
+      )
     },
   ]
   return async () => {

@@ -66,7 +66,10 @@ test.for<[what: string, bytes: Buffer | string, lines: object[]]>([
 
 test('a line that is too long is reported, and the next one read', async () => {
   const longest = Buffer.alloc(16 * 1024 * 1024, '{')
-  const [first, second, third] = await read(Buffer.concat([longest, Buffer.from('x\nb\n'), longest]), 65_536)
+  const [first, second, third] = await read(
+    Buffer.concat([longest, Buffer.from('x\nb\n'), longest]),
+    65_536,
+  )
   expect([first, second]).toEqual([
     { number: 1, problem: 'is longer than 16 MiB' },
     { number: 2, text: 'b' },
@@ -91,10 +94,22 @@ test('a line without an end is not kept in memory', async () => {
 })
 
 test.for<[what: string, damage: (whole: Buffer) => Buffer, problem: string]>([
-  ['a truncated gzip file', (whole) => whole.subarray(0, whole.length - 10), 'unexpected end of file'],
+  [
+    'a truncated gzip file',
+    (whole) => whole.subarray(0, whole.length - 10),
+    'unexpected end of file',
+  ],
   ['a gzip file without data', (whole) => whole.subarray(0, 2), 'unexpected end of file'],
-  ['a gzip file with a broken header', (whole) => whole.fill(9, 2, 3), 'unknown compression method'],
-  ['a gzip file with another checksum', (whole) => whole.fill(9, whole.length - 8), 'incorrect data check'],
+  [
+    'a gzip file with a broken header',
+    (whole) => whole.fill(9, 2, 3),
+    'unknown compression method',
+  ],
+  [
+    'a gzip file with another checksum',
+    (whole) => whole.fill(9, whole.length - 8),
+    'incorrect data check',
+  ],
 ])('%s is an error', async ([, damage, problem]) => {
   const whole = gzipSync(Buffer.alloc(10_000, '{}\n'))
   await expect(read(damage(whole))).rejects.toThrow(`its gzip data is damaged: ${problem}`)
@@ -118,7 +133,9 @@ test('chunks may end anywhere', async () => {
         const lines = ['{}', ...texts.map((text) => text.replaceAll('\n', ' '))]
         const plain = Buffer.from(lines.map((line) => `${line}\n`).join(''))
         const found = await read(zipped ? gzipSync(plain) : plain, size)
-        const expected = lines.flatMap((text, index) => (text.trim() === '' ? [] : { number: index + 1, text }))
+        const expected = lines.flatMap((text, index) =>
+          text.trim() === '' ? [] : { number: index + 1, text },
+        )
         expect(found).toEqual(expected)
       },
     ),
@@ -135,7 +152,11 @@ test.for<[what: string, bytes: Buffer | string, text: string]>([
 test.for<[what: string, bytes: Buffer | string, message: string]>([
   ['in Windows-1252', Buffer.from('a\n\nGr\xf6\xdfe\n\xff', 'latin1'), 'line 3 is not UTF-8'],
   ['larger than 16 MiB', 'ab\n'.repeat(6 * 1024 * 1024), 'it is larger than 16 MiB'],
-  ['larger than 16 MiB, compressed', gzipSync(Buffer.alloc(17 * 1024 * 1024, 'ab\n')), 'it is larger than 16 MiB'],
+  [
+    'larger than 16 MiB, compressed',
+    gzipSync(Buffer.alloc(17 * 1024 * 1024, 'ab\n')),
+    'it is larger than 16 MiB',
+  ],
   ['in UTF-16', Buffer.from('\uFEFFid', 'utf16le'), 'the file is in UTF-16; it must be UTF-8'],
 ])('a text that is %s is refused', async ([, bytes, message]) => {
   await expect(readText(chunksOf(Buffer.from(bytes), 65_536))).rejects.toThrow(message)
@@ -188,11 +209,27 @@ test.for<[what: string, bytes: Buffer | string, problem: string]>([
     '{"name":"A",\r\n"version":"1"}\n',
     `the file has JSON objects over several lines; ${oneObjectPerLine}. Convert it with: jq -c .`,
   ],
-  ['CSV', 'name,description\nA,B\n', `its first line begins with "name,description"; ${oneObjectPerLine}`],
-  ['a web page', '<!DOCTYPE html>\n', `its first line begins with "<!DOCTYPE html>"; ${oneObjectPerLine}`],
+  [
+    'CSV',
+    'name,description\nA,B\n',
+    `its first line begins with "name,description"; ${oneObjectPerLine}`,
+  ],
+  [
+    'a web page',
+    '<!DOCTYPE html>\n',
+    `its first line begins with "<!DOCTYPE html>"; ${oneObjectPerLine}`,
+  ],
   ['gzip in gzip', gzipSync(gzipSync('{}')), `its first line begins with "\\u001f`],
-  ['a text with the first byte of gzip', '\u001fa\n', `its first line begins with "\\u001fa"; ${oneObjectPerLine}`],
-  ['a text with the second byte of gzip', 'ȋ\n', `its first line begins with "ȋ"; ${oneObjectPerLine}`],
+  [
+    'a text with the first byte of gzip',
+    '\u001fa\n',
+    `its first line begins with "\\u001fa"; ${oneObjectPerLine}`,
+  ],
+  [
+    'a text with the second byte of gzip',
+    'ȋ\n',
+    `its first line begins with "ȋ"; ${oneObjectPerLine}`,
+  ],
 ])('refuses a file that is %s', async ([, bytes, problem]) => {
   await expect(read(Buffer.from(bytes), 65_536)).rejects.toThrow(problem)
 })

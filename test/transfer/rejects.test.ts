@@ -51,7 +51,10 @@ test('reasons are counted once per line, without indexes, the most frequent firs
 
 test('messages that quote the line are one reason, with the first as its example', () => {
   const reasons = new ReasonCounts()
-  const quoting = (name: string) => ({ ...problem('/slug', `belongs to ${name}`), reason: 'belongs to another' })
+  const quoting = (name: string) => ({
+    ...problem('/slug', `belongs to ${name}`),
+    reason: 'belongs to another',
+  })
   for (const name of ['Bob', 'Cy', 'Bob']) reasons.add([quoting(name)])
   reasons.add([problem('/slug')])
   expect(reasons.all()).toEqual([

@@ -6,7 +6,12 @@ import type { Line } from '../../src/transfer/line.ts'
 
 export const time = (day: number) => new Date(Date.UTC(2026, 0, day)).toISOString()
 
-export const line: Line = { name: 'Star Map', description: 'The sky.', category: 'tools', developer_name: 'Ada' }
+export const line: Line = {
+  name: 'Star Map',
+  description: 'The sky.',
+  category: 'tools',
+  developer_name: 'Ada',
+}
 
 export const app: AppRow = {
   id: 7,

@@ -1,6 +1,9 @@
 import type { paths } from './openapi.js'
 
-/** Calls the document's operations by method and path; parameters, bodies and results have the types of the operation. */
+/**
+ * Calls the document's operations by method and path; parameters, bodies and results have the types
+ * of the operation.
+ */
 export type Calls = { [Method in MethodName as Uppercase<Method>]: Call<Method> }
 
 type MethodName = 'get' | 'post' | 'put' | 'delete'
@@ -12,7 +15,8 @@ type Call<Method extends MethodName> = <Path extends PathOf<Method>>(
 type PathOf<Method extends MethodName> = {
   [Path in keyof paths]: paths[Path][Method] extends object ? Path : never
 }[keyof paths]
-type OptionalIfEmpty<Options> = Partial<Options> extends Options ? [options?: Options] : [options: Options]
+type OptionalIfEmpty<Options> =
+  Partial<Options> extends Options ? [options?: Options] : [options: Options]
 
 type FetchOptions = Omit<RequestInit, 'method' | 'body'>
 type OptionsOf<Operation> = FetchOptions & ParametersOf<Operation> & RequestBodyOf<Operation>
@@ -21,7 +25,9 @@ type ParametersOf<Operation> = Operation extends { parameters: infer Parameters 
     ? { params?: Parameters }
     : { params: Parameters }
   : unknown
-type RequestBodyOf<Operation> = Operation extends { requestBody: infer Body } ? { body: Json<Body> } : unknown
+type RequestBodyOf<Operation> = Operation extends { requestBody: infer Body }
+  ? { body: Json<Body> }
+  : unknown
 
 /** `data` or `error` is the body of the response. */
 export type Result<Data, Error> =
@@ -38,7 +44,10 @@ type ResponseBodyOf<Operation> = Operation extends { responses: infer Responses 
 type Json<Content> = Content extends { content: { 'application/json': infer Body } } ? Body : never
 
 type Values = Record<string, string | number | boolean | null | undefined>
-type AnyOptions = FetchOptions & { params?: { path?: Values; query?: Values; header?: Values }; body?: unknown }
+type AnyOptions = FetchOptions & {
+  params?: { path?: Values; query?: Values; header?: Values }
+  body?: unknown
+}
 
 /** `headers` are sent with each request, unless a call has others. */
 export function createCalls(
@@ -49,7 +58,9 @@ export function createCalls(
   const call =
     (method: string) =>
     async (path: string, options: AnyOptions = {}) =>
-      readResult(await fetch(createRequest(method, baseUrl.replace(/\/$/, '') + path, headers, options)))
+      readResult(
+        await fetch(createRequest(method, baseUrl.replace(/\/$/, '') + path, headers, options)),
+      )
   return { GET: call('GET'), POST: call('POST'), PUT: call('PUT'), DELETE: call('DELETE') }
 }
 
@@ -59,11 +70,14 @@ function createRequest(
   commonHeaders: Record<string, string>,
   { params: { path = {}, query = {}, header = {} } = {}, body, ...options }: AnyOptions,
 ): Request {
-  const url = template.replace(/\{(\w+)\}/g, (whole, name) => encodeURIComponent(path[name] ?? whole))
+  const url = template.replace(/\{(\w+)\}/g, (whole, name) =>
+    encodeURIComponent(path[name] ?? whole),
+  )
   const search = new URLSearchParams(definedEntries(query)).toString()
   const headers = new Headers(commonHeaders)
   if (body !== undefined) headers.set('Content-Type', 'application/json')
-  for (const [name, value] of [...new Headers(options.headers), ...definedEntries(header)]) headers.set(name, value)
+  for (const [name, value] of [...new Headers(options.headers), ...definedEntries(header)])
+    headers.set(name, value)
   return new Request(search === '' ? url : `${url}?${search}`, {
     ...options,
     method,
@@ -73,7 +87,9 @@ function createRequest(
 }
 
 const definedEntries = (values: Values) =>
-  Object.entries(values).flatMap(([name, value]): [string, string][] => (value == null ? [] : [[name, String(value)]]))
+  Object.entries(values).flatMap(([name, value]): [string, string][] =>
+    value == null ? [] : [[name, String(value)]],
+  )
 
 /** The service's JSON has the document's types, which tests of the service check. */
 async function readResult(response: Response) {

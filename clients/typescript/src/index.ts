@@ -31,8 +31,8 @@ export class AppsError extends Error {
 }
 
 /**
- * No complete response arrived, also to the last retry. A write may have been performed; an update or deletion that could not
- * connect was not.
+ * No complete response arrived, also to the last retry. A write may have been performed; an update
+ * or deletion that could not connect was not.
  */
 export class ConnectionError extends Error {
   override readonly name = 'ConnectionError'
@@ -45,32 +45,48 @@ export function dataOf<Success extends Envelope, Error extends Failure>(
   const { data, error, response } = result
   if (data !== undefined) return data.data
   // A proxy in front of the service does not use the envelope.
-  if (error?.data?.code === undefined) throw new Error(`The service responded with status ${response.status}.`)
+  if (error?.data?.code === undefined)
+    throw new Error(`The service responded with status ${response.status}.`)
   throw new AppsError(error.message, error.data, response)
 }
 
 export type AppsClient = Calls & {
   /** All apps of a list; each page is requested when the iteration reaches it. */
-  allApps: (query?: Omit<ListQuery, 'page'>, options?: { signal?: AbortSignal }) => AsyncGenerator<AppSummary, void>
+  allApps: (
+    query?: Omit<ListQuery, 'page'>,
+    options?: { signal?: AbortSignal },
+  ) => AsyncGenerator<AppSummary, void>
 }
 
 export type Options = {
-  /** How often a request is repeated: any after a 429, reads and creates if their outcome is unknown. Default: 3. */
+  /**
+   * How often a request is repeated: any after a 429, reads and creates if their outcome is
+   * unknown. Default: 3.
+   */
   retries?: number
   /** Milliseconds until a response must be complete. Default: 30,000. */
   timeout?: number
 }
 
-/** Creates a client of the service at a base URL. Without a key it can only read. Throws a TypeError if the URL is invalid. */
+/**
+ * Creates a client of the service at a base URL. Without a key it can only read. Throws a TypeError
+ * if the URL is invalid.
+ */
 export function createClient(
   baseUrl: string,
   key?: string,
   { retries = 3, timeout = 30_000 }: Options = {},
 ): AppsClient {
   assertBaseUrl(baseUrl)
-  const headers: Record<string, string> = key === undefined ? {} : { Authorization: `Bearer ${key}` }
-  const calls = createCalls(baseUrl, headers, (request) => fetchWithRetries(request, retries, timeout))
-  async function* allApps(query: Omit<ListQuery, 'page'> = {}, options: { signal?: AbortSignal } = {}) {
+  const headers: Record<string, string> =
+    key === undefined ? {} : { Authorization: `Bearer ${key}` }
+  const calls = createCalls(baseUrl, headers, (request) =>
+    fetchWithRetries(request, retries, timeout),
+  )
+  async function* allApps(
+    query: Omit<ListQuery, 'page'> = {},
+    options: { signal?: AbortSignal } = {},
+  ) {
     const { limit = maxLimit } = query
     for (let page = 1, pages = 1; page <= pages; page++) {
       const params = { query: { ...query, limit, page } }
@@ -85,7 +101,10 @@ export function createClient(
 /** The most apps that a page can have. */
 const maxLimit = 100
 
-/** Otherwise each request would fail, and be repeated. In a browser, the URL can be relative to the page. */
+/**
+ * Otherwise each request would fail, and be repeated. In a browser, the URL can be relative to the
+ * page.
+ */
 function assertBaseUrl(baseUrl: string) {
   try {
     if (/^https?:/.test(new Request(baseUrl).url)) return
@@ -98,15 +117,20 @@ function assertBaseUrl(baseUrl: string) {
 }
 
 /**
- * Repeats reads, and creates with the same Idempotency-Key, if their outcome is unknown. Repeats other requests only if the
- * service refused them without an effect.
+ * Repeats reads, and creates with the same Idempotency-Key, if their outcome is unknown. Repeats
+ * other requests only if the service refused them without an effect.
  */
-async function fetchWithRetries(request: Request, retries: number, timeout: number): Promise<Response> {
+async function fetchWithRetries(
+  request: Request,
+  retries: number,
+  timeout: number,
+): Promise<Response> {
   if (request.method === 'POST' && !request.headers.has('Idempotency-Key'))
     request.headers.set('Idempotency-Key', crypto.randomUUID())
   for (let left = retries; ; left--) {
     const result = await fetchOnce(request.clone(), timeout)
-    if (left > 0 && isRepeatable(request, result)) await wait(millisecondsToWait(result), request.signal)
+    if (left > 0 && isRepeatable(request, result))
+      await wait(millisecondsToWait(result), request.signal)
     else if (result instanceof ConnectionError) throw result
     else return result
   }
@@ -126,7 +150,10 @@ async function fetchOnce(request: Request, timeout: number): Promise<Response | 
   }
 }
 
-/** Errors of Node name the failed system call or have a code. Those of other runtimes have only a message. */
+/**
+ * Errors of Node name the failed system call or have a code. Those of other runtimes have only a
+ * message.
+ */
 type FetchError = { message: string; syscall?: string; code?: string }
 
 function describeFailure(error: unknown): string {
@@ -146,9 +173,13 @@ function causesOf(error: unknown): FetchError[] {
 const isFailureToConnect = ({ syscall = '', code }: FetchError) =>
   ['connect', 'getaddrinfo'].includes(syscall) || code === 'UND_ERR_CONNECT_TIMEOUT'
 
-const isLoss = ({ code = '' }: FetchError) => ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(code)
+const isLoss = ({ code = '' }: FetchError) =>
+  ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(code)
 
-/** Statuses of requests that may have been performed, or not. A 408 or 502 can also come from a proxy. */
+/**
+ * Statuses of requests that may have been performed, or not. A 408 or 502 can also come from a
+ * proxy.
+ */
 const unknownOutcomes = [408, 502, 503, 504]
 
 function isRepeatable({ method, headers }: Request, result: Response | ConnectionError): boolean {
@@ -162,7 +193,8 @@ const maxSeconds = 60
 
 /** As long as `Retry-After` says, otherwise a second. */
 function millisecondsToWait(result: Response | ConnectionError): number {
-  const seconds = result instanceof ConnectionError ? 1 : Number(result.headers.get('Retry-After')) || 1
+  const seconds =
+    result instanceof ConnectionError ? 1 : Number(result.headers.get('Retry-After')) || 1
   return Math.min(seconds, maxSeconds) * 1000
 }
 

@@ -2,9 +2,10 @@ import type { Knex } from 'knex'
 import type { SchemaHelpers } from '../dialect.ts'
 
 /**
- * Creates all tables of the first version: developers, their keys, categories, apps, reviews and the audit log. Later
- * migrations change them; db/tables.ts has the current columns. Times are ISO 8601 text in UTC, set by the program.
- * Long texts come last in a table, so that reading numbers reads little.
+ * Creates all tables of the first version: developers, their keys, categories, apps, reviews and
+ * the audit log. Later migrations change them; db/tables.ts has the current columns. Times are ISO
+ * 8601 text in UTC, set by the program. Long texts come last in a table, so that reading numbers
+ * reads little.
  */
 export async function up(sql: Knex, { makeAppendOnly }: SchemaHelpers) {
   await sql.schema.createTable('developers', (table) => {
@@ -29,7 +30,8 @@ export async function up(sql: Knex, { makeAppendOnly }: SchemaHelpers) {
     table.bigIncrements('id')
     table.text('slug').notNullable().unique()
     table.text('name').notNullable().unique()
-    // The number of listed apps, which catalogue/store.ts updates with each change, so that no request counts them.
+    // The number of listed apps, which catalogue/store.ts updates with each change, so that no
+    // request counts them.
     table.bigInteger('listed_apps').notNullable().defaultTo(0)
     table.check('listed_apps >= 0', [], 'categories_listed_apps')
   })
@@ -41,7 +43,8 @@ export async function up(sql: Knex, { makeAppendOnly }: SchemaHelpers) {
     table.text('status').notNullable()
     table.text('deleted_at')
     table.text('approved_at')
-    // Since when the app has differed from what an operator last decided on; null if it does not differ.
+    // Since when the app has differed from what an operator last decided on; null if it does not
+    // differ.
     table.text('unreviewed_since')
     table.text('created_at').notNullable()
     table.text('updated_at').notNullable()
@@ -59,15 +62,19 @@ export async function up(sql: Knex, { makeAppendOnly }: SchemaHelpers) {
     table.text('description').notNullable()
     table.check(`status in ('pending', 'approved', 'rejected')`, [], 'apps_status')
     table.check(`status <> 'approved' or approved_at is not null`, [], 'apps_approved_at')
-    table.check(`(status = 'rejected') = (rejection_reason is not null)`, [], 'apps_rejection_reason')
+    table.check(
+      `(status = 'rejected') = (rejection_reason is not null)`,
+      [],
+      'apps_rejection_reason',
+    )
     table.check('(package_name is null) = (package_key is null)', [], 'apps_package_key')
     table.check('total_downloads >= 0 and review_count >= 0', [], 'apps_counts')
     table.check('average_rating = 0 or average_rating between 1 and 5', [], 'apps_average_rating')
     table.index(['developer_id', 'name'], 'apps_developer_name')
   })
 
-  // One index for each sort order of the public list, with and without a category. All orders descend, so the
-  // indexes are read backwards.
+  // One index for each sort order of the public list, with and without a category. All orders
+  // descend, so the indexes are read backwards.
   const orders = {
     latest: 'approved_at, id',
     popular: 'total_downloads, id',
@@ -78,13 +85,18 @@ export async function up(sql: Knex, { makeAppendOnly }: SchemaHelpers) {
     await sql.raw(`create index apps_${sort} on apps (${columns}) ${listed}`)
     await sql.raw(`create index apps_category_${sort} on apps (category_id, ${columns}) ${listed}`)
   }
-  // Apps that wait for an operator, the longest wait first: pending ones, and approved ones that have changed.
+  // Apps that wait for an operator, the longest wait first: pending ones, and approved ones that
+  // have changed.
   const waiting = 'coalesce(unreviewed_since, created_at), id'
-  await sql.raw(`create index apps_queue on apps (${waiting}) where status = 'pending' and deleted_at is null`)
-  await sql.raw(`create index apps_changed on apps (${waiting}) ${listed} and unreviewed_since is not null`)
+  await sql.raw(
+    `create index apps_queue on apps (${waiting}) where status = 'pending' and deleted_at is null`,
+  )
+  await sql.raw(
+    `create index apps_changed on apps (${waiting}) ${listed} and unreviewed_since is not null`,
+  )
 
-  // The last number appended to a slug that several names share. The next app gets the next number without a search for
-  // a free one.
+  // The last number appended to a slug that several names share. The next app gets the next number
+  // without a search for a free one.
   await sql.schema.createTable('slug_numbers', (table) => {
     table.text('slug').primary()
     table.bigInteger('last').notNullable()
@@ -101,8 +113,9 @@ export async function up(sql: Knex, { makeAppendOnly }: SchemaHelpers) {
     table.index(['app_id', 'created_at', 'id'], 'reviews_newest')
   })
 
-  // The audit log: who did what, when, and to what (an app and its owner, a developer, or a category). The actor is an
-  // operator's account or a developer's key. `before` and `after` are JSON.
+  // The audit log: who did what, when, and to what (an app and its owner, a developer, or a
+  // category). The actor is an operator's account or a developer's key. `before` and `after` are
+  // JSON.
   await sql.schema.createTable('audit', (table) => {
     table.bigIncrements('id')
     table.text('at').notNullable().index()

@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
 
-/** The version of the public data (db/database.ts). The key lets PostgreSQL replicate the row logically. */
+/**
+ * The version of the public data (db/database.ts). The key lets PostgreSQL replicate the row
+ * logically.
+ */
 export async function up(sql: Knex) {
   await sql.schema.createTable('catalogue_version', (table) => {
     table.integer('id').primary()

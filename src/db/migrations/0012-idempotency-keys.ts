@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 
 /**
- * Creates made with an `Idempotency-Key` (catalogue/idempotency.ts). `app_id` is null only in the transaction that creates
- * the app. `body_hash` begins with the version of its format.
+ * Creates made with an `Idempotency-Key` (catalogue/idempotency.ts). `app_id` is null only in the
+ * transaction that creates the app. `body_hash` begins with the version of its format.
  */
 export async function up(sql: Knex) {
   await sql.schema.createTable('idempotency_keys', (table) => {

@@ -23,7 +23,9 @@ declare class KnexPgClient extends Knex.Client {
 }
 type Query = { sql: string; options?: { query_timeout: number }; response?: { command?: string } }
 type LockCompiler = { forUpdate: () => string; forNoKeyUpdate: () => string }
-const PgClient: typeof KnexPgClient = createRequire(import.meta.url)('knex/lib/dialects/postgres/index.js')
+const PgClient: typeof KnexPgClient = createRequire(import.meta.url)(
+  'knex/lib/dialects/postgres/index.js',
+)
 
 // knex does not type the transaction's inner method.
 type InnerTransaction = { begin: (connection: DriverConnection) => Promise<unknown> }
@@ -31,15 +33,22 @@ type InnerTransaction = { begin: (connection: DriverConnection) => Promise<unkno
 /** Text compares by code point, whatever the database's locale. */
 export const textType = 'text collate "C"'
 
-/** Milliseconds. Readers may be idle between statements for any time: an export may be slow to write what it has read. */
+/**
+ * Milliseconds. Readers may be idle between statements for any time: an export may be slow to write
+ * what it has read.
+ */
 const timeouts = { statement: 20_000, lock: 5000, idle: 60_000 }
 
-/** Milliseconds. A server may disappear without closing its connections. Longer than the server's own timeout. */
+/**
+ * Milliseconds. A server may disappear without closing its connections. Longer than the server's
+ * own timeout.
+ */
 const queryTimeout = timeouts.statement + 5000
 
 /**
- * Set on each new connection. A pooler in transaction mode applies them to any of its connections, also to those that writers
- * get (docs/operating.md). JIT compilation takes longer than any statement here.
+ * Set on each new connection. A pooler in transaction mode applies them to any of its connections,
+ * also to those that writers get (docs/operating.md). JIT compilation takes longer than any
+ * statement here.
  */
 const readerSettings = `set jit = off; set statement_timeout = ${timeouts.statement}; set default_transaction_read_only = on;`
 const writerSettings = 'set jit = off;'
@@ -51,7 +60,8 @@ const beginWriting = (writeTimeout: number) =>
     `set local statement_timeout = ${writeTimeout * 0.8}`,
     `set local lock_timeout = ${timeouts.lock}`,
     `set local idle_in_transaction_session_timeout = ${Math.min(timeouts.idle, writeTimeout)}`,
-    // KiB, the minimum. Each search reads the list of pending index entries, so it has to stay short.
+    // KiB, the minimum. Each search reads the list of pending index entries, so it has to stay
+    // short.
     'set local gin_pending_list_limit = 64',
   ].join('; ')
 
@@ -65,7 +75,8 @@ class PostgresClient extends PgClient {
     if (query.sql === 'ROLLBACK') query.options = { query_timeout: 4000 }
     const done = await runStatement(connection, () => super._query(connection, query))
     // After a caught error, COMMIT rolls the transaction back without an error.
-    if (/^commit\b/i.test(query.sql) && done.response?.command !== 'COMMIT') throw new Error('nothing was committed')
+    if (/^commit\b/i.test(query.sql) && done.response?.command !== 'COMMIT')
+      throw new Error('nothing was committed')
     return done
   }
 
@@ -74,7 +85,10 @@ class PostgresClient extends PgClient {
     return connection.lastAnswer >= silentSince
   }
 
-  /** The weaker lock is enough, and other transactions can insert rows that refer to a locked one. A removal locks its row itself. */
+  /**
+   * The weaker lock is enough, and other transactions can insert rows that refer to a locked one. A
+   * removal locks its row itself.
+   */
   override queryCompiler(builder: unknown, formatter?: unknown) {
     const compiler = super.queryCompiler(builder, formatter)
     return Object.assign(compiler, { forUpdate: () => compiler.forNoKeyUpdate() })
@@ -85,13 +99,20 @@ class PostgresClient extends PgClient {
   }
 }
 
-/** Statements and responses are numbered in their order. A clock may give two of them the same time. */
+/**
+ * Statements and responses are numbered in their order. A clock may give two of them the same time.
+ */
 let lastEvent = 0
 
-/** The number of the last statement that timed out. Connections that have not responded since then may be dead, too. */
+/**
+ * The number of the last statement that timed out. Connections that have not responded since then
+ * may be dead, too.
+ */
 let silentSince = 0
 
-/** Runs a statement. A broken connection is replaced; one whose statement times out is also closed. */
+/**
+ * Runs a statement. A broken connection is replaced; one whose statement times out is also closed.
+ */
 async function runStatement<T>(connection: DriverConnection, run: () => Promise<T>): Promise<T> {
   const sent = ++lastEvent
   try {
@@ -108,7 +129,10 @@ async function runStatement<T>(connection: DriverConnection, run: () => Promise<
   }
 }
 
-/** Statements that stay prepared on each connection: more than a running service has. Others are planned each time. */
+/**
+ * Statements that stay prepared on each connection: more than a running service has. Others are
+ * planned each time.
+ */
 const maxPrepared = 200
 /** Characters. A longer statement is a search of many terms and unlikely to come again. */
 const maxPreparedLength = 8000
@@ -118,22 +142,26 @@ const names = new Map<string, string>()
 
 function preparedName(statement: string): string | undefined {
   const known = names.get(statement)
-  if (known !== undefined || names.size >= maxPrepared || statement.length > maxPreparedLength) return known
+  if (known !== undefined || names.size >= maxPrepared || statement.length > maxPreparedLength)
+    return known
   const name = `apps_${names.size}`
   names.set(statement, name)
   return name
 }
 
 /**
- * The rows of a written-out statement, which is prepared: PostgreSQL would plan it again for each request. It rejects text with
- * NUL; null takes its place, since neither equals anything.
+ * The rows of a written-out statement, which is prepared: PostgreSQL would plan it again for each
+ * request. It rejects text with NUL; null takes its place, since neither equals anything.
  */
 export const select =
   (sql: Knex): Connection['select'] =>
   async <Row>(statement: string, values: (string | number)[]) => {
-    const sendable = values.map((value) => (typeof value === 'string' && value.includes('\0') ? null : value))
+    const sendable = values.map((value) =>
+      typeof value === 'string' && value.includes('\0') ? null : value,
+    )
     const name = preparedName(statement)
-    const run = () => sql.raw<{ rows: Row[] }>(statement, sendable).options(name === undefined ? {} : { name })
+    const run = () =>
+      sql.raw<{ rows: Row[] }>(statement, sendable).options(name === undefined ? {} : { name })
     const { rows } = await run().catch((error) => {
       if (sql.isTransaction || !isStaleStatement(error)) throw error
       return run()
@@ -164,13 +192,17 @@ const clientWith = (settings: string): typeof PostgresClient =>
 const writerClient = (writeTimeout: number) =>
   class extends clientWith(writerSettings) {
     override transaction(container: unknown, config: unknown, outer: unknown) {
-      const transaction = super.transaction(container, config, outer) as Knex.Transaction & InnerTransaction
+      const transaction = super.transaction(container, config, outer) as Knex.Transaction &
+        InnerTransaction
       transaction.begin = (connection) => this.query(connection, beginWriting(writeTimeout))
       return transaction
     }
   }
 
-/** int8 and numeric, which the driver returns as text. All numbers here are safe integers or short decimals. */
+/**
+ * int8 and numeric, which the driver returns as text. All numbers here are safe integers or short
+ * decimals.
+ */
 const numericTypes = new Set<number>([20, 1700])
 const types: pg.CustomTypesConfig = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
@@ -183,7 +215,12 @@ export const applicationName = 'apps-service'
 /** Milliseconds after which an unused connection is closed. */
 const idleTimeout = 5 * 60_000
 
-function open(url: ServerUrl, client: typeof Knex.Client, max: number, query_timeout: number): Knex {
+function open(
+  url: ServerUrl,
+  client: typeof Knex.Client,
+  max: number,
+  query_timeout: number,
+): Knex {
   const connection: pg.ClientConfig = {
     connectionString: url.connectionString,
     types,
@@ -215,7 +252,10 @@ export const openWriter = (url: ServerUrl, max: number, writeTimeout: number) =>
 export const openReader = (url: ServerUrl, max: number, readTimeout = queryTimeout) =>
   open(url, clientWith(readerSettings), max, readTimeout)
 
-/** Whether a pooler stands before the server: the process id that it reports is not the backend's. Call it in a transaction. */
+/**
+ * Whether a pooler stands before the server: the process id that it reports is not the backend's.
+ * Call it in a transaction.
+ */
 export async function isPooled(sql: Knex): Promise<boolean> {
   const { processID }: DriverConnection = await sql.client.acquireConnection()
   const { rows } = await sql.raw('select pg_backend_pid() as pid')

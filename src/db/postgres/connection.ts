@@ -19,15 +19,28 @@ export const connectionOf = (sql: Knex): Connection => ({
   jsonRows,
   insertRows: insertWithIds((table, rows) => insertBatch(sql, table, rows)),
   async insertUnlessTaken(table, row, unique) {
-    // A conflict alone would use up an id: https://www.postgresql.org/docs/current/functions-sequence.html
-    const isFree = unique.map((column) => `not exists (select from ${table} where ${column} = given.${column})`)
-    const [id] = await insertBatch(sql, table, [row], `where ${isFree.join(' and ')} on conflict do nothing`)
+    // A conflict alone would use up an id:
+    // https://www.postgresql.org/docs/current/functions-sequence.html
+    const isFree = unique.map(
+      (column) => `not exists (select from ${table} where ${column} = given.${column})`,
+    )
+    const [id] = await insertBatch(
+      sql,
+      table,
+      [row],
+      `where ${isFree.join(' and ')} on conflict do nothing`,
+    )
     return id
   },
 })
 
 /** Inserts rows as one JSON text, which takes the types of the table, and returns their ids. */
-async function insertBatch(sql: Knex, table: string, rows: NewRow[], condition = ''): Promise<number[]> {
+async function insertBatch(
+  sql: Knex,
+  table: string,
+  rows: NewRow[],
+  condition = '',
+): Promise<number[]> {
   if (rows.length === 0) return []
   const columns = Object.keys(required(rows[0], 'a row'))
   await advanceIds(sql, table, rows)
@@ -50,8 +63,8 @@ async function lastId(sql: Knex, table: string): Promise<number> {
 }
 
 /**
- * A sequence ignores explicit ids. Setting it is safe only while no other transaction uses it, so a large gap locks the
- * table against inserts.
+ * A sequence ignores explicit ids. Setting it is safe only while no other transaction uses it, so a
+ * large gap locks the table against inserts.
  */
 async function advanceIds(sql: Knex, table: string, rows: NewRow[]) {
   const id = rows.reduce((greatest, { id = 0 }) => Math.max(greatest, id), 0)
@@ -59,7 +72,9 @@ async function advanceIds(sql: Knex, table: string, rows: NewRow[]) {
   const missing = id - (await lastId(sql, table))
   if (missing <= 0) return
   if (missing <= maxSkippedIds) {
-    await sql.raw(`select max(nextval('${table}_id_seq')) from generate_series(1, ?::bigint)`, [missing])
+    await sql.raw(`select max(nextval('${table}_id_seq')) from generate_series(1, ?::bigint)`, [
+      missing,
+    ])
   } else {
     await sql.raw(`lock table ${table} in share row exclusive mode`)
     if ((await lastId(sql, table)) < id) await sql.raw(`select setval('${table}_id_seq', ?)`, [id])

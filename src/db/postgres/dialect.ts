@@ -1,6 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { OperatorError } from '../../contract/errors.ts'
-import { type Dialect, defaultPoolSize, type Engine, notMigrated, type ServerOptions } from '../dialect.ts'
+import {
+  type Dialect,
+  defaultPoolSize,
+  type Engine,
+  notMigrated,
+  type ServerOptions,
+} from '../dialect.ts'
 import { applicationName, isPooled, openReader, openWriter } from './client.ts'
 import { committedBefore } from './committed-before.ts'
 import { connectionOf } from './connection.ts'
@@ -24,32 +30,40 @@ function shareConnections(pool: number): Engine['concurrency'] {
   return { cheap: Math.max(1, pool - 1 - expensive - write), expensive, write }
 }
 
-/** Key of the advisory lock for migrations, which other programs in the same database are unlikely to use. */
+/**
+ * Key of the advisory lock for migrations, which other programs in the same database are unlikely
+ * to use.
+ */
 const migrationLockId = 7_203_948_116
 
 const minVersion = 140_000
 
 /**
- * The lock that this statement itself has on pg_locks. CockroachDB lists none, and YugabyteDB none younger than a second
- * (`yb_locks_min_txn_age`). Both claim to be a PostgreSQL that is new enough.
+ * The lock that this statement itself has on pg_locks. CockroachDB lists none, and YugabyteDB none
+ * younger than a second (`yb_locks_min_txn_age`). Both claim to be a PostgreSQL that is new enough.
  */
 const ownTableLocks = `select 1 from pg_locks where locktype = 'relation' and pid = pg_backend_pid()`
 
 const tableNames = 'select tablename from pg_tables where schemaname = current_schema()'
 
 /**
- * Blocks no reader or writer, and is allowed on a standby. Citus takes the lock on all nodes, which writes need, too. The
- * second statement makes both a transaction.
+ * Blocks no reader or writer, and is allowed on a standby. Citus takes the lock on all nodes, which
+ * writes need, too. The second statement makes both a transaction.
  */
 const lockEverywhere = 'lock table catalogue_version in access share mode; select 1'
 
 /** Milliseconds for a statement of the monitor. */
 const monitorTimeout = 5000
 
-/** Milliseconds for a statement of a long-running command, which may build an index or copy a table. */
+/**
+ * Milliseconds for a statement of a long-running command, which may build an index or copy a table.
+ */
 const longTimeout = 3_600_000
 
-function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = longTimeout }: ServerOptions): Engine {
+function openServer(
+  url: ServerUrl,
+  { pool = defaultPoolSize, writeTimeout = longTimeout }: ServerOptions,
+): Engine {
   const concurrency = shareConnections(pool)
   const writer = openWriter(url, concurrency.write, writeTimeout)
   const reader = openReader(url, concurrency.cheap + concurrency.expensive)
@@ -67,7 +81,8 @@ function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = lon
       const [{ version, encoding, engine, lists_locks, has_tables, is_own }] = rows
       if (!lists_locks)
         return `runs ${engine.split(/ on | \(/)[0]}, which does not list table locks in pg_locks; use PostgreSQL`
-      if (version < minVersion) return `runs PostgreSQL < ${minVersion / 10_000}; upgrade the server`
+      if (version < minVersion)
+        return `runs PostgreSQL < ${minVersion / 10_000}; upgrade the server`
       if (encoding !== 'UTF8') return `has the encoding ${encoding}; it must be UTF8`
       if (!is_own) return has_tables ? foreignDatabase : notMigrated
       return undefined
@@ -122,7 +137,8 @@ function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = lon
           throw new OperatorError(
             'a connection pooler cannot be used for this; set DATABASE_URL to the address of PostgreSQL itself',
           )
-        // The work may leave this connection idle for minutes, for example while another database commits what was read.
+        // The work may leave this connection idle for minutes, for example while another database
+        // commits what was read.
         await sql.raw('set local idle_in_transaction_session_timeout = 0')
         const own = await monitor.raw('select pg_backend_pid() as pid')
         const { rows: others } = await sql.raw(
@@ -130,9 +146,12 @@ function openServer(url: ServerUrl, { pool = defaultPoolSize, writeTimeout = lon
            where datname = current_database() and application_name = ? and pid not in (pg_backend_pid(), ?)`,
           [applicationName, own.rows[0].pid],
         )
-        if (others.length > 0) throw new OperatorError(`${url.name} is in use; stop the servers that have it open`)
+        if (others.length > 0)
+          throw new OperatorError(`${url.name} is in use; stop the servers that have it open`)
         const { rows }: { rows: { tablename: string }[] } = await sql.raw(tableNames)
-        await sql.raw(`lock table ${rows.map(({ tablename }) => tablename).join(', ')} in share mode`)
+        await sql.raw(
+          `lock table ${rows.map(({ tablename }) => tablename).join(', ')} in share mode`,
+        )
         return work(sql)
       }),
     async optimize({ isLast }) {

@@ -1,7 +1,10 @@
 import pg from 'pg'
 import { codeOf, type ErrorMeaning, hasNoConnection, UnusableDatabase } from '../errors.ts'
 
-/** Temporary or fixable errors: SQLSTATEs (https://www.postgresql.org/docs/current/errcodes-appendix.html) and classes. */
+/**
+ * Temporary or fixable errors: SQLSTATEs
+ * (https://www.postgresql.org/docs/current/errcodes-appendix.html) and classes.
+ */
 const unavailableClasses = new Set(['08', '28', '3D', '53', '57', '58'])
 const unavailableCodes = new Set([
   ...['25006', '25P03', '40001', '40P01', '55P03', 'XX001', 'XX002'],
@@ -13,11 +16,17 @@ const unavailableCodes = new Set([
 /** Codes of Node and OpenSSL for certificates and the TLS protocol. */
 const certificateCodes = /CERT|^ERR_TLS|^ERR_SSL/
 
-/** Messages of driver errors without a code: connections that break or cannot be opened, also without a password. */
+/**
+ * Messages of driver errors without a code: connections that break or cannot be opened, also
+ * without a password.
+ */
 const brokenConnection =
   /^SASL|Connection terminated|Connection ended|timeout expired|Client was closed|Client has encountered|Query read timeout|not support SSL/
 
-/** Messages of Citus and its driver, libpq, if a node stops during a transaction. Their SQLSTATE is that of any internal error. */
+/**
+ * Messages of Citus and its driver, libpq, if a node stops during a transaction. Their SQLSTATE is
+ * that of any internal error.
+ */
 const lostNode =
   /connection marked as essential|failed to prepare transaction|postmaster was shut down|unexpected postmaster exit|server closed the connection|no connection to the server|could not (send|receive) data/
 
@@ -62,7 +71,10 @@ export const explain = (error: unknown): ErrorMeaning => ({
   advice: adviceOf(error),
 })
 
-/** A prepared statement is no longer valid: the schema has changed, or a pooler has switched the backend. */
+/**
+ * A prepared statement is no longer valid: the schema has changed, or a pooler has switched the
+ * backend.
+ */
 export const isStaleStatement = (error: unknown) =>
   ['26000', '42P05'].includes(codeOf(error)) || isRefusedBy(error, 'RevalidateCachedQuery')
 
@@ -74,7 +86,8 @@ const isRefusedBy = (error: unknown, routine: string) =>
   error instanceof pg.DatabaseError && error.code === '0A000' && error.routine === routine
 
 /** The driver's error for a statement that timed out. */
-export const isQueryTimeout = (error: unknown) => error instanceof Error && error.message === 'Query read timeout'
+export const isQueryTimeout = (error: unknown) =>
+  error instanceof Error && error.message === 'Query read timeout'
 
 /** Whether a connection cannot be used again. */
 export const breaksConnection = (error: unknown) => isBroken(error) || isStaleStatement(error)

@@ -5,9 +5,10 @@ import { searchIndex } from './search.ts'
 
 export const schema: SchemaHelpers = {
   /**
-   * Long values are stored apart from the rows (TOAST), so that fetching the ranks of many matches reads few pages. PostgreSQL
-   * does so only for rows of more than 2 kB before compression (https://www.postgresql.org/docs/current/storage-toast.html):
-   * `spaces` makes each row as long, and takes 40 bytes compressed.
+   * Long values are stored apart from the rows (TOAST), so that fetching the ranks of many matches
+   * reads few pages. PostgreSQL does so only for rows of more than 2 kB before compression
+   * (https://www.postgresql.org/docs/current/storage-toast.html): `spaces` makes each row as long,
+   * and takes 40 bytes compressed.
    */
   async createSearchIndex(sql, fill) {
     await sql.raw('drop table if exists app_search')
@@ -27,7 +28,10 @@ export const schema: SchemaHelpers = {
     await fill(searchIndex(sql))
   },
 
-  /** TRUNCATE has its own trigger, since Citus moves triggers to its shards, but not those of TRUNCATE. */
+  /**
+   * TRUNCATE has its own trigger, since Citus moves triggers to its shards, but not those of
+   * TRUNCATE.
+   */
   async makeAppendOnly(sql, table) {
     await sql.raw(
       `create or replace function ${table}_refuses() returns trigger language plpgsql as

@@ -1,15 +1,28 @@
 import type { Knex } from 'knex'
 import type { NameMatch, SortOrder } from '../../search/best-matches.ts'
-import { categoryToken, idLimit, isAscii, type Phrase, type SearchDocument, searchRank } from '../../search/terms.ts'
+import {
+  categoryToken,
+  idLimit,
+  isAscii,
+  type Phrase,
+  type SearchDocument,
+  searchRank,
+} from '../../search/terms.ts'
 import type { SearchIndex } from '../dialect.ts'
 import { orderBy } from '../page-slice.ts'
 import { listed } from '../tables.ts'
 import { select as selectWith } from './client.ts'
 
-/** More documents than the pending list of the GIN index (client.ts) has room for go into the index at once. */
+/**
+ * More documents than the pending list of the GIN index (client.ts) has room for go into the index
+ * at once.
+ */
 const manyDocuments = 20
 
-/** Matches are first looked for among so many apps. If many of these match, more of the first apps are searched. */
+/**
+ * Matches are first looked for among so many apps. If many of these match, more of the first apps
+ * are searched.
+ */
 const sampleSize = 50
 const manyMatches = 3
 
@@ -17,14 +30,21 @@ const manyMatches = 3
 export const searchIndex = (sql: Knex): SearchIndex => {
   const select = selectWith(sql)
 
-  /** GIN finds all matches, in no order, so frequent ones are looked for only among the first apps. */
-  async function findFirst(phrases: Phrase[][], limit: number, order?: SortOrder): Promise<NameMatch[]> {
+  /**
+   * GIN finds all matches, in no order, so frequent ones are looked for only among the first apps.
+   */
+  async function findFirst(
+    phrases: Phrase[][],
+    limit: number,
+    order?: SortOrder,
+  ): Promise<NameMatch[]> {
     const tokens = phrases.map((list) => `(${list.map(tsquery).join(' | ')})`).join(' & ')
     // A term of several tokens has one spelling.
     const runs = phrases.flatMap(([phrase]) =>
       phrase && phrase.tokens.length > 1 ? ` ${phrase.tokens.join(' ')} ` : [],
     )
-    const conditionOf = (query: string) => `tokens @@ ${query}${' and position(? in sequence) > 0'.repeat(runs.length)}`
+    const conditionOf = (query: string) =>
+      `tokens @@ ${query}${' and position(? in sequence) > 0'.repeat(runs.length)}`
     // In a subquery, so that the planner does not read all apps if it expects many matches.
     const condition = conditionOf('(select ?::tsquery)')
     const inOrder = order ? orderBy(order, 'desc') : 'order by rank desc'
@@ -33,7 +53,8 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       `select app_id as id, rank / ${idLimit} as popularity, name_words as "nameWords" from ${from} ${inOrder} limit ?`
 
     async function findAmongFirst(count: number): Promise<NameMatch[]> {
-      // Not `select`: PostgreSQL would not plan a prepared statement for these values, and each count would be prepared.
+      // Not `select`: PostgreSQL would not plan a prepared statement for these values, and each
+      // count would be prepared.
       return (await sql.raw(statement(await amongFirst(count)), values)).rows
     }
 
@@ -44,7 +65,10 @@ export const searchIndex = (sql: Knex): SearchIndex => {
         return `${first} cross join lateral ${matches}`
       }
       type Row = { rank: number }
-      const [last] = await select<Row>('select rank from app_search order by rank desc limit 1 offset ?', [count])
+      const [last] = await select<Row>(
+        'select rank from app_search order by rank desc limit 1 offset ?',
+        [count],
+      )
       return `app_search where rank >= ${last?.rank ?? 0} and ${conditionOf('?::tsquery')}`
     }
 
@@ -55,7 +79,10 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       if (found.length >= limit) return found
     }
     const matches = `(select * from app_search where ${condition} offset 0) as matches`
-    return select<NameMatch>(statement(order ? `${matches} join apps on apps.id = app_id` : matches), values)
+    return select<NameMatch>(
+      statement(order ? `${matches} join apps on apps.id = app_id` : matches),
+      values,
+    )
   }
 
   return {
@@ -78,7 +105,8 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     },
 
     async remove(ids) {
-      if (ids.length > 0) await sql.raw('delete from app_search where app_id = any(?::bigint[])', [ids])
+      if (ids.length > 0)
+        await sql.raw('delete from app_search where app_id = any(?::bigint[])', [ids])
     },
 
     firstMatches: async (...search) => (await findFirst(...search)).map(({ id }) => id),
@@ -105,21 +133,27 @@ function rowOf(document: SearchDocument & { id: number; categoryId: number }) {
     app_id: document.id,
     rank: searchRank(document),
     name_words: document.nameWords,
-    tokens: [...new Set([...document.tokens, ...beginnings, categoryToken(document.categoryId)])].join(' '),
+    tokens: [
+      ...new Set([...document.tokens, ...beginnings, categoryToken(document.categoryId)]),
+    ].join(' '),
     sequence: document.tokens.every(isAscii) ? null : ` ${document.tokens.join(' ')} `,
   }
 }
 
 /**
- * The first one and two characters of a word, with its mark. They are tokens themselves, since GIN merges the lists of all tokens
- * that begin with a prefix.
+ * The first one and two characters of a word, with its mark. They are tokens themselves, since GIN
+ * merges the lists of all tokens that begin with a prefix.
  */
 const shortBeginnings = (token: string) =>
   [/^~?[^=/]/u, /^~?[^=/]./u].flatMap((beginning) => token.match(beginning)?.[0] ?? [])
 const isShort = (token: string) => /^~?..?$/u.test(token)
 
-/** A `tsquery` (https://www.postgresql.org/docs/current/datatype-textsearch.html). An empty one matches nothing. */
-const tsquery = ({ tokens, isPrefix }: Phrase) => `(${tokens.map((token) => lexeme(token, isPrefix)).join(' & ')})`
+/**
+ * A `tsquery` (https://www.postgresql.org/docs/current/datatype-textsearch.html). An empty one
+ * matches nothing.
+ */
+const tsquery = ({ tokens, isPrefix }: Phrase) =>
+  `(${tokens.map((token) => lexeme(token, isPrefix)).join(' & ')})`
 
 function lexeme(token: string, isPrefix: boolean): string {
   if (isPrefix && isShort(token)) return lexeme(`^${token}`, false)

@@ -7,8 +7,9 @@ import type { Connection } from '../dialect.ts'
 import type { DatabaseFile } from './database-file.ts'
 
 /**
- * knex's client for SQLite, extended: it caches prepared statements, sets PRAGMAs, and checks the database file around
- * each use. The functions at the end open a file with it, one for each purpose.
+ * knex's client for SQLite, extended: it caches prepared statements, sets PRAGMAs, and checks the
+ * database file around each use. The functions at the end open a file with it, one for each
+ * purpose.
  */
 
 /** What this file uses of the driver's connections and statements. */
@@ -17,7 +18,9 @@ type DriverConnection = {
   prepare: (sql: string, done: (error: Error | null) => void) => Statement
   /** Prepared statements by their SQL. */
   statements: LRUCache<string, Promise<Statement>>
-  /** How often the file had been found damaged when this connection last dropped its cached pages. */
+  /**
+   * How often the file had been found damaged when this connection last dropped its cached pages.
+   */
   damageCount?: number
 }
 type Done = (this: object, error: Error | null, rows?: unknown[]) => void
@@ -34,14 +37,18 @@ declare class KnexSqliteClient extends Knex.Client {
 }
 type Query = { sql: string; bindings: readonly unknown[]; method: string; returning?: unknown }
 type InnerTransaction = { begin: (connection: DriverConnection) => Promise<void> }
-const SqliteClient: typeof KnexSqliteClient = createRequire(import.meta.url)('knex/lib/dialects/sqlite3/index.js')
+const SqliteClient: typeof KnexSqliteClient = createRequire(import.meta.url)(
+  'knex/lib/dialects/sqlite3/index.js',
+)
 
 /** Statements that each connection caches: more than a running service has. */
 const maxCached = 200
 /** Characters. A longer statement holds values of many rows and is unlikely to come again. */
 const maxCachedLength = 10_000
 
-/** A prepared statement. The driver itself would prepare it again for each execution, in a thread. */
+/**
+ * A prepared statement. The driver itself would prepare it again for each execution, in a thread.
+ */
 function prepareCached(connection: DriverConnection, sql: string): Promise<Statement> {
   const cached = connection.statements.get(sql)
   if (cached) return cached
@@ -59,8 +66,9 @@ const prepare = (connection: DriverConnection, sql: string) =>
   })
 
 /**
- * If LIMIT is only a parameter, SQLite plans the statement again for each value, which takes as long as finding a page
- * of apps (computeLimitRegisters in https://sqlite.org/src/file/src/select.c). An expression prevents that.
+ * If LIMIT is only a parameter, SQLite plans the statement again for each value, which takes as
+ * long as finding a page of apps (computeLimitRegisters in
+ * https://sqlite.org/src/file/src/select.c). An expression prevents that.
  */
 const withoutReplanning = (sql: string) => sql.replaceAll(/\blimit \?/gi, 'limit ?+0')
 
@@ -90,11 +98,13 @@ export const jsonRows: Connection['jsonRows'] = (from, columns, orderBy) => {
 }
 
 /**
- * A JSON array, to be bound and cast to text. Each value is encoded by itself: one character beyond Latin-1 makes
- * encoding the whole string three times as slow.
+ * A JSON array, to be bound and cast to text. Each value is encoded by itself: one character beyond
+ * Latin-1 makes encoding the whole string three times as slow.
  */
 export function jsonArrayBytes(values: unknown[]): Buffer {
-  const texts = values.map((value, index) => Buffer.from((index === 0 ? '' : ',') + JSON.stringify(value)))
+  const texts = values.map((value, index) =>
+    Buffer.from((index === 0 ? '' : ',') + JSON.stringify(value)),
+  )
   return Buffer.concat([Buffer.from('['), ...texts, Buffer.from(']')])
 }
 
@@ -107,7 +117,9 @@ const clientWith = (settings: Settings): typeof KnexSqliteClient =>
       const connection: DriverConnection = Object.assign(await super.acquireRawConnection(), {
         statements: new LRUCache<string, Promise<Statement>>({ max: maxCached, dispose: finalize }),
       })
-      const statements = Object.entries(settings).map(([name, value]) => `PRAGMA ${name} = ${value};`)
+      const statements = Object.entries(settings).map(
+        ([name, value]) => `PRAGMA ${name} = ${value};`,
+      )
       try {
         await execute(connection, statements.join('\n'))
       } catch (error) {
@@ -121,7 +133,8 @@ const clientWith = (settings: Settings): typeof KnexSqliteClient =>
       if (query.sql.length > maxCachedLength) return super._query(connection, query)
       const statement = await prepareCached(connection, query.sql)
       // As in knex: `run` is for statements that return the number of changed rows.
-      const isChange = ['insert', 'update', 'del', 'counter'].includes(query.method) && !query.returning
+      const isChange =
+        ['insert', 'update', 'del', 'counter'].includes(query.method) && !query.returning
       return new Promise((resolve, reject) => {
         statement[isChange ? 'run' : 'all'](query.bindings, function (error, rows) {
           if (error) reject(error)
@@ -130,7 +143,10 @@ const clientWith = (settings: Settings): typeof KnexSqliteClient =>
       })
     }
 
-    /** There is one writer at a time, so rows are never locked. knex ignores `forUpdate` too, but throws for this. */
+    /**
+     * There is one writer at a time, so rows are never locked. knex ignores `forUpdate` too, but
+     * throws for this.
+     */
     override queryCompiler(builder: unknown, formatter?: unknown) {
       return Object.assign(super.queryCompiler(builder, formatter), { skipLocked: () => '' })
     }
@@ -143,8 +159,9 @@ const clientWith = (settings: Settings): typeof KnexSqliteClient =>
   }
 
 /**
- * A client that works only while the file that it has open is the one at the path, and reports errors to `file`. The
- * statement `begin` starts its transactions; knex has no option for that, and its own way takes three times as long.
+ * A client that works only while the file that it has open is the one at the path, and reports
+ * errors to `file`. The statement `begin` starts its transactions; knex has no option for that, and
+ * its own way takes three times as long.
  */
 const clientOf = (file: DatabaseFile, begin: string, settings: Settings): typeof Knex.Client =>
   class extends clientWith(settings) {
@@ -155,7 +172,11 @@ const clientOf = (file: DatabaseFile, begin: string, settings: Settings): typeof
 
     override acquireRawConnection() {
       return file.openConnection(
-        async () => Object.assign(await super.acquireRawConnection(), { file, damageCount: file.damageCount() }),
+        async () =>
+          Object.assign(await super.acquireRawConnection(), {
+            file,
+            damageCount: file.damageCount(),
+          }),
         (connection) => super.destroyRawConnection(connection),
       )
     }
@@ -165,7 +186,10 @@ const clientOf = (file: DatabaseFile, begin: string, settings: Settings): typeof
       return super.destroyRawConnection(connection)
     }
 
-    /** After damage, drops the cached pages and not the connection: closing it could write the log into a damaged file. */
+    /**
+     * After damage, drops the cached pages and not the connection: closing it could write the log
+     * into a damaged file.
+     */
     override async validateConnection(connection: DriverConnection) {
       if (connection.damageCount !== file.damageCount()) {
         connection.damageCount = file.damageCount()
@@ -182,9 +206,11 @@ const clientOf = (file: DatabaseFile, begin: string, settings: Settings): typeof
     }
 
     override transaction(container: unknown, config: unknown, outer: unknown) {
-      const transaction = super.transaction(container, config, outer) as Knex.Transaction & InnerTransaction
+      const transaction = super.transaction(container, config, outer) as Knex.Transaction &
+        InnerTransaction
       // Waits for other writers, also those of other processes.
-      transaction.begin = (connection) => file.watch(() => measure('waiting', () => execute(connection, begin)))
+      transaction.begin = (connection) =>
+        file.watch(() => measure('waiting', () => execute(connection, begin)))
       return transaction
     }
   }
@@ -193,8 +219,9 @@ const clientOf = (file: DatabaseFile, begin: string, settings: Settings): typeof
 const beginReading = 'BEGIN'
 
 /**
- * A plain BEGIN takes the write lock at the first write, and SQLite then refuses a transaction that has read
- * before, whatever busy_timeout says (https://sqlite.org/lang_transaction.html, section 2.2).
+ * A plain BEGIN takes the write lock at the first write, and SQLite then refuses a transaction that
+ * has read before, whatever busy_timeout says (https://sqlite.org/lang_transaction.html, section
+ * 2.2).
  */
 const beginWriting = 'BEGIN IMMEDIATE'
 
@@ -202,14 +229,16 @@ const beginWriting = 'BEGIN IMMEDIATE'
 export const pragmas = {
   busy_timeout: 5000,
   journal_mode: 'wal',
-  // 2 is FULL: what was acknowledged survives a power cut. NORMAL loses the last writes (https://sqlite.org/wal.html).
+  // 2 is FULL: what was acknowledged survives a power cut. NORMAL loses the last writes
+  // (https://sqlite.org/wal.html).
   synchronous: 2,
   foreign_keys: 1,
   // Negative: KiB. An import goes back to the pages that it has changed.
   cache_size: -24_576,
   // 2 is MEMORY.
   temp_store: 2,
-  // Pages, 64 MiB. The default of 1000 makes an import write its pages to the database with every commit.
+  // Pages, 64 MiB. The default of 1000 makes an import write its pages to the database with every
+  // commit.
   wal_autocheckpoint: 16_000,
   // After a checkpoint a larger WAL is truncated to this size.
   journal_size_limit: 64 * 1024 * 1024,
@@ -249,15 +278,24 @@ export const openReader = (filename: string, file: DatabaseFile, max: number) =>
 
 /** A file that nobody writes. `immutable` ignores a log or journal beside it, and creates none. */
 export const openCopy = (filename: string) =>
-  open(filename, 'mode=ro&immutable=1', clientWith({ cache_size: pragmas.cache_size, temp_store: pragmas.temp_store }))
+  open(
+    filename,
+    'mode=ro&immutable=1',
+    clientWith({ cache_size: pragmas.cache_size, temp_store: pragmas.temp_store }),
+  )
 
 /** A file that no other process may have open. The lock must be requested before the first read. */
 export const openExclusive = (filename: string) =>
-  open(filename, 'mode=rw', clientWith({ busy_timeout: 1000, locking_mode: 'exclusive', query_only: 1 }))
+  open(
+    filename,
+    'mode=rw',
+    clientWith({ busy_timeout: 1000, locking_mode: 'exclusive', query_only: 1 }),
+  )
 
 /**
- * A file that may be another program's: no byte of it is changed. The last connection to close writes the log into the
- * file, unless it is read-only; a read-only one leaves an empty log where there was none.
+ * A file that may be another program's: no byte of it is changed. The last connection to close
+ * writes the log into the file, unless it is read-only; a read-only one leaves an empty log where
+ * there was none.
  */
 export const openForInspection = (filename: string, hasLog: boolean) =>
   open(filename, hasLog ? 'mode=ro' : 'mode=rw', clientWith({ busy_timeout: pragmas.busy_timeout }))

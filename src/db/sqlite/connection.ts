@@ -22,7 +22,8 @@ export const connectionOf = (sql: Knex): Connection => ({
     // A conflict would use up an id, and there is one writer, so looking first is safe.
     const columns = Object.keys(row)
     const isFree = unique.map(
-      (column) => `not exists (select 1 from ${table} where ${column} = value->>${columns.indexOf(column)})`,
+      (column) =>
+        `not exists (select 1 from ${table} where ${column} = value->>${columns.indexOf(column)})`,
     )
     const [id] = await insertBatches(sql, table, [row], `where ${isFree.join(' and ')}`)
     return id
@@ -30,17 +31,23 @@ export const connectionOf = (sql: Knex): Connection => ({
 })
 
 /**
- * Rows in a statement. SQLite keeps the former content of each page that the statement changes in memory: in a large catalogue
- * nearly one page for each row and index (https://sqlite.org/tempfiles.html#statement_journal_files).
+ * Rows in a statement. SQLite keeps the former content of each page that the statement changes in
+ * memory: in a large catalogue nearly one page for each row and index
+ * (https://sqlite.org/tempfiles.html#statement_journal_files).
  */
 const maxRowsPerStatement = 250
 
 /**
- * Inserts rows as JSON texts, which costs a fraction of binding each value, and returns their ids. `jsonb_each` parses a text
- * once; `json_each` would parse each row again for each column
+ * Inserts rows as JSON texts, which costs a fraction of binding each value, and returns their ids.
+ * `jsonb_each` parses a text once; `json_each` would parse each row again for each column
  * (https://sqlite.org/json1.html#the_jsonb_each_table_valued_function).
  */
-async function insertBatches(sql: Knex, table: string, rows: NewRow[], condition = ''): Promise<number[]> {
+async function insertBatches(
+  sql: Knex,
+  table: string,
+  rows: NewRow[],
+  condition = '',
+): Promise<number[]> {
   const columns = Object.keys(rows[0] ?? {})
   const values = columns.map((_, index) => `value->>${index}`)
   const ids: number[] = []

@@ -9,8 +9,9 @@ import { openCopy, openExclusive } from './client.ts'
 import { isUnavailable } from './errors.ts'
 
 /**
- * Copies a snapshot of the database at `filename` into the new `file`. No writer waits for it; the log grows meanwhile. The copy
- * is compact and not in WAL mode, so it needs no file beside it (https://sqlite.org/lang_vacuum.html).
+ * Copies a snapshot of the database at `filename` into the new `file`. No writer waits for it; the
+ * log grows meanwhile. The copy is compact and not in WAL mode, so it needs no file beside it
+ * (https://sqlite.org/lang_vacuum.html).
  */
 export async function copyTo(
   openSource: () => Knex,
@@ -46,15 +47,20 @@ async function writeCopy(openSource: () => Knex, filename: string, file: string)
 }
 
 /**
- * Throws an OperatorError if another process has the file open. Closing the connection releases the lock
- * (https://sqlite.org/pragma.html#pragma_locking_mode).
+ * Throws an OperatorError if another process has the file open. Closing the connection releases the
+ * lock (https://sqlite.org/pragma.html#pragma_locking_mode).
  */
-export async function withExclusiveLock<T>(filename: string, work: (sql: Knex) => Promise<T>): Promise<T> {
+export async function withExclusiveLock<T>(
+  filename: string,
+  work: (sql: Knex) => Promise<T>,
+): Promise<T> {
   const sql = openExclusive(filename)
   try {
     await sql.raw('select count(*) from sqlite_schema').catch((error: unknown) => {
       throw isUnavailable(error)
-        ? new OperatorError(`${filename} is in use; stop the server and every other program that has it open`)
+        ? new OperatorError(
+            `${filename} is in use; stop the server and every other program that has it open`,
+          )
         : error
     })
     return await sql.transaction(work)
@@ -68,14 +74,18 @@ async function assertDiskSpace(file: string, bytes: number) {
   const { bavail, bsize } = await statfs(dirname(file))
   const free = bavail * bsize
   if (free >= bytes) return
-  const megabytes = (count: number) => `${(count / 1e6).toLocaleString('en', { maximumSignificantDigits: 2 })} MB`
-  throw new OperatorError(`a copy needs ${megabytes(bytes)}, but ${dirname(file)} has only ${megabytes(free)} free`)
+  const megabytes = (count: number) =>
+    `${(count / 1e6).toLocaleString('en', { maximumSignificantDigits: 2 })} MB`
+  throw new OperatorError(
+    `a copy needs ${megabytes(bytes)}, but ${dirname(file)} has only ${megabytes(free)} free`,
+  )
 }
 
 /**
- * The first damage found. `integrity_check` covers the full-text index too, whose own 'integrity-check' would have to
- * write (https://sqlite.org/pragma.html#pragma_integrity_check). The last query checks that the index has exactly the
- * listed apps: `app_search` has an app's rank as its rowid, and `app_search_apps` maps ids to ranks.
+ * The first damage found. `integrity_check` covers the full-text index too, whose own
+ * 'integrity-check' would have to write (https://sqlite.org/pragma.html#pragma_integrity_check).
+ * The last query checks that the index has exactly the listed apps: `app_search` has an app's rank
+ * as its rowid, and `app_search_apps` maps ids to ranks.
  */
 async function findDamage(sql: Knex): Promise<string | undefined> {
   const [check] = await sql.raw('pragma integrity_check(1)')

@@ -10,9 +10,10 @@ type FileIdentity = { file: string; log: string }
 export type DatabaseFile = ReturnType<typeof databaseFile>
 
 /**
- * The file that the connections of this process have open. If another file takes its path, later connections would open that
- * one, and writes of the earlier ones would be lost. So each use first compares the two, by `stat` alone: opening and closing
- * the file would drop SQLite's locks on it (https://sqlite.org/howtocorrupt.html, section 2.2). Decision 14.
+ * The file that the connections of this process have open. If another file takes its path, later
+ * connections would open that one, and writes of the earlier ones would be lost. So each use first
+ * compares the two, by `stat` alone: opening and closing the file would drop SQLite's locks on it
+ * (https://sqlite.org/howtocorrupt.html, section 2.2). Decision 14.
  */
 export function databaseFile(filename: string) {
   let connections = 0
@@ -21,7 +22,10 @@ export function databaseFile(filename: string) {
   let lastError: { reason: string; at: number } | undefined
   let isCheckedThisTurn = false
 
-  const currentIdentity = (): FileIdentity => ({ file: identityOf(filename), log: identityOf(`${filename}-wal`) })
+  const currentIdentity = (): FileIdentity => ({
+    file: identityOf(filename),
+    log: identityOf(`${filename}-wal`),
+  })
 
   /** Throws if the connections have another file open than the one at the path. */
   function assertInPlace() {
@@ -30,11 +34,16 @@ export function databaseFile(filename: string) {
     // The log of an empty database is created by the first write.
     if (opened.log === noFile && now.file === opened.file) opened = now
     if (now.file === noFile) throw new UnusableDatabase('is gone')
-    if (now.file !== opened.file) throw new UnusableDatabase(replacedMessage(now.log === opened.log))
-    if (now.log !== opened.log) throw new UnusableDatabase('log (-wal) was removed; restart the service')
+    if (now.file !== opened.file)
+      throw new UnusableDatabase(replacedMessage(now.log === opened.log))
+    if (now.log !== opened.log)
+      throw new UnusableDatabase('log (-wal) was removed; restart the service')
   }
 
-  /** Like `assertInPlace`, but checks once per turn of the event loop, in which many reads may begin. */
+  /**
+   * Like `assertInPlace`, but checks once per turn of the event loop, in which many reads may
+   * begin.
+   */
   function assertInPlaceThisTurn() {
     if (isCheckedThisTurn) return
     assertInPlace()
@@ -50,7 +59,10 @@ export function databaseFile(filename: string) {
     if (connections === 0) opened = undefined
   }
 
-  /** Runs work on the file. If it fails with an error of the file or its disk, `checkHealth` reports that. */
+  /**
+   * Runs work on the file. If it fails with an error of the file or its disk, `checkHealth` reports
+   * that.
+   */
   async function watch<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()
@@ -63,7 +75,10 @@ export function databaseFile(filename: string) {
   }
 
   /** Opens a connection; throws if it has another file open than the other connections. */
-  async function openConnection<C>(open: () => Promise<C>, close: (connection: C) => Promise<unknown>): Promise<C> {
+  async function openConnection<C>(
+    open: () => Promise<C>,
+    close: (connection: C) => Promise<unknown>,
+  ): Promise<C> {
     assertInPlace()
     const { file } = currentIdentity()
     const connection = await open()
@@ -98,7 +113,10 @@ export function databaseFile(filename: string) {
   }
 }
 
-/** SQLite would read the log of the former file as the new one's (https://sqlite.org/howtocorrupt.html, section 1.4). */
+/**
+ * SQLite would read the log of the former file as the new one's
+ * (https://sqlite.org/howtocorrupt.html, section 1.4).
+ */
 const replacedMessage = (hasFormerLog: boolean) =>
   `file was replaced; ${hasFormerLog ? 'move its former log (-wal) away and ' : ''}restart the service`
 

@@ -27,7 +27,10 @@ export const sqlite: Dialect = {
   },
 }
 
-/** Refuses `sqlite://data/apps.sqlite`, where `data` would be a host, and parameters such as `?mode=ro`. */
+/**
+ * Refuses `sqlite://data/apps.sqlite`, where `data` would be a host, and parameters such as
+ * `?mode=ro`.
+ */
 function pathFromUrl(url: string): string | undefined {
   const path = url.match(/^sqlite:(?:\/\/(?=\/)|(?!\/\/))(?<path>.+)$/)?.groups?.path
   return path === undefined || path === ':memory:' || /\?\w+=/.test(path) ? undefined : path
@@ -37,8 +40,15 @@ function pathFromUrl(url: string): string | undefined {
 const otherUrl = /^(?:sqlite3?|file):(?:\/\/)?(?<path>[^?]+)/i
 const barePath = /^(?<path>[^:?]+\.(?:db|sqlite3?))$/i
 
-/** Each operation occupies one of the threads that main.ts requests. Expensive ones leave a processor to the others. */
-export const concurrency = { cheap: 4, expensive: Math.max(1, Math.min(3, availableParallelism() - 1)), write: 1 }
+/**
+ * Each operation occupies one of the threads that main.ts requests. Expensive ones leave a
+ * processor to the others.
+ */
+export const concurrency = {
+  cheap: 4,
+  expensive: Math.max(1, Math.min(3, availableParallelism() - 1)),
+  write: 1,
+}
 
 /** A commit costs as much as several writes. */
 const groupCommitSize = 32
@@ -87,23 +97,32 @@ function openFile(filename: string): Engine {
     // There is one writer at a time, so all earlier ones have ended.
     committedBefore: () => writer.transaction(async () => new Date()),
     // With a connection for one copy, so that the writer stays free.
-    copyTo: (target, options) => copyTo(() => openWriter(filename, file), filename, target, options),
+    copyTo: (target, options) =>
+      copyTo(() => openWriter(filename, file), filename, target, options),
     withExclusiveLock: (work) => withExclusiveLock(filename, work),
     async optimize() {
-      // Not TRUNCATE: writers would wait until the last reader has ended (https://sqlite.org/pragma.html).
+      // Not TRUNCATE: writers would wait until the last reader has ended
+      // (https://sqlite.org/pragma.html).
       await writer.raw('pragma wal_checkpoint(passive)')
     },
   }
 }
 
-/** Creates the file if it is missing, as SQLite would. Throws an OperatorError if it is another program's. */
+/**
+ * Creates the file if it is missing, as SQLite would. Throws an OperatorError if it is another
+ * program's.
+ */
 async function createFile(filename: string) {
   await mkdir(dirname(filename), { recursive: true })
-  await writeFile(filename, '', { flag: 'wx', mode: 0o644 }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EEXIST') throw error
-  })
+  await writeFile(filename, '', { flag: 'wx', mode: 0o644 }).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error
+    },
+  )
   if ((await inspectFile(filename)) === 'foreign') throw new OperatorError(`it ${foreignDatabase}`)
 }
 
-/** Milliseconds to wait for another process's migrations: the index of a million apps takes minutes. */
+/**
+ * Milliseconds to wait for another process's migrations: the index of a million apps takes minutes.
+ */
 const migrationTimeout = 30 * 60_000

@@ -10,7 +10,10 @@ const healthErrors = new Map([
   ['SQLITE_IOERR', 'is on a failing disk'],
 ])
 
-/** Codes (https://sqlite.org/rescode.html) of errors that are temporary, or that an operator can fix. */
+/**
+ * Codes (https://sqlite.org/rescode.html) of errors that are temporary, or that an operator can
+ * fix.
+ */
 const unavailableCodes = new Set([
   ...healthErrors.keys(),
   'SQLITE_BUSY',
@@ -21,7 +24,8 @@ const unavailableCodes = new Set([
   'SQLITE_NOMEM',
 ])
 
-export const isDamage = (error: unknown) => ['SQLITE_CORRUPT', 'SQLITE_NOTADB'].includes(codeOf(error))
+export const isDamage = (error: unknown) =>
+  ['SQLITE_CORRUPT', 'SQLITE_NOTADB'].includes(codeOf(error))
 
 /** Another connection held the lock for longer than a statement waits. */
 export const isBusy = (error: unknown) => codeOf(error) === 'SQLITE_BUSY'
@@ -35,9 +39,13 @@ export const explain = (error: unknown): ErrorMeaning => ({
   isUnavailable: isUnavailable(error),
   // There is one writer at a time.
   isConflict: false,
-  violatesForeignKey: error instanceof Error && error.message.includes('FOREIGN KEY constraint failed'),
+  violatesForeignKey:
+    error instanceof Error && error.message.includes('FOREIGN KEY constraint failed'),
   reason: reasonOf(error),
-  advice: codeOf(error) === 'SQLITE_FULL' ? 'The disk is full: free some space where the database is.' : undefined,
+  advice:
+    codeOf(error) === 'SQLITE_FULL'
+      ? 'The disk is full: free some space where the database is.'
+      : undefined,
 })
 
 function reasonOf(error: unknown): string | undefined {

@@ -4,13 +4,24 @@ import { searchIndex } from './search.ts'
 
 export const schema: SchemaHelpers = {
   /**
-   * Tokens are already cut and folded, so the tokenizer only splits at spaces: `ascii` takes every character beyond ASCII as it
-   * is, and of ASCII the letters, the digits, and `tokenchars`. The index keeps no text
-   * (https://sqlite.org/fts5.html#contentless_delete_tables). `prefix` makes searches for a few letters quick.
+   * Tokens are already cut and folded, so the tokenizer only splits at spaces: `ascii` takes every
+   * character beyond ASCII as it is, and of ASCII the letters, the digits, and `tokenchars`. The
+   * index keeps no text (https://sqlite.org/fts5.html#contentless_delete_tables). `prefix` makes
+   * searches for a few letters quick.
    */
   async createSearchIndex(sql, fill) {
     // Most are of versions before 2.0.0.
-    for (const part of ['_recent', '_row', '_instance', '_lists', '_changed', '_state', '_apps', '_words', '']) {
+    for (const part of [
+      '_recent',
+      '_row',
+      '_instance',
+      '_lists',
+      '_changed',
+      '_state',
+      '_apps',
+      '_words',
+      '',
+    ]) {
       await sql.raw(`drop table if exists app_search${part}`)
     }
     await sql.raw(
@@ -22,7 +33,8 @@ export const schema: SchemaHelpers = {
          app_id integer primary key check (app_id < ${idLimit}), rank integer not null, name_words text not null)`,
     )
     await sql.raw('create table app_search_words (word text primary key) without rowid')
-    // FTS5 merges 8 segments at a time, not 4: indexing an app again takes a third less, with as many segments for searches.
+    // FTS5 merges 8 segments at a time, not 4: indexing an app again takes a third less, with as
+    // many segments for searches.
     await sql.raw(`insert into app_search (app_search, rank) values ('automerge', 8)`)
     await fill(searchIndex(sql))
     // Merges the segments, which halves the time of most searches.
@@ -33,7 +45,8 @@ export const schema: SchemaHelpers = {
     const changes = {
       update: '',
       delete: '',
-      // `insert or replace` deletes without the trigger for deletes (https://sqlite.org/lang_conflict.html). Generated ids are -1 here.
+      // `insert or replace` deletes without the trigger for deletes
+      // (https://sqlite.org/lang_conflict.html). Generated ids are -1 here.
       insert: `when exists (select 1 from ${table} where id = new.id)`,
     }
     for (const [change, condition] of Object.entries(changes)) {

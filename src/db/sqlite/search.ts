@@ -6,15 +6,19 @@ import { orderBy } from '../page-slice.ts'
 import { listed } from '../tables.ts'
 import { jsonArrayBytes, select as selectWith } from './client.ts'
 
-/** For an order other than by rank, up to this many matches are sorted. More are found by reading that order's own index. */
+/**
+ * For an order other than by rank, up to this many matches are sorted. More are found by reading
+ * that order's own index.
+ */
 const maxSorted = 20_000
 
 /** FTS5 also indexes the beginnings of words up to this many characters: `prefix` in schema.ts. */
 const maxListedPrefix = 3
 
 /**
- * A longer beginning is replaced by the words that have it, because FTS5 merges the lists of all words of a beginning before
- * it returns the first match. The terms of a search share this many words; a beginning with more than its share is kept.
+ * A longer beginning is replaced by the words that have it, because FTS5 merges the lists of all
+ * words of a beginning before it returns the first match. The terms of a search share this many
+ * words; a beginning with more than its share is kept.
  */
 const maxSpelledOut = 1000
 
@@ -26,26 +30,38 @@ const firstIds = `select rank % ${idLimit} as id from (${ranks} order by rowid d
 const listOfIds = '(select value from json_each(?))'
 
 /**
- * The index in FTS5 (https://sqlite.org/fts5.html). The rowid of an app is its rank, and FTS5 reads rowids in descending order,
- * so finding the first matches of a common word stops early. `app_search_apps` has the rank of each app. `app_search_words` has
- * the words that an app has or had.
+ * The index in FTS5 (https://sqlite.org/fts5.html). The rowid of an app is its rank, and FTS5 reads
+ * rowids in descending order, so finding the first matches of a common word stops early.
+ * `app_search_apps` has the rank of each app. `app_search_words` has the words that an app has or
+ * had.
  */
 export const searchIndex = (sql: Knex): SearchIndex => {
   const select = selectWith(sql)
 
   /** Values of rows as one JSON text, which the driver reads sooner than many rows. */
-  async function selectJson<Value>(value: string, rows: string, values: (string | number)[]): Promise<Value[]> {
-    const [found] = await select<{ json: string }>(`select json_group_array(${value}) as json from ${rows}`, values)
+  async function selectJson<Value>(
+    value: string,
+    rows: string,
+    values: (string | number)[],
+  ): Promise<Value[]> {
+    const [found] = await select<{ json: string }>(
+      `select json_group_array(${value}) as json from ${rows}`,
+      values,
+    )
     return JSON.parse(required(found, 'the array').json)
   }
 
   /** Leaves the apps' rows in app_search_apps. */
   const removeDocuments = (ids: number[]) =>
-    sql.raw(`delete from app_search where rowid in (select rank from app_search_apps where app_id in ${listOfIds})`, [
-      JSON.stringify(ids),
-    ])
+    sql.raw(
+      `delete from app_search where rowid in (select rank from app_search_apps where app_id in ${listOfIds})`,
+      [JSON.stringify(ids)],
+    )
 
-  /** An expression of FTS5 (https://sqlite.org/fts5.html#full_text_query_syntax). An empty phrase matches nothing. */
+  /**
+   * An expression of FTS5 (https://sqlite.org/fts5.html#full_text_query_syntax). An empty phrase
+   * matches nothing.
+   */
   async function matchExpression(phrases: Phrase[][]): Promise<string> {
     const maxWords = Math.floor(maxSpelledOut / phrases.length)
     const lists = []
@@ -75,10 +91,10 @@ export const searchIndex = (sql: Knex): SearchIndex => {
 
   /** A FROM clause of the matching apps that takes the least time to sort. */
   async function sortable(expression: string): Promise<string> {
-    const [counted] = await select<{ count: number }>(`select count(*) as count from (${ranks} limit ?)`, [
-      expression,
-      maxSorted + 1,
-    ])
+    const [counted] = await select<{ count: number }>(
+      `select count(*) as count from (${ranks} limit ?)`,
+      [expression, maxSorted + 1],
+    )
     return required(counted, 'the count').count > maxSorted
       ? `apps cross join app_search_apps on app_id = apps.id where ${listed} and +rank in (${ranks})`
       : `(${ranks}) as found cross join apps on apps.id = found.rank % ${idLimit}`
@@ -101,7 +117,10 @@ export const searchIndex = (sql: Knex): SearchIndex => {
         'insert into app_search (rowid, tokens) select value->>0, value->>1 from jsonb_each(cast(? as text))',
         [
           jsonArrayBytes(
-            rows.map(({ rank, tokens, categoryId }) => [rank, [...tokens, categoryToken(categoryId)].join(' ')]),
+            rows.map(({ rank, tokens, categoryId }) => [
+              rank,
+              [...tokens, categoryToken(categoryId)].join(' '),
+            ]),
           ),
         ],
       )
@@ -115,19 +134,24 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     async remove(ids) {
       if (ids.length === 0) return
       await removeDocuments(ids)
-      await sql.raw(`delete from app_search_apps where app_id in ${listOfIds}`, [JSON.stringify(ids)])
+      await sql.raw(`delete from app_search_apps where app_id in ${listOfIds}`, [
+        JSON.stringify(ids),
+      ])
     },
 
     async firstMatches(phrases, limit, order) {
       const expression = await matchExpression(phrases)
-      const first = order ? `select apps.id from ${await sortable(expression)} ${orderBy(order, 'desc')}` : firstIds
+      const first = order
+        ? `select apps.id from ${await sortable(expression)} ${orderBy(order, 'desc')}`
+        : firstIds
       return selectJson('id', `(${first} limit ?)`, [expression, limit])
     },
 
     firstNameMatches: async (phrases, limit) =>
       selectJson(
         `json_object('id', id, 'popularity', rank / ${idLimit}, 'nameWords', name_words)`,
-        // A CROSS JOIN keeps the order of the rows on its left (https://sqlite.org/optoverview.html#manual_control_of_query_plans_using_cross_join).
+        // A CROSS JOIN keeps the order of the rows on its left
+        // (https://sqlite.org/optoverview.html#manual_control_of_query_plans_using_cross_join).
         `(${firstIds} limit ?) cross join app_search_apps on app_id = id`,
         [await matchExpression(phrases), limit],
       ),

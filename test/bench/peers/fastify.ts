@@ -4,8 +4,8 @@ import fastJson from 'fast-json-stringify'
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 
 /**
- * The same reads on the same database, written for speed only: fastify, SQLite on the main thread, prepared statements,
- * compiled JSON schemas. It has no search, no keys and no access log.
+ * The same reads on the same database, written for speed only: fastify, SQLite on the main thread,
+ * prepared statements, compiled JSON schemas. It has no search, no keys and no access log.
  */
 
 const [databaseFile = ''] = process.argv.slice(2)
@@ -13,7 +13,9 @@ const port = Number(process.env.PORT)
 
 const database = new DatabaseSync(databaseFile)
 // More cache than the service's connections have together; mmap avoids copies from the file.
-database.exec('pragma query_only = 1; pragma cache_size = -98304; pragma mmap_size = 1073741824; pragma temp_store = 2')
+database.exec(
+  'pragma query_only = 1; pragma cache_size = -98304; pragma mmap_size = 1073741824; pragma temp_store = 2',
+)
 
 type Query = { page: number; limit: number; category?: string; sort?: Sort }
 type Sort = keyof typeof orders
@@ -27,8 +29,8 @@ const orders = {
 const sorts = Object.keys(orders) as Sort[]
 
 /**
- * Finds the ids of a page in an index, then reads only their rows. With `limit ?` instead of `limit ?+0`, SQLite would
- * plan the statement again for each request.
+ * Finds the ids of a page in an index, then reads only their rows. With `limit ?` instead of `limit
+ * ?+0`, SQLite would plan the statement again for each request.
  */
 function pageStatement(order: string[], where: string) {
   const by = `order by ${order.map((column) => `apps.${column} desc`)}`
@@ -42,11 +44,14 @@ function pageStatement(order: string[], where: string) {
   )
 }
 
-const bySort = <T>(make: (order: string[]) => T) => new Map(sorts.map((sort) => [sort, make(orders[sort])]))
+const bySort = <T>(make: (order: string[]) => T) =>
+  new Map(sorts.map((sort) => [sort, make(orders[sort])]))
 const ofAll = bySort((order) => pageStatement(order, ''))
 const ofCategory = bySort((order) => pageStatement(order, 'and category_id = ?'))
 const listedOfAll = database.prepare('select sum(listed_apps) as listed from categories')
-const listedOfCategory = database.prepare('select id, listed_apps as listed from categories where slug = ?')
+const listedOfCategory = database.prepare(
+  'select id, listed_apps as listed from categories where slug = ?',
+)
 const one = database.prepare(
   `select apps.id, apps.name, apps.slug, description, developers.name as developer_name,
      categories.name as category_name, total_downloads, average_rating, short_description, version, package_name, status,
@@ -75,7 +80,13 @@ const summary = {
   total_downloads: integer,
   average_rating: number,
 }
-const review = { id: integer, reviewer_name: text, rating: integer, comment: text, created_at: text }
+const review = {
+  id: integer,
+  reviewer_name: text,
+  rating: integer,
+  comment: text,
+  created_at: text,
+}
 const app = {
   ...summary,
   short_description: text,
@@ -108,22 +119,34 @@ const query = {
   additionalProperties: false,
 }
 
-server.get<{ Querystring: Query }>('/apps', { schema: { querystring: query } }, (request, reply) => {
-  const { page, limit, category, sort = 'latest' } = request.query
-  const offset = (page - 1) * limit
-  const scope = category === undefined ? listedOfAll.get() : listedOfCategory.get(category)
-  const listed = Number(scope?.listed ?? 0)
-  const total = Math.ceil(listed / limit)
-  const apps =
-    listed === 0
-      ? []
-      : category === undefined
-        ? ofAll.get(sort)?.all(limit, offset)
-        : ofCategory.get(sort)?.all(Number(scope?.id), limit, offset)
-  const content = listText({ apps, pagination: { current_page: page, total_pages: total, per_page: limit } })
-  reply.header('Link', linksOf(request.query, total))
-  return send(request, reply, listed === 0 ? 'No apps match.' : `Page ${page} of ${total}.`, content)
-})
+server.get<{ Querystring: Query }>(
+  '/apps',
+  { schema: { querystring: query } },
+  (request, reply) => {
+    const { page, limit, category, sort = 'latest' } = request.query
+    const offset = (page - 1) * limit
+    const scope = category === undefined ? listedOfAll.get() : listedOfCategory.get(category)
+    const listed = Number(scope?.listed ?? 0)
+    const total = Math.ceil(listed / limit)
+    const apps =
+      listed === 0
+        ? []
+        : category === undefined
+          ? ofAll.get(sort)?.all(limit, offset)
+          : ofCategory.get(sort)?.all(Number(scope?.id), limit, offset)
+    const content = listText({
+      apps,
+      pagination: { current_page: page, total_pages: total, per_page: limit },
+    })
+    reply.header('Link', linksOf(request.query, total))
+    return send(
+      request,
+      reply,
+      listed === 0 ? 'No apps match.' : `Page ${page} of ${total}.`,
+      content,
+    )
+  },
+)
 
 server.get<{ Params: { id: number } }>(
   '/apps/:id',
@@ -143,9 +166,11 @@ server.get<{ Params: { id: number } }>(
 )
 
 server.setNotFoundHandler((_request, reply) => {
-  reply
-    .code(404)
-    .send({ success: false, message: 'Not found; check the path and the id.', data: { code: 'not_found' } })
+  reply.code(404).send({
+    success: false,
+    message: 'Not found; check the path and the id.',
+    data: { code: 'not_found' },
+  })
 })
 
 function send(request: FastifyRequest, reply: FastifyReply, message: string, data: string) {
@@ -160,7 +185,8 @@ function send(request: FastifyRequest, reply: FastifyReply, message: string, dat
 function linksOf({ page, ...query }: Query, total: number): string {
   const address = `http://localhost:${port}/apps`
   const rest = Object.entries(query).map(([name, value]) => `&${name}=${encodeURIComponent(value)}`)
-  const link = (target: number, relation: string) => `<${address}?page=${target}${rest.join('')}>; rel="${relation}"`
+  const link = (target: number, relation: string) =>
+    `<${address}?page=${target}${rest.join('')}>; rel="${relation}"`
   const links = [link(1, 'first')]
   if (page > 1) links.push(link(Math.max(1, Math.min(page - 1, total)), 'prev'))
   if (page < total) links.push(link(page + 1, 'next'))

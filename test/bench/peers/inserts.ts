@@ -2,8 +2,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { pragmas } from '../../../src/db/sqlite/client.ts'
 
 /**
- * The upper limit for an import: copies its rows from other databases by INSERT … SELECT into an empty one with the
- * same schema and durability. Prints the seconds until the file is closed.
+ * The upper limit for an import: copies its rows from other databases by INSERT … SELECT into an
+ * empty one with the same schema and durability. Prints the seconds until the file is closed.
  */
 
 /** Apps per transaction. */
@@ -30,7 +30,9 @@ const index = [
   'app_search_apps (app_id, rank, name_words) select app_id, rank, name_words',
   'app_search (rowid, tokens) select rank, tokens',
 ].map((rows) =>
-  database.prepare(`insert into main.${rows} from prepared.tokens_of_apps where app_id between ? and ? order by rank`),
+  database.prepare(
+    `insert into main.${rows} from prepared.tokens_of_apps where app_id between ? and ? order by rank`,
+  ),
 )
 const last = Number(database.prepare('select max(id) as last from ready.apps').get()?.last)
 for (let first = 1; first <= last; first += batchSize) {

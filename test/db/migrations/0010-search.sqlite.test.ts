@@ -5,7 +5,10 @@ import { openDatabase } from '../../../src/db/database.ts'
 import { cutNote } from '../../../src/search/best-matches.ts'
 import { copyWorldFile } from '../../support/database.ts'
 
-/** The tables of version 1, with one app that the index should not have and without those that it should. */
+/**
+ * The tables of version 1, with one app that the index should not have and without those that it
+ * should.
+ */
 const before = [
   'drop table app_search',
   'drop table app_search_apps',
@@ -44,13 +47,17 @@ test('a full database gets the index anew, with all that is listed and nothing e
   expect(await database.dataVersion()).not.toBe(version)
 
   const tables = await database.read(({ sql }) =>
-    sql('sqlite_master').where({ type: 'table' }).whereLike('name', 'app_search%').whereNot('sql', null).pluck('name'),
+    sql('sqlite_master')
+      .where({ type: 'table' })
+      .whereLike('name', 'app_search%')
+      .whereNot('sql', null)
+      .pluck('name'),
   )
-  expect(tables.filter((name) => !/^app_search_(data|idx|docsize|config|content)$/.test(name)).toSorted()).toEqual([
-    'app_search',
-    'app_search_apps',
-    'app_search_words',
-  ])
+  expect(
+    tables
+      .filter((name) => !/^app_search_(data|idx|docsize|config|content)$/.test(name))
+      .toSorted(),
+  ).toEqual(['app_search', 'app_search_apps', 'app_search_words'])
   const totals = { wave: many, many1099: 1, ada: many + 1, 'tideclock org': 1, 'bird song': 1 }
   for (const [search, total] of Object.entries(totals)) {
     const found = await findApps(database, { page: 1, limit: 1, search })

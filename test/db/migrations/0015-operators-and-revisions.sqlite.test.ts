@@ -21,7 +21,9 @@ test('a full database gets revisions and names of operators, and its audit log c
   })
   expect(await database.migrate()).toEqual(['0015-operators-and-revisions.ts'])
   expect(await audit()).toEqual(entries)
-  const replaced = database.write(({ sql }) => sql.raw('insert or replace into audit select * from audit'))
+  const replaced = database.write(({ sql }) =>
+    sql.raw('insert or replace into audit select * from audit'),
+  )
   await expect(replaced).rejects.toThrow(/audit is append-only/)
 
   const revisions = () => database.read(({ sql }) => sql('apps').orderBy('id').pluck('revision'))

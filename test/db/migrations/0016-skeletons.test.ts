@@ -24,7 +24,9 @@ test('the listed apps of version 2.0.0 are found by names that look like theirs'
   })
   const similar = () =>
     database.read(async (connection) =>
-      (await findSimilarApps(connection, { name: 'T\u0456de C1ock', developer_id: 9 })).map(({ name }) => name),
+      (await findSimilarApps(connection, { name: 'T\u0456de C1ock', developer_id: 9 })).map(
+        ({ name }) => name,
+      ),
     )
   expect(await similar()).toEqual([])
   expect(await database.migrate()).toEqual(['0016-skeletons.ts'])

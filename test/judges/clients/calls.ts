@@ -2,19 +2,29 @@ import document from '../../../generated/openapi.json' with { type: 'json' }
 import { type Operation, operationsOf } from '../../contract/operations.ts'
 import type { Client } from './contract.ts'
 
-/** The arguments of a call by place. Query and header are present if the operation has such parameters. */
+/**
+ * The arguments of a call by place. Query and header are present if the operation has such
+ * parameters.
+ */
 export type Arguments = { path?: object; query?: object; header?: object; body?: unknown }
 
 type Answer = { status: number; headers: Headers; body: unknown }
 
-/** Exported by each client's adapter.ts: connects to a service and returns a function that calls any of its operations. */
+/**
+ * Exported by each client's adapter.ts: connects to a service and returns a function that calls any
+ * of its operations.
+ */
 export type Connect = (baseUrl: string, key?: string) => Call | Promise<Call>
 type Call = (operation: Operation, args: Arguments) => Promise<Answer>
 
 export const operations = operationsOf(document)
 
 /** A client with a function for each operation of the document. */
-export async function connectClient(connect: Connect, baseUrl: string, key?: string): Promise<Client> {
+export async function connectClient(
+  connect: Connect,
+  baseUrl: string,
+  key?: string,
+): Promise<Client> {
   const call = await connect(baseUrl, key)
   const functions = operations.map((operation) => {
     const optional = operation.parameters.filter((parameter) => parameter.in !== 'path')
@@ -35,7 +45,9 @@ export function functionOf(client: object, name: string): (...args: unknown[]) =
 
 /** The same for clients that group functions by path or tag. */
 export function groupedFunctionOf(client: object, name: string) {
-  const group = Object.values(client).find((one) => typeof one === 'object' && one !== null && name in one)
+  const group = Object.values(client).find(
+    (one) => typeof one === 'object' && one !== null && name in one,
+  )
   return functionOf(group ?? client, name)
 }
 

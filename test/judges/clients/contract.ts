@@ -1,7 +1,10 @@
 import type { operations } from '../../../generated/openapi.d.ts'
 import type { DropNever } from './losses.ts'
 
-/** The document in types. openapi-typescript makes them; the other generators, which share no code with it, must agree. */
+/**
+ * The document in types. openapi-typescript makes them; the other generators, which share no code
+ * with it, must agree.
+ */
 
 export type OperationId = keyof operations
 
@@ -11,8 +14,13 @@ type Takes<Id extends OperationId> = DropNever<
 >
 type Answers<Responses> = { [Status in keyof Responses]: Json<Responses[Status]> }
 
-/** Each operation's arguments by place (path, query, header, body), and its bodies by status; undefined where there is none. */
-export type Contract = { [Id in OperationId]: Takes<Id> & { answers: Answers<operations[Id]['responses']> } }
+/**
+ * Each operation's arguments by place (path, query, header, body), and its bodies by status;
+ * undefined where there is none.
+ */
+export type Contract = {
+  [Id in OperationId]: Takes<Id> & { answers: Answers<operations[Id]['responses']> }
+}
 
 type Successes<Answers> = Answers[keyof Answers & (200 | 201)]
 type Failures<Answers> = Answers[Exclude<keyof Answers, 200 | 201 | 304>]
@@ -39,7 +47,10 @@ type Answer<Id extends OperationId> = {
 /** A function for each operation, the same for each generated client. */
 export type Client = { [Id in OperationId]: (args: Arguments<Id>) => Promise<Answer<Id>> }
 
-/** Errors narrow by code: this switch names every code of one operation, and reads what else each has in its data. */
+/**
+ * Errors narrow by code: this switch names every code of one operation, and reads what else each
+ * has in its data.
+ */
 export function describeError({ data }: TwoWay['createApp']['error']): string {
   switch (data.code) {
     case 'invalid_request':

@@ -1,8 +1,14 @@
 import document from '../../../generated/openapi.json' with { type: 'json' }
 
-/** Types that generators name after operations. TypeScript cannot compute a type's name, so the judge writes a module. */
+/**
+ * Types that generators name after operations. TypeScript cannot compute a type's name, so the
+ * judge writes a module.
+ */
 
-type Lookup = { imports: string; typesOf: (name: string, operation: Operation, path: string) => string }
+type Lookup = {
+  imports: string
+  typesOf: (name: string, operation: Operation, path: string) => string
+}
 type Operation = { operationId: string; responses: object }
 
 const lookups: Record<string, Lookup> = {
@@ -20,7 +26,8 @@ const lookups: Record<string, Lookup> = {
   },
   'swagger-typescript-api': {
     imports: "* as api from './apps-api.ts'",
-    typesOf: (name, _, path) => `api.${capitalized(path.split('/')[1] ?? '')}.${name}.RequestHeaders`,
+    typesOf: (name, _, path) =>
+      `api.${capitalized(path.split('/')[1] ?? '')}.${name}.RequestHeaders`,
   },
 }
 

@@ -1,11 +1,15 @@
 type IsAny<T> = 0 extends 1 & T ? true : false
-type Identical<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+type Identical<A, B> =
+  (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 
 /** A type without names, aliases and intersections, so that it can be compared. */
-type Plain<T> = IsAny<T> extends true ? T : T extends object ? { [Key in keyof T]: Plain<T[Key]> } : T
+type Plain<T> =
+  IsAny<T> extends true ? T : T extends object ? { [Key in keyof T]: Plain<T[Key]> } : T
 
 type At<T, Key> = Key extends keyof T ? T[Key] : never
-type Join<Path extends string, Key> = Path extends '' ? Key & string : `${Path}.${Key & (string | number)}`
+type Join<Path extends string, Key> = Path extends ''
+  ? Key & string
+  : `${Path}.${Key & (string | number)}`
 
 /** Drops members whose type is never, and makes the others required. */
 export type DropNever<T> = {
@@ -13,8 +17,8 @@ export type DropNever<T> = {
 }
 
 /**
- * The paths at which a client's types differ from the contract: a member missing or added, an `any` or `unknown`, a wider
- * type, an optional value that is required. Never if there is no difference.
+ * The paths at which a client's types differ from the contract: a member missing or added, an `any`
+ * or `unknown`, a wider type, an optional value that is required. Never if there is no difference.
  */
 export type Losses<Generated, Expected, Path extends string = ''> =
   Identical<Plain<Generated>, Plain<Expected>> extends true
@@ -39,7 +43,9 @@ export type Losses<Generated, Expected, Path extends string = ''> =
 /** Members of a union cannot be paired, so it differs as a whole. */
 type Deeper<Paths, Path> = [Paths] extends [never] ? Path : Paths
 
-/** The losses of all operations, without the operations' names: a generator loses the same in each. */
+/**
+ * The losses of all operations, without the operations' names: a generator loses the same in each.
+ */
 export type AllLosses<Generated, Expected> = {
   [Id in keyof Expected]: Losses<At<Generated, Id>, Expected[Id]>
 }[keyof Expected]
@@ -64,14 +70,21 @@ export type DataOrError<Result> = [Result] extends [{ data?: infer Data; error?:
   ? { success: NonNullable<Data>; error: NonNullable<Failure> }
   : never
 
-/** The arguments, by place, of a function that takes them in the order of places. A path has at most one parameter. */
-export type ByPosition<Parameters, Expected, Places = ['path', 'body', 'query', 'header']> = Places extends [
-  infer Place extends string,
-  ...infer Others,
-]
+/**
+ * The arguments, by place, of a function that takes them in the order of places. A path has at most
+ * one parameter.
+ */
+export type ByPosition<
+  Parameters,
+  Expected,
+  Places = ['path', 'body', 'query', 'header'],
+> = Places extends [infer Place extends string, ...infer Others]
   ? Place extends keyof Expected
     ? Parameters extends [(infer First)?, ...infer Rest]
-      ? Record<Place, Place extends 'path' ? Record<keyof Expected[Place], First> : NonNullable<First>> &
+      ? Record<
+          Place,
+          Place extends 'path' ? Record<keyof Expected[Place], First> : NonNullable<First>
+        > &
           ByPosition<Rest, Expected, Others>
       : never
     : ByPosition<Parameters, Expected, Others>
@@ -79,7 +92,9 @@ export type ByPosition<Parameters, Expected, Places = ['path', 'body', 'query', 
 
 /** The function of this name, in any group of functions. */
 export type Grouped<Groups, Name> = {
-  [Group in keyof Groups]: Name extends keyof Groups[Group] ? Extract<Groups[Group][Name], AnyCall> : never
+  [Group in keyof Groups]: Name extends keyof Groups[Group]
+    ? Extract<Groups[Group][Name], AnyCall>
+    : never
 }[keyof Groups]
 
 /** Headers with camelCase names: ifMatch for If-Match. */

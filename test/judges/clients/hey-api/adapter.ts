@@ -6,7 +6,10 @@ import * as api from './apps-api/index.js'
 export const connect: Connect = (baseUrl, key) => {
   const client = createClient({ baseUrl, auth: key })
   return async ({ operationId }, { header, ...args }) => {
-    const { data, error, response } = await functionOf(api, operationId)({ client, ...args, headers: header })
+    const { data, error, response } = await functionOf(
+      api,
+      operationId,
+    )({ client, ...args, headers: header })
     if (response === undefined) throw error
     return { status: response.status, headers: response.headers, body: data ?? error }
   }

@@ -5,11 +5,13 @@ import type { Lookups } from './apps-api.lookups.ts'
 
 /** Compiled, never run. */
 type Generated = {
-  [Id in OperationId]: DropNever<Places<Lookups[Id]['data']>> & { answers: Lookups[Id]['answers'] } & DataOrError<
-      Awaited<ReturnType<Lookups[Id]['call']>>
-    >
+  [Id in OperationId]: DropNever<Places<Lookups[Id]['data']>> & {
+    answers: Lookups[Id]['answers']
+  } & DataOrError<Awaited<ReturnType<Lookups[Id]['call']>>>
 }
-type Places<Data> = { [Key in keyof Data as Key extends 'headers' ? 'header' : Exclude<Key, 'url'>]: Data[Key] }
+type Places<Data> = {
+  [Key in keyof Data as Key extends 'headers' ? 'header' : Exclude<Key, 'url'>]: Data[Key]
+}
 
 export const losses: Record<AllLosses<Generated, TwoWay>, string> = {
   'answers.304': 'A 304, which has no body, is not among the answers.',

@@ -7,7 +7,10 @@ export const connect: Connect = (baseUrl, key) => {
   return async ({ operationId }, { query, header, ...args }) => {
     // One object holds both.
     const named = query || header ? { ...query, ...camelCased(header) } : undefined
-    const { status, headers, data } = await functionOf(api, operationId)(...inOrder({ ...args, query: named }), options)
+    const { status, headers, data } = await functionOf(api, operationId)(
+      ...inOrder({ ...args, query: named }),
+      options,
+    )
     return { status, headers, body: data }
   }
 }

@@ -4,7 +4,8 @@ import * as api from './apps-api.ts'
 
 /** Compiled, never run. */
 type Generated = {
-  [Id in OperationId]: ByPosition<Parameters<(typeof api)[Id]>, Expected[Id]> & ByStatus<(typeof api)[Id]>
+  [Id in OperationId]: ByPosition<Parameters<(typeof api)[Id]>, Expected[Id]> &
+    ByStatus<(typeof api)[Id]>
 }
 /** Query parameters and headers are in one object. */
 type Expected = {

@@ -2,7 +2,9 @@ import { isAxiosError } from 'axios'
 import { OpenAPIClientAxios } from 'openapi-client-axios'
 import { authorization, type Connect, functionOf } from '../calls.ts'
 
-/** Sends the judges' calls through openapi-client-axios. test/judges/clients.judge.ts imports it. */
+/**
+ * Sends the judges' calls through openapi-client-axios. test/judges/clients.judge.ts imports it.
+ */
 export const connect: Connect = async (baseUrl, key) => {
   const client = await new OpenAPIClientAxios({
     definition: `${baseUrl}/openapi.json`,

@@ -24,11 +24,16 @@ type Generated = {
 }
 /** Parameters of all places are in one object. */
 type Expected = {
-  [Id in OperationId]: Omit<TwoWay[Id], 'path' | 'query' | 'header' | 'error'> & Parameter<Contract[Id]>
+  [Id in OperationId]: Omit<TwoWay[Id], 'path' | 'query' | 'header' | 'error'> &
+    Parameter<Contract[Id]>
 }
 type Parameter<Arguments> = keyof Arguments & ('path' | 'query' | 'header') extends never
   ? unknown
-  : { parameters: Members<Arguments, 'path'> & Members<Arguments, 'query'> & Members<Arguments, 'header'> }
+  : {
+      parameters: Members<Arguments, 'path'> &
+        Members<Arguments, 'query'> &
+        Members<Arguments, 'header'>
+    }
 
 export const losses: Record<AllLosses<Untupled<Generated>, Expected>, string> = {
   'answers.304': 'No body is an empty object.',

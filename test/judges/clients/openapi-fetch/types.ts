@@ -7,12 +7,16 @@ import type { components, operations, paths } from './apps-api.d.ts'
 type Options<Id extends OperationId> = FetchOptions<operations[Id]>
 type Responses<Id extends OperationId> = operations[Id]['responses']
 type Generated = {
-  [Id in OperationId]: DropNever<NonNullable<Options<Id>['params']> & { body: Options<Id>['body'] }> &
+  [Id in OperationId]: DropNever<
+    NonNullable<Options<Id>['params']> & { body: Options<Id>['body'] }
+  > &
     DataOrError<FetchResponse<operations[Id], unknown, 'application/json'>> & {
       answers: { [Status in keyof Responses<Id>]: Content<Responses<Id>[Status]> }
     }
 }
-type Content<Response> = Response extends { content: { 'application/json': infer Json } } ? Json : undefined
+type Content<Response> = Response extends { content: { 'application/json': infer Json } }
+  ? Json
+  : undefined
 
 export const losses: Record<AllLosses<Generated, TwoWay>, string> = {}
 

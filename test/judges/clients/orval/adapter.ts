@@ -2,8 +2,8 @@ import { authorization, type Connect, functionOf, inOrder } from '../calls.ts'
 import * as api from './apps-api.ts'
 
 /**
- * Lets clients.judge.ts call the client that orval generates, apps-api.ts. The client reads its base URL from APPS_URL,
- * as orval.config.ts says.
+ * Lets clients.judge.ts call the client that orval generates, apps-api.ts. The client reads its
+ * base URL from APPS_URL, as orval.config.ts says.
  */
 export const connect: Connect = (baseUrl, key) => {
   process.env.APPS_URL = baseUrl

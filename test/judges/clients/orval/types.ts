@@ -4,7 +4,8 @@ import * as api from './apps-api.ts'
 
 /** Compiled, never run. */
 type Generated = {
-  [Id in OperationId]: ByPosition<Parameters<(typeof api)[Id]>, Contract[Id]> & ByStatus<(typeof api)[Id]>
+  [Id in OperationId]: ByPosition<Parameters<(typeof api)[Id]>, Contract[Id]> &
+    ByStatus<(typeof api)[Id]>
 }
 export const losses: Record<AllLosses<Generated, Contract>, string> = {}
 

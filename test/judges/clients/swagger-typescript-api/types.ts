@@ -10,7 +10,8 @@ type Generated = {
     DataOrError<Awaited<ReturnType<Call<Id>>>>
 }
 export const losses: Record<AllLosses<Generated, TwoWay>, string> = {
-  header: 'A call takes any headers, as fetch does; see Headers for the types of the declared ones.',
+  header:
+    'A call takes any headers, as fetch does; see Headers for the types of the declared ones.',
   answers: 'Errors are one union; no status has a type of its own.',
 }
 
@@ -30,7 +31,9 @@ apps.listApps({ page: 1, colour: 'red' })
 apps.getApp()
 apps.updateApp(1, app, { headers: { 'If-Match': '"x"' } satisfies Apps.UpdateApp.RequestHeaders })
 // @ts-expect-error no such header
-apps.updateApp(1, app, { headers: { 'If-None-Match': '"x"' } satisfies Apps.UpdateApp.RequestHeaders })
+apps.updateApp(1, app, {
+  headers: { 'If-None-Match': '"x"' } satisfies Apps.UpdateApp.RequestHeaders,
+})
 // @ts-expect-error the description is missing
 apps.createApp({ name: app.name, category_id: 1 })
 // @ts-expect-error no such field
