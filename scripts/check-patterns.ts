@@ -17,7 +17,7 @@ const exceptions: Record<string, string> = {
     'The input is generated/docs.html, which scripts/docs-page.ts writes.',
   'src/contract/validation.ts /\\p{RGI_Emoji_Tag_Sequence}|\\p{Ideographic}[\\u{E0100}-\\u{E01EF}]/gv':
     'Unicode has three such flags, each with seven characters.',
-  'src/http/request.ts urlPattern':
+  'src/http/response-cache.ts urlPattern':
     'Anchored; each repetition stops at the next slash or question mark. Node limits the request line to 16 KiB.',
   'src/contract/field-rules.ts patternProblem':
     'The patterns are those of the document, which are checked here.',
