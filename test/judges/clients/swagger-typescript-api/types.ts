@@ -30,8 +30,8 @@ apps.listApps({ page: 1, colour: 'red' })
 // @ts-expect-error the id is missing
 apps.getApp()
 apps.updateApp(1, app, { headers: { 'If-Match': '"x"' } satisfies Apps.UpdateApp.RequestHeaders })
-// @ts-expect-error no such header
 apps.updateApp(1, app, {
+  // @ts-expect-error no such header
   headers: { 'If-None-Match': '"x"' } satisfies Apps.UpdateApp.RequestHeaders,
 })
 // @ts-expect-error the description is missing
