@@ -12,6 +12,13 @@ type BulkheadLimits = Readonly<{
   queueTimeout: number
 }>
 
+type TaskOptions = {
+  /** Aborted when the caller disconnects. */
+  signal?: AbortSignal | undefined
+  /** Waits before all other tasks, also if the queue is full. */
+  isFirst?: boolean
+}
+
 /** One unit of concurrency, which a group holds until its last task ends. */
 type Slot = { tasks: number }
 
@@ -24,7 +31,7 @@ export class Bulkhead {
   readonly #limits: BulkheadLimits
   #running = 0
   /** Functions that start the waiting tasks, oldest first. */
-  readonly #queue = new Set<(slot: Slot) => void>()
+  #queue = new Set<(slot: Slot) => void>()
   /** Tasks rejected so far. */
   rejected = 0
 
@@ -36,11 +43,11 @@ export class Bulkhead {
     return this.#queue.size
   }
 
-  async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    if (signal?.aborted) throw abandoned()
+  async run<T>(work: () => Promise<T>, options: TaskOptions = {}): Promise<T> {
+    if (options.signal?.aborted) throw abandoned()
     const isFree = this.#running < this.#limits.concurrency
     if (isFree) this.#running++
-    const slot = isFree ? { tasks: 1 } : await measure('waiting', () => this.#waitForSlot(signal))
+    const slot = isFree ? { tasks: 1 } : await measure('waiting', () => this.#waitForSlot(options))
     try {
       return await work()
     } finally {
@@ -58,9 +65,9 @@ export class Bulkhead {
   }
 
   /** Resolves when a finished group passes its slot on to the group of this task. */
-  async #waitForSlot(signal: AbortSignal | undefined): Promise<Slot> {
+  async #waitForSlot({ signal, isFirst = false }: TaskOptions): Promise<Slot> {
     const { queueLimit, queueTimeout } = this.#limits
-    if (this.#queue.size >= queueLimit) throw this.#overloaded()
+    if (this.#queue.size >= queueLimit && !isFirst) throw this.#overloaded()
     const { promise, resolve, reject } = Promise.withResolvers<Slot>()
     const leaveQueue = () => {
       this.#queue.delete(start)
@@ -80,7 +87,8 @@ export class Bulkhead {
     const timeout = queueTimeout * (0.9 + 0.2 * Math.random())
     const timer = setTimeout(() => fail(this.#overloaded()), timeout).unref()
     signal?.addEventListener('abort', onAbort)
-    this.#queue.add(start)
+    if (isFirst) this.#queue = new Set([start, ...this.#queue])
+    else this.#queue.add(start)
     return promise
   }
 

@@ -145,7 +145,7 @@ export function databaseFor(engine: Engine): Database {
   let writes = 0
 
   const runRead = <T>(work: () => Promise<T>, { isExpensive = false, signal }: WorkOptions = {}) =>
-    (isExpensive ? expensive : cheap).run(work, signal).catch(rethrowUnavailable)
+    (isExpensive ? expensive : cheap).run(work, { signal }).catch(rethrowUnavailable)
 
   function rethrowUnavailable(error: unknown): never {
     const { isUnavailable, advice } = engine.explain(error)
@@ -195,7 +195,7 @@ export function databaseFor(engine: Engine): Database {
   }
 
   const write: Database['write'] = (work, { signal, changesPublicData = () => true } = {}) =>
-    writing.run(() => transaction(work, changesPublicData), signal).catch(rethrowUnavailable)
+    writing.run(() => transaction(work, changesPublicData), { signal }).catch(rethrowUnavailable)
 
   return {
     name,
@@ -204,7 +204,9 @@ export function databaseFor(engine: Engine): Database {
       runRead(() => reader.transaction((sql) => work(connectionOf(sql)), snapshotMode), options),
     write,
     migrate: () => engine.migrate(migrateAndRenew).catch(rethrowMigrationError),
-    schemaAge: () => readSchemaAge(monitor),
+    // It waits for a slot that reads use, so that a server whose reads hang is not ready; but not
+    // in their queue.
+    schemaAge: () => cheap.run(() => readSchemaAge(reader), { isFirst: true }),
     checkHealth: engine.checkHealth,
     explain: engine.explain,
     seed: (directory) => runSeeds(write, directory),

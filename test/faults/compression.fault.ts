@@ -56,11 +56,17 @@ test.for<[what: string, isCached: boolean]>([
     onTestFinished(() => {
       for (const socket of sockets) socket.destroy()
     })
-    for (let id = 1; id <= connections; id++) sockets.push(await connected(port))
-    // In parts, so that none is refused.
-    for (const part of chunk([...sockets.entries()], 100)) {
-      const path = (index: number) => (isCached ? `/apps/${index + 1}` : '/apps/1')
-      await Promise.all(part.map(([index, socket]) => read(socket, getBytes(path(index)))))
+    // In parts, so that none is refused and none waits long for its first request.
+    for (const ids of chunk(
+      Array.from({ length: connections }, (_, index) => index + 1),
+      100,
+    )) {
+      const opened = await Promise.all(ids.map(() => connected(port)))
+      const path = (id: number) => (isCached ? `/apps/${id}` : '/apps/1')
+      await Promise.all(
+        ids.map((id, index) => read(required(opened[index], 'a socket'), getBytes(path(id)))),
+      )
+      sockets.push(...opened)
     }
     const before = megabytes('VmRSS')
     // The peak from now on (proc_pid_clear_refs(5)).

@@ -103,18 +103,30 @@ describe('while searches use their whole bulkhead', () => {
   })
 })
 
-test('while reads use their whole bulkhead, searches, writes, cached responses and readiness work', async () => {
+test('while reads use their whole bulkhead, searches, writes and cached responses work', async () => {
   const service = await startService()
   for (let time = 0; time < 3; time++) expect(await status(service, '/apps')).toBe(200)
   const release = await saturate(read(service.database), concurrency.cheap)
   expect(await status(service, '/apps')).toBe(200)
   expect(await status(service, '/apps?search=tide')).toBe(200)
-  expect(await status(service, '/readyz')).toBe(200)
   const written = await service.database.write(({ sql }) =>
     sql('apps').where({ id: 1 }).update({ version: '2' }),
   )
   expect(written).toBe(1)
   await release()
+})
+
+test('/readyz waits for the next free slot, not behind other reads', async () => {
+  const service = await startService()
+  const release = await saturate(read(service.database), concurrency.cheap)
+  const { promise: held, resolve: finish } = Promise.withResolvers<void>()
+  const reads = Array.from({ length: 2000 }, () => service.database.read(() => held))
+  const ready = status(service, '/readyz')
+  await expect.poll(() => service.database.usage().pools[0]?.waiting).toBe(2001)
+  await release()
+  expect(await ready).toBe(200)
+  finish()
+  await Promise.all(reads)
 })
 
 test.for<
