@@ -13,8 +13,11 @@ import { connected } from './sockets.ts'
 
 const connections = 6000
 
-/** Mebibytes that the requests below may add. */
-const maxAdded = 100
+/**
+ * Mebibytes that the requests below may add; without a bound on encoders it was 2,000. New apps also
+ * fill the response cache, and V8 lets the heap grow to 2.5 times what its last collection left.
+ */
+const maxAdded = { cached: 100, new: 200 }
 
 /** Sends a request and reads its whole response, whose length its header says. */
 function read(socket: Socket, bytes: string): Promise<string> {
@@ -36,7 +39,7 @@ function read(socket: Socket, bytes: string): Promise<string> {
   })
 }
 
-test.for<[what: string, isCached: boolean]>([
+test.for<[what: 'cached' | 'new', isCached: boolean]>([
   ['cached', true],
   ['new', false],
 ])(
@@ -86,6 +89,6 @@ test.for<[what: string, isCached: boolean]>([
       heads.filter((head) => !(isCached ? /^HTTP\/1.1 200 / : /^HTTP\/1.1 (200|503) /).test(head)),
     ).toEqual([])
     expect(encoded).toBeGreaterThan(0)
-    expect(added).toBeLessThan(maxAdded)
+    expect(added).toBeLessThan(maxAdded[what])
   },
 )
