@@ -1286,7 +1286,7 @@ export interface components {
     parameters: {
         /**
          * @description Page number, starting at 1. A page past the end is empty. Apps can move to other pages while you read them; see
-         *     [Paging](docs#/section/paging).
+         *     "Paging" in the introduction.
          * @example 2
          */
         Page: number;
@@ -1461,7 +1461,7 @@ export interface operations {
             query?: {
                 /**
                  * @description Page number, starting at 1. A page past the end is empty. Apps can move to other pages while you read them; see
-                 *     [Paging](docs#/section/paging).
+                 *     "Paging" in the introduction.
                  * @example 2
                  */
                 page?: components["parameters"]["Page"];
