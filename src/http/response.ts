@@ -39,7 +39,7 @@ export function toReply(
   operation: Operation | undefined,
   { headers: { authorization } }: Request,
 ): Reply {
-  // With memory of its own. Small Buffers share theirs, and one in the cache would keep all of it.
+  // Encoded into a separate buffer: a small Buffer in the cache would keep its whole pool alive.
   const content = body && Buffer.from(new TextEncoder().encode(serialize(body)).buffer)
   if (operation?.method !== 'get')
     return { status, headers: { 'Cache-Control': 'no-store', ...headers }, content }

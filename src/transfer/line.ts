@@ -170,8 +170,15 @@ export const lineSchema = {
     version: { ...schemas.NewAppVersion, default: defaultVersion },
     package_name: {
       ...nullable(schemas.NewPackageName),
-      description:
-        'An existing app is recognized by its id, slug and created_at together, whoever owns it; or else by its package_name; or else by its slug, if the developer is the same and, where the app has a package_name that the line lacks, its created_at is not another; or else, without package_name and slug, by its developer_name and exact name, if it has no package name.',
+      description: [
+        'An existing app is recognized in one of these ways, tried in this order.',
+        '1. Its id, slug and created_at together, also if another developer owns it.',
+        '2. Its package_name.',
+        '3. Its slug, if the developer is the same; but not if the app has a package_name that the',
+        'line lacks, and another created_at.',
+        '4. Its developer_name and exact name, if the line has neither package_name nor slug, and',
+        'the app has no package name.',
+      ].join(' '),
     },
     slug: {
       ...appSlugRule,

@@ -112,7 +112,8 @@ function assertBaseUrl(baseUrl: string) {
     // It is no URL, or has a user name or password.
   }
   throw new TypeError(
-    `Invalid base URL "${baseUrl}"; it must begin with http:// or https:// and have no user name or password.`,
+    `Invalid base URL "${baseUrl}"; it must begin with http:// or https:// ` +
+      'and have no user name or password.',
   )
 }
 
