@@ -100,7 +100,7 @@ describe.skipIf(!hasPgbouncer || configuredServer !== undefined)(
       const engine = openEngine(pooler.address)
       onTestFinished(() => closeEngine(engine))
       await expect(engine.withExclusiveLock(async () => {})).rejects.toThrow(
-        /needs the address of PostgreSQL/,
+        /set DATABASE_URL to the address of PostgreSQL itself/,
       )
     })
 
