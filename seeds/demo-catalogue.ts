@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
-import { accountStore } from '../src/accounts/store.ts'
-import { categoryStore } from '../src/catalogue/categories.ts'
-import { appStore } from '../src/catalogue/store.ts'
-import type { Connection } from '../src/db/dialect.ts'
+import { accountStore } from '../src/accounts/account-store.ts'
+import { appStore } from '../src/catalogue/app-store.ts'
+import { categoryStore } from '../src/catalogue/category-store.ts'
+import type { Connection } from '../src/db/engine.ts'
 import type { AppStatus } from '../src/db/tables.ts'
 
 type DemoApp = {

@@ -4,7 +4,7 @@ import { parseEnv } from 'node:util'
 import proxyaddr from 'proxy-addr'
 import { operatorNameFormat, parseOperatorName } from './contract/field-rules.ts'
 import { expectedUrl, isDatabaseUrl } from './db/database.ts'
-import { defaultPoolSize, type ServerOptions } from './db/dialect.ts'
+import { defaultPoolSize, type ServerOptions } from './db/engine.ts'
 import { similarWords } from './search/typos.ts'
 import { required } from './util/helpers.ts'
 

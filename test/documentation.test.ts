@@ -3,11 +3,10 @@ import { maxHeaderSize } from 'node:http'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import document from '../generated/openapi.json' with { type: 'json' }
-import { defaultKeyLifetime } from '../src/accounts/store.ts'
+import { defaultKeyLifetime } from '../src/accounts/account-store.ts'
 import { lifetime } from '../src/catalogue/idempotency.ts'
 import { ratingColumns } from '../src/catalogue/ratings.ts'
 import { programFor } from '../src/cli/program.ts'
-import { exitLimit } from '../src/cli/run-server.ts'
 import { writeTimeout } from '../src/cli/serve.ts'
 import { readConfig } from '../src/config.ts'
 import { queueLimits } from '../src/db/database.ts'
@@ -15,6 +14,7 @@ import { maxBytes } from '../src/http/body.ts'
 import { slowClients } from '../src/http/connections.ts'
 import { defaultConnectionLimits, defaultTimeouts } from '../src/http/server.ts'
 import { cutNote, maxMatches } from '../src/search/best-matches.ts'
+import { exitLimit } from '../src/service.ts'
 import { leafCommands } from './support/commands.ts'
 
 /** Compares the documentation with the code. */
@@ -45,7 +45,7 @@ test('README lists every directory of src/', () => {
     entry.isDirectory(),
   )
   const listed = new Set(
-    [...read('README.md').matchAll(/^\| `(src\/\w+)\/`/gm)].map(([, path]) => path),
+    [...read('README.md').matchAll(/^\| `(src\/[\w-]+)\/`/gm)].map(([, path]) => path),
   )
   expect(directories.map(({ name }) => `src/${name}`).filter((path) => !listed.has(path))).toEqual(
     [],

@@ -19,7 +19,7 @@ const outsideDb = files.filter((file) => directoryOf(file) !== 'db')
 const layers = [
   ['cli'],
   ['http'],
-  ['transfer', 'moderation', 'accounts', 'catalogue', 'audit'],
+  ['import-export', 'moderation', 'accounts', 'catalogue', 'audit'],
   ['db'],
   ['search'],
   ['contract'],

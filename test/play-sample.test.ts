@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { categoryStore } from '../src/catalogue/categories.ts'
+import { categoryStore } from '../src/catalogue/category-store.ts'
 import { nameKey } from '../src/search/terms.ts'
 import { playSampleLines } from './play-sample-lines.ts'
 import { exportLines, importLines } from './support/catalogue-file.ts'

@@ -1,6 +1,6 @@
 import type { AppSummary, Input, Sort } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
-import type { Connection } from '../db/dialect.ts'
+import type { Connection } from '../db/engine.ts'
 import { nearestSlice, orderBy, orderKeys, type Slice } from '../db/page-slice.ts'
 import { type AppRow, listed } from '../db/tables.ts'
 import {

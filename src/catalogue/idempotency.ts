@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Caller, NewApp } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
-import type { Connection } from '../db/dialect.ts'
+import type { Connection } from '../db/engine.ts'
 import type { AppRow } from '../db/tables.ts'
 import { required } from '../util/helpers.ts'
 

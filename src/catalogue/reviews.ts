@@ -1,10 +1,10 @@
-import { type Actor, auditStore } from '../audit/store.ts'
+import { type Actor, auditStore } from '../audit/audit-store.ts'
 import { OperatorError } from '../contract/errors.ts'
-import type { Connection } from '../db/dialect.ts'
+import type { Connection } from '../db/engine.ts'
 import type { ReviewRow } from '../db/tables.ts'
 import { required } from '../util/helpers.ts'
+import { type AppReview, newestFirst, reviewColumns } from './app-store.ts'
 import { ratingColumns } from './ratings.ts'
-import { type AppReview, newestFirst, reviewColumns } from './store.ts'
 
 /** A page of an app's reviews, newest first. */
 export const findReviews = (

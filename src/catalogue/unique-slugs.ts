@@ -1,4 +1,4 @@
-import type { Connection } from '../db/dialect.ts'
+import type { Connection } from '../db/engine.ts'
 import { required } from '../util/helpers.ts'
 import { numberedSlug, toSlug } from './slug.ts'
 

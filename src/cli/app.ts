@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander'
 import type { AppReference } from '../catalogue/revision.ts'
 import type { AppFilter, AppState } from '../moderation/app-filter.ts'
-import { moderationStore } from '../moderation/store.ts'
+import { moderationStore } from '../moderation/moderation-store.ts'
 import {
   buildDatabaseCommand,
   buildListCommand,

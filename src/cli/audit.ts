@@ -1,8 +1,8 @@
 import { Command } from 'commander'
+import { accountStore } from '../accounts/account-store.ts'
 import { keyPrefix } from '../accounts/keys.ts'
-import { accountStore } from '../accounts/store.ts'
-import { type AuditEntry, auditStore } from '../audit/store.ts'
-import { moderationStore } from '../moderation/store.ts'
+import { type AuditEntry, auditStore } from '../audit/audit-store.ts'
+import { moderationStore } from '../moderation/moderation-store.ts'
 import { required } from '../util/helpers.ts'
 import {
   buildDatabaseCommand,

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { categoryStore } from '../catalogue/categories.ts'
+import { categoryStore } from '../catalogue/category-store.ts'
 import { OperatorError } from '../contract/errors.ts'
 import {
   buildDatabaseCommand,

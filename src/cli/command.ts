@@ -1,11 +1,11 @@
 import { userInfo } from 'node:os'
 import { Command, InvalidArgumentError } from 'commander'
-import type { Operator } from '../audit/store.ts'
+import type { Operator } from '../audit/audit-store.ts'
 import { type AppReference, parseReference, referenceFormat } from '../catalogue/revision.ts'
 import { describeDatabaseUrl, readConfig } from '../config.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { type Database, openMigratedDatabase } from '../db/database.ts'
-import type { Connection, ServerOptions } from '../db/dialect.ts'
+import type { Connection, ServerOptions } from '../db/engine.ts'
 import { sanitize, tableLines, toSingleLine } from './terminal-text.ts'
 
 /**

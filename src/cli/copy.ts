@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { readConfig } from '../config.ts'
 import { OperatorError } from '../contract/errors.ts'
-import { copyDatabase } from '../db/copy.ts'
+import { copyDatabase } from '../db/copy-database.ts'
 import { expectedUrl, isDatabaseUrl } from '../db/database.ts'
 import { buildCommand, print } from './command.ts'
 import { showCount } from './progress.ts'

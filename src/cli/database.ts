@@ -1,6 +1,6 @@
 import { Command } from 'commander'
-import { accountStore } from '../accounts/store.ts'
-import { categoryStore } from '../catalogue/categories.ts'
+import { accountStore } from '../accounts/account-store.ts'
+import { categoryStore } from '../catalogue/category-store.ts'
 import { readConfig } from '../config.ts'
 import { openDatabase } from '../db/database.ts'
 import { currentOperator, print, rethrowWithOrigin, withDatabase } from './command.ts'

@@ -4,7 +4,7 @@ import { type Decision, decisions } from '../catalogue/policy.ts'
 import { type AppReference, parseReference, referenceFormat } from '../catalogue/revision.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
-import { readText } from '../transfer/read-lines.ts'
+import { readText } from '../import-export/read-lines.ts'
 import { cannotRead } from './file-errors.ts'
 
 export type GivenDecision = AppReference & { decision: Decision; reason: string }

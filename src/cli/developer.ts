@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { accountStore } from '../accounts/store.ts'
+import { accountStore } from '../accounts/account-store.ts'
 import { OperatorError } from '../contract/errors.ts'
 import {
   buildDatabaseCommand,

@@ -5,11 +5,11 @@ import type { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { Command, CommanderError } from 'commander'
 import { OperatorError } from '../contract/errors.ts'
-import { withTemporaryCopy } from '../db/copy.ts'
+import { withTemporaryCopy } from '../db/copy-database.ts'
 import type { Database } from '../db/database.ts'
-import { catalogueLines, type ImportSummary, importLines } from '../transfer/import.ts'
-import { type LineUpdate, lineSchema } from '../transfer/line.ts'
-import type { ReasonCount } from '../transfer/rejects.ts'
+import { catalogueLines, type ImportSummary, importLines } from '../import-export/import-lines.ts'
+import { type LineUpdate, lineSchema } from '../import-export/line.ts'
+import type { ReasonCount } from '../import-export/rejects.ts'
 import {
   buildCommand,
   currentOperator,

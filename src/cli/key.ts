@@ -1,6 +1,6 @@
 import { Command } from 'commander'
+import { accountStore } from '../accounts/account-store.ts'
 import { keyPrefix, parseKeyIdOrPrefix } from '../accounts/keys.ts'
-import { accountStore } from '../accounts/store.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { findSimilarDevelopers } from '../moderation/similar-names.ts'
 import {

@@ -5,14 +5,14 @@ import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
 import type { AppRow } from '../db/tables.ts'
 import type { AppFilter } from '../moderation/app-filter.ts'
-import type { SimilarApp } from '../moderation/similar-names.ts'
 import {
   type AppReviewDetails,
   type Change,
   type DecisionOptions,
   type DecisionResult,
   moderationStore,
-} from '../moderation/store.ts'
+} from '../moderation/moderation-store.ts'
+import type { SimilarApp } from '../moderation/similar-names.ts'
 import { printEntries } from './audit.ts'
 import {
   buildCommand,

@@ -4,7 +4,7 @@ import { Command, CommanderError } from 'commander'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { ConfigError, envFile, misspelledVariables } from '../config.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
-import { readText } from '../transfer/read-lines.ts'
+import { readText } from '../import-export/read-lines.ts'
 import { errorPrefix, printError, printInfo } from './command.ts'
 import { cannotRead } from './file-errors.ts'
 

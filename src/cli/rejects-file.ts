@@ -3,7 +3,7 @@ import { type FileHandle, open, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
-import { toReject } from '../transfer/rejects.ts'
+import { toReject } from '../import-export/rejects.ts'
 import { fileErrorReason } from './file-errors.ts'
 
 /** Writes an import's refused lines to a file. The first one creates or overwrites the file. */

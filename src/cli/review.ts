@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { findReviews, removeReview } from '../catalogue/reviews.ts'
 import { parseReason } from '../contract/field-rules.ts'
-import { moderationStore } from '../moderation/store.ts'
+import { moderationStore } from '../moderation/moderation-store.ts'
 import {
   buildDatabaseCommand,
   buildListCommand,

@@ -14,6 +14,6 @@ export const writeTimeout = 25_000
 async function serve() {
   const config = readConfig(process.env)
   // Imported here, because the help needs none of it.
-  const { serveUntilSignal } = await import('./run-server.ts')
+  const { serveUntilSignal } = await import('../service.ts')
   await withDatabase((database) => serveUntilSignal(config, database), { writeTimeout })
 }

@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises'
 import { basename, dirname, join, resolve, sep } from 'node:path'
 import { getSystemErrorMessage } from 'node:util'
 import { OperatorError } from '../contract/errors.ts'
-import { withPrivateDirectory } from '../util/private-directory.ts'
+import { withPrivateDirectory } from '../util/temporary-directory.ts'
 import { errorPrefix, printInfo } from './command.ts'
 
 /**

@@ -2,7 +2,7 @@ import type { Problem } from './contract.ts'
 import { fieldPointer } from './validation.ts'
 
 /**
- * Finds errors in JSON that JSON.parse does not report: http/ uses it for bodies, transfer/ for
+ * Finds errors in JSON that JSON.parse does not report: http/ uses it for bodies, import-export/ for
  * lines of files.
  */
 

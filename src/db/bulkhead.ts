@@ -1,5 +1,4 @@
 import { ServiceError } from '../contract/errors.ts'
-import { measure } from '../util/helpers.ts'
 
 type BulkheadLimits = Readonly<{
   /** Tasks, or groups of queued tasks, that run at once. */
@@ -47,7 +46,7 @@ export class Bulkhead {
     if (options.signal?.aborted) throw abandoned()
     const isFree = this.#running < this.#limits.concurrency
     if (isFree) this.#running++
-    const slot = isFree ? { tasks: 1 } : await measure('waiting', () => this.#waitForSlot(options))
+    const slot = isFree ? { tasks: 1 } : await this.#waitForSlot(options)
     try {
       return await work()
     } finally {

@@ -3,11 +3,11 @@ import type { Knex } from 'knex'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { required } from '../util/helpers.ts'
 import { Bulkhead } from './bulkhead.ts'
-import type { Connection, Dialect, Engine, SchemaHelpers, ServerOptions } from './dialect.ts'
+import type { Connection, Dialect, Engine, SchemaHelpers, ServerOptions } from './engine.ts'
 import { type GroupCommit, groupCommit } from './group-commit.ts'
 import { findSchemaError, migrate, readSchemaAge, runSeeds, type SchemaAge } from './migrations.ts'
-import { postgres } from './postgres/dialect.ts'
-import { sqlite } from './sqlite/dialect.ts'
+import { postgres } from './postgres/engine.ts'
+import { sqlite } from './sqlite/engine.ts'
 
 const dialects: readonly Dialect[] = [sqlite, postgres]
 

@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Knex } from 'knex'
 import { ServiceError } from '../contract/errors.ts'
 
@@ -31,11 +30,8 @@ export function groupCommit(writer: Knex): GroupCommit {
 
   return <T>(work: (sql: Knex) => Promise<T>) => {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
-    // The write's statements count in its own request's timing. BEGIN and COMMIT count in that of
-    // the group's first request.
-    const inContext = AsyncLocalStorage.snapshot()
     const run = async (sql: Knex) => {
-      const result = await inContext(work, sql)
+      const result = await work(sql)
       return () => resolve(result)
     }
     group.push({ run, reject })

@@ -1,5 +1,5 @@
 import { toSearchDocument } from '../search/terms.ts'
-import type { Connection } from './dialect.ts'
+import type { Connection } from './engine.ts'
 import { listed } from './tables.ts'
 
 /**

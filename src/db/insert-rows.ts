@@ -1,5 +1,5 @@
 import { required } from '../util/helpers.ts'
-import type { Connection, NewRow } from './dialect.ts'
+import type { Connection, NewRow } from './engine.ts'
 
 /**
  * Makes `insertRows` of an engine's `insert`, which returns the ids in any order. Rows with an id

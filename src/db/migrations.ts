@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
 import { required } from '../util/helpers.ts'
-import { type Connection, notMigrated, type SchemaHelpers } from './dialect.ts'
+import { type Connection, notMigrated, type SchemaHelpers } from './engine.ts'
 
 /**
  * Compares the schema of a database with migrations/, runs the migrations that are missing, and

@@ -4,7 +4,6 @@ import type { Request } from 'express'
 import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
 import { keyPrefix } from '../accounts/keys.ts'
 import type { Caller } from '../contract/contract.ts'
-import type { Timing } from '../util/helpers.ts'
 import { standardOutput } from './standard-output.ts'
 
 /** Writes JSON lines. Neither headers nor anything that could be an API key are logged. */
@@ -34,7 +33,6 @@ export type RequestContext = {
   id: string
   /** By `performance.now()`. */
   started: number
-  timing: Timing
   /** The request's body, if it has one. */
   body?: Promise<Buffer> | undefined
   operation?: string | undefined
@@ -56,11 +54,7 @@ declare module 'node:http' {
 export const createRequestContext = ({ headers }: IncomingMessage): RequestContext => ({
   id: requestId(headers['x-request-id']),
   started: performance.now(),
-  timing: { waiting: 0, sql: 0 },
 })
-
-/** Milliseconds. The lines of slower requests have their timing. */
-const slowRequest = 1000
 
 /** Logs a line for a request. Only internal errors are errors; a client's mistake is not. */
 export function logRequest(
@@ -70,7 +64,7 @@ export function logRequest(
   duration: number,
   queryParameters: ReadonlySet<string>,
 ) {
-  const { id, timing, operation, caller, isCacheHit, error } = response.context
+  const { id, operation, caller, isCacheHit, error } = response.context
   const { statusCode } = response
   const line = {
     req: { id, method, url: redactUrl(originalUrl, queryParameters) },
@@ -80,7 +74,6 @@ export function logRequest(
     developer: caller?.developerId,
     key: caller && keyPrefix(caller.keyId),
     responseTime: round(duration),
-    timing: duration > slowRequest ? timingFields(timing, duration) : undefined,
   }
   const message = `${method} ${response.writableEnded ? statusCode : 'aborted'}`
   if (error === undefined) logger.info(line, message)
@@ -96,12 +89,6 @@ function bodyBytes(response: ServerResponse): number {
   if (response.req.method === 'HEAD' || response.statusCode === 304) return 0
   // Without the header there is no body.
   return Number(response.getHeader('Content-Length') ?? 0)
-}
-
-/** Concurrent statements may have taken longer than the request. */
-function timingFields({ waiting, sql }: Timing, duration: number) {
-  const rest = Math.max(0, duration - waiting - sql)
-  return { waiting: round(waiting), sql: round(sql), rest: round(rest) }
 }
 
 const round = (milliseconds: number) => Math.round(milliseconds * 1000) / 1000

@@ -1,7 +1,7 @@
 import type { Request } from 'express'
 import { LRUCache } from 'lru-cache'
 import type { Operation } from 'openapi-backend'
-import { coalesce, measure, withTiming } from '../util/helpers.ts'
+import { coalesce } from '../util/helpers.ts'
 import { isPublic, parameterNames } from './request.ts'
 import type { Reply } from './response.ts'
 
@@ -43,7 +43,7 @@ export function createResponseCache(
     maxSize,
     sizeCalculation: (_entry, url) => url.length,
   })
-  const currentVersion = coalesce(() => withTiming(undefined, dataVersion))
+  const currentVersion = coalesce(dataVersion)
   let entriesVersion = ''
   /**
    * Reads that the cache answered, those that it did not, and versions of the data that they have
@@ -69,7 +69,7 @@ export function createResponseCache(
    * The reply for a URL: from the cache, or computed and then cached. Throws what `compute` throws.
    */
   async function load(url: string, compute: () => Entry): Promise<Loaded> {
-    const version = await measure('waiting', currentVersion).catch(() => undefined)
+    const version = await currentVersion().catch(() => undefined)
     // The database cannot be read now; the computation reports why.
     if (version === undefined) return { isHit: false, reply: await compute() }
     if (version !== entriesVersion) {
@@ -80,7 +80,7 @@ export function createResponseCache(
     const known = entries.get(url)
     // If the computation of another request fails, perhaps because its client disconnected, this
     // request computes its own.
-    const reply = known && (await measure('waiting', () => known.catch(() => undefined)))
+    const reply = known && (await known.catch(() => undefined))
     if (isCacheableReply(reply)) return { isHit: true, reply }
     counts.miss++
     return { isHit: false, reply: await (known ? compute() : computeAndStore(url, compute)) }

@@ -1,4 +1,4 @@
-import type { Connection } from '../db/dialect.ts'
+import type { Connection } from '../db/engine.ts'
 import { type AppRow, listed } from '../db/tables.ts'
 import { foldLookAlikes, lookAlikePhrases, skeletonsOf } from '../search/terms.ts'
 import { similarWords } from '../search/typos.ts'

@@ -1,5 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
-
 /**
  * Returns a value that the surrounding code guarantees. Throws an error that names `what` if it is
  * missing.
@@ -19,30 +17,6 @@ export const pick = <T extends object, Key extends keyof T>(
   object: T,
   ...keys: Key[]
 ): Pick<T, Key> => Object.fromEntries(keys.map((key) => [key, object[key]])) as Pick<T, Key>
-
-/** Milliseconds that a request has waited for the database, and that its statements have run. */
-export type Timing = { waiting: number; sql: number }
-
-const requestTiming = new AsyncLocalStorage<Timing | undefined>()
-
-/**
- * Runs the work. Calls of `measure` in it, also asynchronous ones, add to this timing; to none if
- * it is undefined.
- */
-export const withTiming = <T>(timing: Timing | undefined, work: () => T): T =>
-  requestTiming.run(timing, work)
-
-/** Adds the duration of the work to a part of the current request's timing, if there is one. */
-export async function measure<T>(part: keyof Timing, work: () => Promise<T>): Promise<T> {
-  const timing = requestTiming.getStore()
-  if (!timing) return work()
-  const began = performance.now()
-  try {
-    return await work()
-  } finally {
-    timing[part] += performance.now() - began
-  }
-}
 
 /**
  * Returns a function that runs `call` once at a time. Calls that arrive while one is running share

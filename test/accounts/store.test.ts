@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { accountStore } from '../../src/accounts/account-store.ts'
 import { generateKey } from '../../src/accounts/keys.ts'
-import { accountStore } from '../../src/accounts/store.ts'
 import type { Database } from '../../src/db/database.ts'
 import { freezeClock } from '../support/clock.ts'
 import { type Service, startService } from '../support/service.ts'

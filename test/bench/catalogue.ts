@@ -1,10 +1,10 @@
 import { deepStrictEqual } from 'node:assert'
 import { setImmediate } from 'node:timers/promises'
-import { accountStore } from '../../src/accounts/store.ts'
-import { categoryStore } from '../../src/catalogue/categories.ts'
+import { accountStore } from '../../src/accounts/account-store.ts'
+import { categoryStore } from '../../src/catalogue/category-store.ts'
 import { addRatings, ratingColumns, ratingsOf } from '../../src/catalogue/ratings.ts'
 import type { Database } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/dialect.ts'
+import type { Connection } from '../../src/db/engine.ts'
 import type { AppRow, ReviewRow } from '../../src/db/tables.ts'
 import { type SearchDocument, toSearchDocument } from '../../src/search/terms.ts'
 import { randomFrom } from './random.ts'
@@ -124,7 +124,7 @@ async function addCategories(connection: Connection): Promise<number[]> {
 
 /**
  * Inserts the rows, and updates the search index and counters as `applySideEffects` in
- * catalogue/store.ts does.
+ * catalogue/app-store.ts does.
  */
 async function addApps(connection: Connection, made: App[]) {
   const { sql, search } = connection

@@ -1,8 +1,8 @@
 import { setInterval } from 'node:timers/promises'
-import { accountStore } from '../../src/accounts/store.ts'
-import { appStore } from '../../src/catalogue/store.ts'
+import { accountStore } from '../../src/accounts/account-store.ts'
+import { appStore } from '../../src/catalogue/app-store.ts'
 import { openDatabase } from '../../src/db/database.ts'
-import { moderationStore } from '../../src/moderation/store.ts'
+import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { vocabulary } from './catalogue.ts'
 
 /** A process that creates and approves an app each second until it is killed. */

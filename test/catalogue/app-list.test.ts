@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { findApps } from '../../src/catalogue/app-list.ts'
-import { appStore, type NewAppRow } from '../../src/catalogue/store.ts'
+import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
 import type { Database } from '../../src/db/database.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { type Service, startService } from '../support/service.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import { accountStore } from '../../src/accounts/store.ts'
-import { appStore } from '../../src/catalogue/store.ts'
+import { accountStore } from '../../src/accounts/account-store.ts'
+import { appStore } from '../../src/catalogue/app-store.ts'
 import { isRefused, listedCharacters } from '../contract/characters.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { units } from '../contract/values.ts'

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import sqlite3 from 'sqlite3'
 import { expect, inject, onTestFinished, test, vi } from 'vitest'
-import { appStore } from '../../src/catalogue/store.ts'
+import { appStore } from '../../src/catalogue/app-store.ts'
 import { type Call, newApp } from '../contract/valid-requests.ts'
 import { startService } from '../support/service.ts'
 

@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { appStore } from '../../src/catalogue/app-store.ts'
 import {
   assertOwner,
   canDecide,
   type Decision,
   statusAfterUpdate,
 } from '../../src/catalogue/policy.ts'
-import { appStore } from '../../src/catalogue/store.ts'
 import type { Database } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/dialect.ts'
+import type { Connection } from '../../src/db/engine.ts'
 import { startService } from '../support/service.ts'
 
 const statuses = ['pending', 'approved', 'rejected'] as const

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { appStore } from '../../src/catalogue/app-store.ts'
 import { ratingColumns, ratingsOf } from '../../src/catalogue/ratings.ts'
-import { appStore } from '../../src/catalogue/store.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { copyWorld } from '../support/database.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, inject, test } from 'vitest'
 import type { AppFilter, AppState } from '../../src/moderation/app-filter.ts'
-import { moderationStore } from '../../src/moderation/store.ts'
+import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { expectConsistentAt } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'

@@ -1,5 +1,5 @@
 import { expect, inject, test } from 'vitest'
-import { categoryStore } from '../../src/catalogue/categories.ts'
+import { categoryStore } from '../../src/catalogue/category-store.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { freezeClock } from '../support/clock.ts'

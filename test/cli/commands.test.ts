@@ -1,10 +1,10 @@
 import { createServer } from 'node:net'
 import { describe, expect, inject, test } from 'vitest'
-import { categoryStore } from '../../src/catalogue/categories.ts'
+import { appStore } from '../../src/catalogue/app-store.ts'
+import { categoryStore } from '../../src/catalogue/category-store.ts'
 import { mergeUnreviewed } from '../../src/catalogue/policy.ts'
-import { appStore } from '../../src/catalogue/store.ts'
 import { openDatabase } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/dialect.ts'
+import type { Connection } from '../../src/db/engine.ts'
 import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
 import { expectRefusal, hasTerminal, run, runInTerminal, runProcess } from '../support/process.ts'
 

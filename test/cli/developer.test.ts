@@ -1,5 +1,5 @@
 import { expect, inject, test } from 'vitest'
-import { accountStore } from '../../src/accounts/store.ts'
+import { accountStore } from '../../src/accounts/account-store.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { expectConsistentAt, found } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'

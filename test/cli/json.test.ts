@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, inject, test } from 'vitest'
-import { accountStore } from '../../src/accounts/store.ts'
+import { accountStore } from '../../src/accounts/account-store.ts'
 import { programFor } from '../../src/cli/program.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { leafCommands } from '../support/commands.ts'

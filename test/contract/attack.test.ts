@@ -1,7 +1,7 @@
 import fc, { type Arbitrary } from 'fast-check'
 import { afterAll, describe, expect, type RunnerTestCase, test } from 'vitest'
 import { generateKey } from '../../src/accounts/keys.ts'
-import { moderationStore } from '../../src/moderation/store.ts'
+import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import type { CheckedResponse } from '../support/check.ts'
 import { type Service, startService } from '../support/service.ts'
 import { isRerun, operations, runProperty, timeout, total } from './fuzz.ts'

@@ -1,9 +1,9 @@
 import { OpenAPIBackend } from 'openapi-backend'
 import { describe, expect, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
+import { accountStore } from '../../src/accounts/account-store.ts'
 import { generateKey } from '../../src/accounts/keys.ts'
-import { accountStore } from '../../src/accounts/store.ts'
-import { categoryStore } from '../../src/catalogue/categories.ts'
+import { categoryStore } from '../../src/catalogue/category-store.ts'
 import { ServiceError } from '../../src/contract/errors.ts'
 import { readDocument } from '../../src/http/docs.ts'
 import { required } from '../../src/util/helpers.ts'

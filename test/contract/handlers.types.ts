@@ -1,4 +1,3 @@
-import { appHandlers } from '../../src/catalogue/handlers.ts'
 import type {
   App,
   Caller,
@@ -9,6 +8,7 @@ import type {
   StatusOf,
 } from '../../src/contract/contract.ts'
 import type { Database } from '../../src/db/database.ts'
+import { appHandlers } from '../../src/http/handlers.ts'
 
 /** Never run. tsc fails if one of these compiles. */
 

@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { withTemporaryCopy } from '../../src/db/copy.ts'
+import { withTemporaryCopy } from '../../src/db/copy-database.ts'
 import { type Database, openDatabase, openMigratedDatabase } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/dialect.ts'
+import type { Connection } from '../../src/db/engine.ts'
 import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
 
 const migrations = readdirSync(join(import.meta.dirname, '../../src/db/migrations')).toSorted()

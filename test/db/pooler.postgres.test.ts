@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
-import { withTemporaryCopy } from '../../src/db/copy.ts'
+import { withTemporaryCopy } from '../../src/db/copy-database.ts'
 import { closeEngine, type Database, openDatabase, openEngine } from '../../src/db/database.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { accountStore } from '../../src/accounts/store.ts'
-import { categoryStore } from '../../src/catalogue/categories.ts'
+import { accountStore } from '../../src/accounts/account-store.ts'
+import { categoryStore } from '../../src/catalogue/category-store.ts'
 import type { Database } from '../../src/db/database.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { importLines } from '../support/catalogue-file.ts'

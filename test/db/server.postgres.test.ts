@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { findApps } from '../../src/catalogue/app-list.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
-import type { ServerOptions } from '../../src/db/dialect.ts'
+import type { ServerOptions } from '../../src/db/engine.ts'
 import {
   addressAt,
   addressThrough,

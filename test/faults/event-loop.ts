@@ -1,6 +1,6 @@
-import { accountStore } from '../../src/accounts/store.ts'
+import { accountStore } from '../../src/accounts/account-store.ts'
 import { openDatabase } from '../../src/db/database.ts'
-import { moderationStore } from '../../src/moderation/store.ts'
+import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { required } from '../../src/util/helpers.ts'
 import type { ServerUnderLoad } from './load.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { openMigratedDatabase } from '../../src/db/database.ts'
-import { moderationStore } from '../../src/moderation/store.ts'
+import { moderationStore } from '../../src/moderation/moderation-store.ts'
 
 /** Approves pending apps and prints each acknowledged decision: `node operator.ts FILE`. */
 

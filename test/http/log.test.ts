@@ -2,12 +2,10 @@ import { execFile, spawn } from 'node:child_process'
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { Agent, get } from 'node:http'
 import { connect } from 'node:net'
-import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { parseKeyId } from '../../src/accounts/keys.ts'
 import { ServiceError } from '../../src/contract/errors.ts'
-import { openDatabase } from '../../src/db/database.ts'
 import { createLogger, redact, requestId } from '../../src/http/log.ts'
 import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
 import type { RequestOptions } from '../support/check.ts'
@@ -16,7 +14,6 @@ import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { executable, serve } from '../support/process.ts'
 import { readTwice } from '../support/raw-http.ts'
-import { concurrency, countQueuedWrites, saturate } from '../support/saturate.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const linesOf = ({ log }: Service) => log.map((line) => JSON.parse(line))
@@ -139,107 +136,6 @@ test('each cause of an outage is logged once a minute, not with every request', 
     [50, String(full)],
     [30, undefined],
   ])
-})
-
-describe('a request of more than a second logs where the time went', () => {
-  test('waiting for other writes', async () => {
-    const wait = freezeMonotonicClock()
-    const service = await startService()
-    const release = await saturate((work) => service.database.write(work), concurrency.write)
-    const answer = service.request('POST', '/apps', { key: service.world.keys.bob, json: newApp })
-    // The other write records the use of the key. Vitest's poll would advance the frozen clock.
-    while (countQueuedWrites(service) !== 2) await delay(1)
-    wait(1500)
-    await release()
-    await answer
-    const line = linesOf(service).find(({ operation }) => operation === 'createApp')
-    expect(line).toMatchObject({ responseTime: 1500, timing: { waiting: 1500, sql: 0, rest: 0 } })
-  })
-
-  test.skipIf(inject('engine') !== 'sqlite')(
-    'waiting for another process that writes',
-    async () => {
-      const wait = freezeMonotonicClock()
-      const service = await startService()
-      const other = openDatabase(service.databaseUrl)
-      const { promise: isWaiting, resolve } = Promise.withResolvers<void>()
-      let answer: Promise<unknown> | undefined
-      await other.write(async ({ sql }) => {
-        await sql('apps').where({ id: 1 }).update({ version: '2' })
-        answer = service.request('POST', '/apps', { key: service.world.keys.bob, json: newApp })
-        // The other write records the use of the key.
-        const polling = setInterval(() => {
-          if (
-            service.database
-              .usage()
-              .pools.some(({ name, used, waiting }) => name === 'writer' && used + waiting === 2)
-          )
-            resolve()
-        }, 5)
-        await isWaiting.finally(() => clearInterval(polling))
-        wait(1500)
-      })
-      await other.close()
-      await answer
-      const line = linesOf(service).find(({ operation }) => operation === 'createApp')
-      expect(line).toMatchObject({ responseTime: 1500, timing: { waiting: 1500, sql: 0, rest: 0 } })
-    },
-  )
-
-  test('waiting for the data version', async () => {
-    const wait = freezeMonotonicClock()
-    let step = 0
-    const service = await startService({
-      database: (database) => ({
-        ...database,
-        dataVersion: async () => {
-          wait(step)
-          return database.dataVersion()
-        },
-      }),
-    })
-    for (let time = 0; time < 3; time++) await service.get('/apps')
-    step = 1300
-    await service.get('/apps')
-    expect(linesOf(service).at(-1)).toMatchObject({
-      cached: true,
-      timing: { waiting: 1300, sql: 0, rest: 0 },
-    })
-  })
-
-  test('a statement', async () => {
-    const wait = freezeMonotonicClock()
-    let isSlow = false
-    const service = await startService({
-      database: (database) => ({
-        ...database,
-        read: (work) => {
-          // By then the statement runs on a thread, and its end is not known yet.
-          if (isSlow) process.nextTick(() => wait(1200))
-          return database.read(work)
-        },
-      }),
-    })
-    await service.get('/apps')
-    isSlow = true
-    await service.get('/apps?limit=1')
-    expect(linesOf(service).map(({ timing }) => timing)).toEqual([
-      undefined,
-      { waiting: 0, sql: 1200, rest: 0 },
-    ])
-  })
-
-  test('work outside the database', async () => {
-    const wait = freezeMonotonicClock()
-    const service = await startService({
-      database: (database) => ({
-        ...database,
-        read: (work) => database.read(work).finally(() => wait(1100)),
-      }),
-    })
-    await service.get('/apps')
-    expect(linesOf(service)[0].timing).toEqual({ waiting: 0, sql: 0, rest: 1100 })
-  })
 })
 
 const id = '0123456789ab'

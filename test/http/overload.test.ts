@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Database } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/dialect.ts'
+import type { Connection } from '../../src/db/engine.ts'
 import { concurrency, countQueuedWrites, saturate } from '../support/saturate.ts'
 import { type Service, startService } from '../support/service.ts'
 

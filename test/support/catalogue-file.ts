@@ -1,15 +1,15 @@
 import { PassThrough, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import type { Actor } from '../../src/audit/store.ts'
+import type { Actor } from '../../src/audit/audit-store.ts'
 import type { Database } from '../../src/db/database.ts'
-import { counterLines } from '../../src/transfer/counters.ts'
-import { type ExportOptions, exportCatalogue } from '../../src/transfer/export.ts'
+import { type ExportOptions, exportCatalogue } from '../../src/import-export/export-catalogue.ts'
 import {
   catalogueLines,
   type ImportEvents,
   type ImportSummary,
   importLines as importSource,
-} from '../../src/transfer/import.ts'
+} from '../../src/import-export/import-lines.ts'
+import { counterLines } from '../../src/import-export/set-counters.ts'
 
 export type Imported = ImportSummary & { rejects: { line: number; fields: string[] }[] }
 

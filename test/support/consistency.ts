@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import { findApps } from '../../src/catalogue/app-list.ts'
 import { addRatings, ratingColumns, ratingsOf } from '../../src/catalogue/ratings.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/dialect.ts'
+import type { Connection } from '../../src/db/engine.ts'
 import type { AppRow } from '../../src/db/tables.ts'
 import { idLimit, toSearchDocument } from '../../src/search/terms.ts'
 

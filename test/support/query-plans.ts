@@ -1,5 +1,5 @@
 import type { Database } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/dialect.ts'
+import type { Connection } from '../../src/db/engine.ts'
 
 type Statement = { sql: string; bindings: (string | number)[] }
 

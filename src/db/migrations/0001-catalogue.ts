@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { SchemaHelpers } from '../dialect.ts'
+import type { SchemaHelpers } from '../engine.ts'
 
 /**
  * Creates all tables of the first version: developers, their keys, categories, apps, reviews and
@@ -30,7 +30,7 @@ export async function up(sql: Knex, { makeAppendOnly }: SchemaHelpers) {
     table.bigIncrements('id')
     table.text('slug').notNullable().unique()
     table.text('name').notNullable().unique()
-    // The number of listed apps, which catalogue/store.ts updates with each change, so that no
+    // The number of listed apps, which catalogue/app-store.ts updates with each change, so that no
     // request counts them.
     table.bigInteger('listed_apps').notNullable().defaultTo(0)
     table.check('listed_apps >= 0', [], 'categories_listed_apps')

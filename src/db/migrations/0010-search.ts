@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { SchemaHelpers, SearchIndex } from '../dialect.ts'
+import type { SchemaHelpers, SearchIndex } from '../engine.ts'
 import { indexListedApps } from '../index-apps.ts'
 import { listed } from '../tables.ts'
 

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { SchemaHelpers } from '../dialect.ts'
+import type { SchemaHelpers } from '../engine.ts'
 
 /**
  * The audit log keeps its entries when a developer, a key or a category is removed, and so refers

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { SchemaHelpers } from '../dialect.ts'
+import type { SchemaHelpers } from '../engine.ts'
 
 /**
  * `operator_name`: the name that an operator gave with `OPERATOR`, beside the account in

@@ -1,8 +1,7 @@
 import { createRequire } from 'node:module'
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
-import { measure } from '../../util/helpers.ts'
-import type { Connection } from '../dialect.ts'
+import type { Connection } from '../engine.ts'
 import { breaksConnection, isQueryTimeout, isStaleStatement } from './errors.ts'
 import type { ServerUrl } from './url.ts'
 
@@ -66,10 +65,6 @@ const beginWriting = (writeTimeout: number) =>
   ].join('; ')
 
 class PostgresClient extends PgClient {
-  override async acquireConnection() {
-    return measure('waiting', () => super.acquireConnection())
-  }
-
   override async _query(connection: DriverConnection, query: Query): Promise<Query> {
     // After 5 s knex would release the connection, though its transaction may not have ended.
     if (query.sql === 'ROLLBACK') query.options = { query_timeout: 4000 }
@@ -116,7 +111,7 @@ let silentSince = 0
 async function runStatement<T>(connection: DriverConnection, run: () => Promise<T>): Promise<T> {
   const sent = ++lastEvent
   try {
-    const result = await measure('sql', run)
+    const result = await run()
     connection.lastAnswer = ++lastEvent
     return result
   } catch (error) {

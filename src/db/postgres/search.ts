@@ -8,7 +8,7 @@ import {
   type SearchDocument,
   searchRank,
 } from '../../search/terms.ts'
-import type { SearchIndex } from '../dialect.ts'
+import type { SearchIndex } from '../engine.ts'
 import { orderBy } from '../page-slice.ts'
 import { listed } from '../tables.ts'
 import { select as selectWith } from './client.ts'

@@ -2,8 +2,7 @@ import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import knex, { type Knex } from 'knex'
 import { LRUCache } from 'lru-cache'
-import { measure } from '../../util/helpers.ts'
-import type { Connection } from '../dialect.ts'
+import type { Connection } from '../engine.ts'
 import type { DatabaseFile } from './database-file.ts'
 
 /**
@@ -167,7 +166,7 @@ const clientOf = (file: DatabaseFile, begin: string, settings: Settings): typeof
   class extends clientWith(settings) {
     override async acquireConnection() {
       file.assertInPlaceThisTurn()
-      return file.watch(() => measure('waiting', () => super.acquireConnection()))
+      return file.watch(() => super.acquireConnection())
     }
 
     override acquireRawConnection() {
@@ -199,7 +198,7 @@ const clientOf = (file: DatabaseFile, begin: string, settings: Settings): typeof
     }
 
     override async _query(connection: DriverConnection, query: Query) {
-      const done = await file.watch(() => measure('sql', () => super._query(connection, query)))
+      const done = await file.watch(() => super._query(connection, query))
       // A write is only acknowledged if it is in the file at the path.
       if (query.sql.startsWith('COMMIT')) file.assertInPlace()
       return done
@@ -209,8 +208,7 @@ const clientOf = (file: DatabaseFile, begin: string, settings: Settings): typeof
       const transaction = super.transaction(container, config, outer) as Knex.Transaction &
         InnerTransaction
       // Waits for other writers, also those of other processes.
-      transaction.begin = (connection) =>
-        file.watch(() => measure('waiting', () => execute(connection, begin)))
+      transaction.begin = (connection) => file.watch(() => execute(connection, begin))
       return transaction
     }
   }

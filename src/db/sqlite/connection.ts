@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { chunk } from '../../util/helpers.ts'
-import type { Connection, NewRow } from '../dialect.ts'
+import type { Connection, NewRow } from '../engine.ts'
 import { insertWithIds } from '../insert-rows.ts'
 import { jsonArrayBytes, jsonRows, select } from './client.ts'
 import { searchIndex } from './search.ts'

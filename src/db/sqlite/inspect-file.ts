@@ -1,6 +1,6 @@
 import { access, constants } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { notMigrated } from '../dialect.ts'
+import { notMigrated } from '../engine.ts'
 import { openForInspection } from './client.ts'
 import { isDiskFull } from './database-file.ts'
 import { diskFull, isBusy, isDamage } from './errors.ts'

@@ -1,5 +1,5 @@
 import { idLimit } from '../../search/terms.ts'
-import type { SchemaHelpers } from '../dialect.ts'
+import type { SchemaHelpers } from '../engine.ts'
 import { searchIndex } from './search.ts'
 
 export const schema: SchemaHelpers = {

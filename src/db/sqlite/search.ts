@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { categoryToken, idLimit, isWordToken, type Phrase, searchRank } from '../../search/terms.ts'
 import { required } from '../../util/helpers.ts'
-import type { SearchIndex } from '../dialect.ts'
+import type { SearchIndex } from '../engine.ts'
 import { orderBy } from '../page-slice.ts'
 import { listed } from '../tables.ts'
 import { jsonArrayBytes, select as selectWith } from './client.ts'

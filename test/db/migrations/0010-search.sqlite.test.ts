@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { findApps } from '../../../src/catalogue/app-list.ts'
-import { appStore } from '../../../src/catalogue/store.ts'
+import { appStore } from '../../../src/catalogue/app-store.ts'
 import { openDatabase } from '../../../src/db/database.ts'
 import { cutNote } from '../../../src/search/best-matches.ts'
 import { copyWorldFile } from '../../support/database.ts'

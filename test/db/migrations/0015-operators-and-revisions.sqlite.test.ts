@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../src/db/database.ts'
-import { moderationStore } from '../../../src/moderation/store.ts'
+import { moderationStore } from '../../../src/moderation/moderation-store.ts'
 import { copyWorldFile } from '../../support/database.ts'
 
 /** The database of version 2.0.0. */

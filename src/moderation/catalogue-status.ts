@@ -1,5 +1,5 @@
-import type { StateCounts } from '../catalogue/store.ts'
-import type { Connection } from '../db/dialect.ts'
+import type { StateCounts } from '../catalogue/app-store.ts'
+import type { Connection } from '../db/engine.ts'
 import type { AuditRow } from '../db/tables.ts'
 import { required } from '../util/helpers.ts'
 import { queues, states } from './app-filter.ts'

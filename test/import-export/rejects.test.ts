@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Problem } from '../../src/contract/contract.ts'
-import { ReasonCounts, toReject, unwrapReject } from '../../src/transfer/rejects.ts'
+import { ReasonCounts, toReject, unwrapReject } from '../../src/import-export/rejects.ts'
 
 const problem = (field: string, message = 'is wrong'): Problem => ({ in: 'body', field, message })
 

@@ -1,4 +1,4 @@
-import type { Dialect, Engine } from '../../src/db/dialect.ts'
+import type { Dialect, Engine } from '../../src/db/engine.ts'
 
 /** Never run. tsc checks that a new engine needs only a Dialect; here, all of it throws. */
 

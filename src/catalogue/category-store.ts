@@ -1,8 +1,8 @@
-import { type Actor, auditStore } from '../audit/store.ts'
+import { type Actor, auditStore } from '../audit/audit-store.ts'
 import type { Category } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { assertSlug, maxCategories, parseCategoryName } from '../contract/field-rules.ts'
-import type { Connection } from '../db/dialect.ts'
+import type { Connection } from '../db/engine.ts'
 import type { CategoryRow } from '../db/tables.ts'
 import { pick, required } from '../util/helpers.ts'
 

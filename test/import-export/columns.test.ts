@@ -6,8 +6,8 @@ import {
   listChanges,
   toColumns,
   toNewRow,
-} from '../../src/transfer/columns.ts'
-import type { Line } from '../../src/transfer/line.ts'
+} from '../../src/import-export/columns.ts'
+import type { Line } from '../../src/import-export/line.ts'
 import { app, line, time } from './star-map.ts'
 
 const given = {

@@ -1,6 +1,7 @@
-import { type Account, accountStore } from '../accounts/store.ts'
-import { type Actor, type AuditEntry, auditStore } from '../audit/store.ts'
-import { categoryStore } from '../catalogue/categories.ts'
+import { type Account, accountStore } from '../accounts/account-store.ts'
+import { type Actor, type AuditEntry, auditStore } from '../audit/audit-store.ts'
+import { type AppWithReviews, appStore } from '../catalogue/app-store.ts'
+import { categoryStore } from '../catalogue/category-store.ts'
 import {
   canDecide,
   type Decision,
@@ -8,10 +9,9 @@ import {
   parseUnreviewed,
   reviewedColumns,
 } from '../catalogue/policy.ts'
-import { type AppWithReviews, appStore } from '../catalogue/store.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
-import type { Connection } from '../db/dialect.ts'
+import type { Connection } from '../db/engine.ts'
 import { type AppRow, type AppStatus, type OwnerColumn, ownerColumns } from '../db/tables.ts'
 import { pick, required } from '../util/helpers.ts'
 import { type AppFilter, type AppState, findPage, findPageInState, queues } from './app-filter.ts'

@@ -1,21 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
-import { authenticator } from '../accounts/keys.ts'
-import { appHandlers } from '../catalogue/handlers.ts'
-import type { Config } from '../config.ts'
-import { ServiceError } from '../contract/errors.ts'
-import type { Database } from '../db/database.ts'
-import { newestMigration } from '../db/migrations.ts'
-import { createApp, type ServiceBackend } from '../http/app.ts'
-import { readDocument, readPage } from '../http/docs.ts'
-import { createLogger } from '../http/log.ts'
-import type { Metrics } from '../http/metrics.ts'
-import { listen } from '../http/server.ts'
-import { standardOutput } from '../http/standard-output.ts'
-import { statusStore } from '../moderation/status.ts'
-import { coalesce } from '../util/helpers.ts'
-import { readableLog } from './readable-log.ts'
-import { secondsSince } from './time.ts'
+import { authenticator } from './accounts/keys.ts'
+import { readableLog } from './cli/readable-log.ts'
+import { secondsSince } from './cli/time.ts'
+import type { Config } from './config.ts'
+import { ServiceError } from './contract/errors.ts'
+import type { Database } from './db/database.ts'
+import { newestMigration } from './db/migrations.ts'
+import { readDocument, readPage } from './http/docs.ts'
+import { createApp, type ServiceBackend } from './http/express-app.ts'
+import { appHandlers } from './http/handlers.ts'
+import { createLogger } from './http/log.ts'
+import type { Metrics } from './http/metrics.ts'
+import { listen } from './http/server.ts'
+import { standardOutput } from './http/standard-output.ts'
+import { statusStore } from './moderation/catalogue-status.ts'
+import { coalesce } from './util/helpers.ts'
 
 /**
  * Milliseconds from the signal until the process exits, even if something hangs, such as a database
@@ -66,7 +66,7 @@ export async function serveUntilSignal(config: Config, database: Database) {
 
 async function createMetrics(version: string) {
   // Imported here, because few servers have metrics.
-  const { Metrics } = await import('../http/metrics.ts')
+  const { Metrics } = await import('./http/metrics.ts')
   return new Metrics({ version, schema: await newestMigration() })
 }
 

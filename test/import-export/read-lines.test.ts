@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readLines, readText } from '../../src/transfer/read-lines.ts'
+import { readLines, readText } from '../../src/import-export/read-lines.ts'
 
 async function* chunksOf(bytes: Buffer, size: number) {
   for (let begin = 0; begin < bytes.length; begin += size) yield bytes.subarray(begin, begin + size)

@@ -10,7 +10,6 @@ import type { Config } from '../config.ts'
 import type { Caller, Handlers } from '../contract/contract.ts'
 import { invalidRequest, notFound, ServiceError } from '../contract/errors.ts'
 import type { Usage } from '../db/database.ts'
-import { withTiming } from '../util/helpers.ts'
 import { receiveBody } from './body.ts'
 import { docsRouter } from './docs.ts'
 import { readOnlyRoute, toErrorResponse } from './error-response.ts'
@@ -102,7 +101,7 @@ function trackRequests(
       logRequest(logger, request, response, duration, documented)
       metrics?.observeRequest(request, response, duration)
     })
-    withTiming(context.timing, next)
+    next()
   }
 }
 

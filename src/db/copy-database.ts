@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
 import { required } from '../util/helpers.ts'
-import { withPrivateDirectory } from '../util/private-directory.ts'
+import { withPrivateDirectory } from '../util/temporary-directory.ts'
 import {
   assertUsable,
   closeEngine,
@@ -12,7 +12,7 @@ import {
   openEngine,
   openMigratedDatabase,
 } from './database.ts'
-import type { Connection, NewRow } from './dialect.ts'
+import type { Connection, NewRow } from './engine.ts'
 import { indexListedApps } from './index-apps.ts'
 import { findSchemaError } from './migrations.ts'
 

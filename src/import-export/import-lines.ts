@@ -1,12 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Actor } from '../audit/store.ts'
+import type { Actor } from '../audit/audit-store.ts'
 import type { Problem } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
-import type { Connection } from '../db/dialect.ts'
+import type { Connection } from '../db/engine.ts'
 import { pauseForOthers } from '../db/write-pacing.ts'
 import { toSearchDocument } from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
-import { importStore } from './import-store.ts'
 import {
   type ImportLine,
   isSet,
@@ -15,9 +14,10 @@ import {
   problem,
   readLine,
 } from './line.ts'
-import { batchKeys } from './match.ts'
+import { batchKeys } from './match-lines-to-apps.ts'
 import { readLines } from './read-lines.ts'
 import { ReasonCounts } from './rejects.ts'
+import { importStore } from './write-lines.ts'
 
 export type ImportSummary = {
   lines: number

@@ -1,7 +1,7 @@
 import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
 import { expect, test } from 'vitest'
-import { lineSchema, type ParsedLine, readLine } from '../../src/transfer/line.ts'
+import { lineSchema, type ParsedLine, readLine } from '../../src/import-export/line.ts'
 
 const app = { name: 'Star Map', description: 'The sky.', category: 'tools', developer_name: 'Ada' }
 const review = {

@@ -1,3 +1,4 @@
+import type { NewAppRow } from '../catalogue/app-store.ts'
 import { reviewedColumns } from '../catalogue/policy.ts'
 import {
   addRatings,
@@ -6,7 +7,6 @@ import {
   ratingColumns,
   ratingsOf,
 } from '../catalogue/ratings.ts'
-import type { NewAppRow } from '../catalogue/store.ts'
 import type { Problem } from '../contract/contract.ts'
 import { type AppRow, appDefaults, type ReviewRow } from '../db/tables.ts'
 import { required } from '../util/helpers.ts'
@@ -18,7 +18,7 @@ import {
   type LineReview,
   problem,
 } from './line.ts'
-import type { ExistingApp } from './match.ts'
+import type { ExistingApp } from './match-lines-to-apps.ts'
 
 /** Computes the columns of an app from a line of a catalogue file. Pure. */
 

@@ -1,14 +1,6 @@
 import DataLoader from 'dataloader'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import type { App, AppChanges, Caller, Handlers, NewApp } from '../contract/contract.ts'
-import { notFound, ServiceError } from '../contract/errors.ts'
-import { etagOf, satisfiesIfMatch, serialize, strongestTag } from '../contract/response.ts'
-import type { Database } from '../db/database.ts'
-import { measure, required, withTiming } from '../util/helpers.ts'
-import { findApps } from './app-list.ts'
-import { categoryStore } from './categories.ts'
-import { createOnce } from './idempotency.ts'
-import { assertOwner, isListed, mergeUnreviewed, statusAfterUpdate } from './policy.ts'
+import { findApps } from '../catalogue/app-list.ts'
 import {
   type AppRowChanges,
   type AppStore,
@@ -16,10 +8,18 @@ import {
   appStore,
   hasChanges,
   type NewAppRow,
-} from './store.ts'
+} from '../catalogue/app-store.ts'
+import { categoryStore } from '../catalogue/category-store.ts'
+import { createOnce } from '../catalogue/idempotency.ts'
+import { assertOwner, isListed, mergeUnreviewed, statusAfterUpdate } from '../catalogue/policy.ts'
+import type { App, AppChanges, Caller, Handlers, NewApp } from '../contract/contract.ts'
+import { notFound, ServiceError } from '../contract/errors.ts'
+import { etagOf, satisfiesIfMatch, serialize, strongestTag } from '../contract/response.ts'
+import type { Database } from '../db/database.ts'
+import { required } from '../util/helpers.ts'
 
 /**
- * The handlers of the OpenAPI document's operations, by `operationId`. cli/run-server.ts passes
+ * The handlers of the OpenAPI document's operations, by `operationId`. service.ts passes
  * them to http/. `Location` and `Link` begin with `baseUrl`.
  */
 export function appHandlers(database: Database, baseUrl: string): Handlers {
@@ -46,8 +46,7 @@ export function appHandlers(database: Database, baseUrl: string): Handlers {
    */
   const listedApps = new DataLoader(
     async (ids: readonly number[]) => {
-      const find = () => database.read((connection) => appStore(connection).findListed(ids))
-      const apps = await withTiming(undefined, find)
+      const apps = await database.read((connection) => appStore(connection).findListed(ids))
       return ids.map((id) => apps.find((app) => app.id === id))
     },
     { cache: false, maxBatchSize, batchScheduleFn: setImmediate },
@@ -73,7 +72,7 @@ export function appHandlers(database: Database, baseUrl: string): Handlers {
             (connection) => appStore(connection).find(path.id, { visibleTo: caller }),
             { signal },
           )
-        : await measure('waiting', () => listedApps.load(path.id))
+        : await listedApps.load(path.id)
       if (!app) throw notFound()
       return { status: 200, headers: {}, body: found(app) }
     },

@@ -1,11 +1,11 @@
-import { type Actor, auditStore, type NewAuditEntry } from '../audit/store.ts'
-import { auditedDifference } from '../catalogue/store.ts'
-import type { Connection } from '../db/dialect.ts'
+import { type Actor, auditStore, type NewAuditEntry } from '../audit/audit-store.ts'
+import { auditedDifference } from '../catalogue/app-store.ts'
+import type { Connection } from '../db/engine.ts'
 import { indexListedApps } from '../db/index-apps.ts'
 import type { AppRow } from '../db/tables.ts'
 import { popularity } from '../search/terms.ts'
 import { ratingsAfter } from './columns.ts'
-import type { LineWork } from './import.ts'
+import type { LineWork } from './import-lines.ts'
 import { type ImportLine, problem, readCounterLine } from './line.ts'
 
 const counterColumns = [

@@ -1,10 +1,10 @@
-import type { Actor } from '../audit/store.ts'
-import { categoryStore } from '../catalogue/categories.ts'
+import type { Actor } from '../audit/audit-store.ts'
+import { appStore, hasChanges, timestampAfter } from '../catalogue/app-store.ts'
+import { categoryStore } from '../catalogue/category-store.ts'
 import { isListed } from '../catalogue/policy.ts'
-import { appStore, hasChanges, timestampAfter } from '../catalogue/store.ts'
 import type { Category, Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
-import type { Connection } from '../db/dialect.ts'
+import type { Connection } from '../db/engine.ts'
 import { required } from '../util/helpers.ts'
 import {
   categoryProblems,
@@ -31,7 +31,7 @@ import {
   matchLines,
   refuseTakenNames,
   splitRepeats,
-} from './match.ts'
+} from './match-lines-to-apps.ts'
 
 type Options = { actor: Actor; onlyNew: boolean; now: string }
 

@@ -1,5 +1,5 @@
 import type { Caller } from '../contract/contract.ts'
-import type { Connection } from '../db/dialect.ts'
+import type { Connection } from '../db/engine.ts'
 import type { AuditRow } from '../db/tables.ts'
 
 /**

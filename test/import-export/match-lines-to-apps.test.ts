@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Line } from '../../src/transfer/line.ts'
+import type { Line } from '../../src/import-export/line.ts'
 import {
   batchKeys,
   type ExistingApp,
@@ -7,7 +7,7 @@ import {
   matchLines,
   refuseTakenNames,
   splitRepeats,
-} from '../../src/transfer/match.ts'
+} from '../../src/import-export/match-lines-to-apps.ts'
 import { line, app as row, time } from './star-map.ts'
 
 const app: ExistingApp = { ...row, developer_name: 'Ada' }

@@ -6,7 +6,7 @@ import {
   type Engine,
   notMigrated,
   type ServerOptions,
-} from '../dialect.ts'
+} from '../engine.ts'
 import { applicationName, isPooled, openReader, openWriter } from './client.ts'
 import { committedBefore } from './committed-before.ts'
 import { connectionOf } from './connection.ts'

@@ -1,7 +1,7 @@
 import { Ajv, type SchemaValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import type { NewReviewRow } from '../catalogue/store.ts'
+import type { NewReviewRow } from '../catalogue/app-store.ts'
 import type { Problem } from '../contract/contract.ts'
 import {
   appSlugRule,

@@ -1,7 +1,7 @@
-import { type Action, type Actor, auditStore } from '../audit/store.ts'
+import { type Action, type Actor, auditStore } from '../audit/audit-store.ts'
 import type { Caller } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
-import type { Connection } from '../db/dialect.ts'
+import type { Connection } from '../db/engine.ts'
 import { indexListedApps } from '../db/index-apps.ts'
 import {
   type AppRow,
