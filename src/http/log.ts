@@ -6,7 +6,7 @@ import { keyPrefix } from '../accounts/keys.ts'
 import type { Caller } from '../contract/contract.ts'
 import { standardOutput } from './standard-output.ts'
 
-/** Writes JSON lines. Neither headers nor anything that could be an API key are logged. */
+/** Writes JSON lines. Neither headers nor API keys are logged. */
 export const createLogger = (
   level: string,
   destination: DestinationStream = standardOutput(),
@@ -20,11 +20,9 @@ function serializeError(error: Error) {
   return { type, message, stack, ...('code' in error && { code: error.code }), ...cause }
 }
 
-/** The value of `X-Request-Id`: the client's own if it is well-formed, else a new one. */
+/** The value of `X-Request-Id`: the client's own if it is well-formed and no key, else a new one. */
 export const requestId = (sent: string | string[] | undefined): string =>
-  typeof sent === 'string' &&
-  /^[A-Za-z0-9._-]{1,128}$/.test(sent) &&
-  !sent.match(wholeSecretPattern)?.some(mayBeSecret)
+  typeof sent === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(sent) && redact(sent) === sent
     ? sent
     : randomUUID()
 
@@ -67,7 +65,7 @@ export function logRequest(
   const { id, operation, caller, isCacheHit, error } = response.context
   const { statusCode } = response
   const line = {
-    req: { id, method, url: redactUrl(originalUrl, queryParameters) },
+    req: { id, method, url: loggedUrl(originalUrl, queryParameters) },
     res: { statusCode, bytes: bodyBytes(response) },
     operation,
     cached: isCacheHit,
@@ -93,36 +91,15 @@ function bodyBytes(response: ServerResponse): number {
 
 const round = (milliseconds: number) => Math.round(milliseconds * 1000) / 1000
 
-/** A key, also a mistyped or percent-encoded one: it still holds most of a valid key. */
-const keyPattern = /(?:a|%61)(?:p|%70){2}(?:s|%73)(?:_|%5F)(?:[0-9A-Z_-]|%[0-9A-F]{2})+/gi
-/** Text in a URL that could be part of a key's secret. */
-const secretPattern = /(?:[0-9A-Za-z]|%[0-9A-Fa-f]{2}){20,}/g
-
 /**
- * Text in a request's id that could be a whole secret. Genuine ids are shorter, or in lower case.
+ * A key, also a mistyped or percent-encoded one: it still holds most of a valid key. Text that was
+ * encoded several times has %25 for each further percent sign.
  */
-const wholeSecretPattern = /[0-9A-Za-z]{40,}/g
+const keyPattern =
+  /(?:a|%(?:25)*61)(?:p|%(?:25)*70){2}(?:s|%(?:25)*73)(?:_|%(?:25)*5F)(?:[0-9A-Z_-]|%(?:25)*[0-9A-F]{2})+/gi
 
-/** Letters, digits and underscores in hex. */
-const hexPattern = /(?:[3-7][0-9A-Fa-f]){20,}/g
-
-const hasBothCases = (text: string) => /[A-Z]/.test(text) && /[a-z]/.test(text)
-
-/** Whether a text has letters of both cases, also in hex. */
-const mayBeSecret = (text: string): boolean =>
-  hasBothCases(text) ||
-  (text.match(hexPattern) ?? []).some((hex) => hasBothCases(Buffer.from(hex, 'hex').toString()))
-
-/** Characters of a URL in the log: the longest valid search has 1,200. */
-const maxUrlLength = 2048
-
-/** Characters: `apps_` and a key's id are no secret. */
-const maxPrefixLength = keyPrefix('x'.repeat(12)).length + 1
-
-/** The text without anything that could be an API key. */
+/** The text without API keys. Of a key, its id is kept, which is not secret. */
 export function redact(text: string): string {
-  // Most lines have no underscore, so no key.
-  if (!text.includes('_') && !text.includes('%5')) return text
   return text.replace(keyPattern, (found) => {
     const key = percentDecode(found)
     if (key.length <= maxPrefixLength) return found
@@ -130,32 +107,23 @@ export function redact(text: string): string {
   })
 }
 
-/**
- * The beginning of a URL, without undocumented parameters and anything that could be an API key or
- * part of one.
- */
-function redactUrl(url: string, queryParameters: ReadonlySet<string>): string {
-  const [path = '', ...search] = url.slice(0, maxUrlLength).split('?')
-  if (search.length === 0) return redactSecrets(path)
-  const pairs = search.join('?').split('&')
-  const documented = pairs.filter(
-    (pair) => pair === '' || queryParameters.has(pair.split('=', 1).join()),
-  )
-  const logged = documented.map(redactSecrets)
-  if (documented.length < pairs.length) logged.push(redacted)
-  return `${redactSecrets(path)}?${logged.join('&')}`
-}
-
-const redacted = '[redacted]'
-
-function redactSecrets(text: string): string {
-  // Text that was percent-encoded several times is searched as if it were so once.
-  const encodedOnce = text.replace(/%(?:25)+(?=[0-9A-F]{2})/gi, '%')
-  const found = redact(encodedOnce).replace(secretPattern, (run) =>
-    mayBeSecret(percentDecode(run)) ? redacted : run,
-  )
-  return found === encodedOnce ? text : found
-}
+/** Characters of `apps_`, an id and `_`. */
+const maxPrefixLength = keyPrefix('x'.repeat(12)).length + 1
 
 const percentDecode = (text: string) =>
-  text.replace(/%([0-9A-F]{2})/gi, (_, code) => String.fromCharCode(Number.parseInt(code, 16)))
+  text.replace(/%(?:25)*([0-9A-F]{2})/gi, (_, code) =>
+    String.fromCharCode(Number.parseInt(code, 16)),
+  )
+
+/** Characters of a URL in the log: the longest valid search has 1,200. */
+const maxUrlLength = 2048
+
+/** The beginning of a URL, without parameters that are not in the document. */
+function loggedUrl(url: string, queryParameters: ReadonlySet<string>): string {
+  const [path = '', query] = url.slice(0, maxUrlLength).split(/\?(.*)/s)
+  if (query === undefined) return path
+  const pairs = query.split('&')
+  const logged = pairs.filter((pair) => queryParameters.has(pair.split('=', 1).join()))
+  if (logged.length < pairs.length) logged.push('[redacted]')
+  return `${path}?${logged.join('&')}`
+}

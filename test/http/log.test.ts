@@ -182,26 +182,13 @@ test('logs the message, code and cause of an error, without keys and other prope
 })
 
 test.for<[target: string, logged: string]>([
-  [`/${'aB'.repeat(9)}c`, `/${'aB'.repeat(9)}c`],
-  [`/${'aB'.repeat(10)}`, '/[redacted]'],
-  [`/A${'1'.repeat(18)}a?page=2`, '/[redacted]?page=2'],
-  [`/a${'1'.repeat(18)}A`, '/[redacted]'],
-  [`/${'1'.repeat(19)}a`, `/${'1'.repeat(19)}a`],
-  [`/${'a1'.repeat(10)}`, `/${'a1'.repeat(10)}`],
-  [`/${'A1'.repeat(10)}`, `/${'A1'.repeat(10)}`],
-  [`/${'a'.repeat(19)}%42`, '/[redacted]'],
-  [`/${'a'.repeat(19)}%62`, `/${'a'.repeat(19)}%62`],
-  [`/${'a'.repeat(19)}%0AB`, '/[redacted]'],
-  [`/${'a'.repeat(18)}-B`, `/${'a'.repeat(18)}-B`],
   ['/apps?search=100%25&limit=1', '/apps?search=100%25&limit=1'],
   ['/apps?k=v&limit=1&key&page=2', '/apps?limit=1&page=2&[redacted]'],
   ['/apps?secret', '/apps?[redacted]'],
-  [`/${'a'.repeat(19)}%252542`, '/[redacted]'],
-  [`/${Buffer.from('Aa1'.repeat(7)).toString('hex')}`, '/[redacted]'],
-  [
-    `/${Buffer.from('a1'.repeat(10)).toString('hex')}`,
-    `/${Buffer.from('a1'.repeat(10)).toString('hex')}`,
-  ],
+  ['/apps?search=a?b', '/apps?search=a?b'],
+  [`/apps_${id}_${secret}`, `/apps_${id}_[redacted]`],
+  [`/apps?search=%61pps%5F${id}%5F${secret}`, `/apps?search=apps_${id}_[redacted]`],
+  [`/apps?search=%2561pps%25255F${id}_${secret}`, `/apps?search=apps_${id}_[redacted]`],
 ])('logs the target %s as %s', async ([target, logged]) => {
   const service = await startService()
   await service.get(target)
@@ -224,17 +211,6 @@ test.for<[sent: string | string[] | undefined, isKept: boolean]>([
   ['x'.repeat(128), true],
   ['x'.repeat(129), false],
   [['a', 'b'], false],
-  ['a'.repeat(40), true],
-  ['A'.repeat(40), true],
-  ['7'.repeat(40), true],
-  [`${'a'.repeat(39)}B`, false],
-  [`${'A'.repeat(39)}b`, false],
-  [`${'7'.repeat(20)}a${'7'.repeat(18)}B`, false],
-  [`x-${'aB'.repeat(20)}-y`, false],
-  [`${'a'.repeat(40)}-${'B'.repeat(40)}`, true],
-  [`${'a'.repeat(40)}-${'aB'.repeat(20)}`, false],
-  [`${'aB'.repeat(19)}c`, true],
-  [Buffer.from('aB'.repeat(20)).toString('hex'), false],
 ])('accepts %j as a request id: %s', ([sent, isKept]) => {
   const id = requestId(sent)
   expect(id === sent).toBe(isKept)
