@@ -19,17 +19,6 @@ const maxClients = 100_000
 const maxAcceptedKeys = 10_000
 const acceptedFor = 24 * 60 * 60 * 1000
 
-/**
- * The requests left for a client, as headers of draft-ietf-httpapi-ratelimit-headers-11, sections 3
- * and 4.
- */
-type Quota = Readonly<{
-  policy: string
-  rateLimit: string
-  resetSeconds: number
-  isExceeded: boolean
-}>
-
 type RateLimitOptions = {
   name: string
   /** Requests in a window. */
@@ -39,6 +28,9 @@ type RateLimitOptions = {
   clientOf: (response: ServerResponse) => string | number
 }
 
+/** The requests of a client; `end` is by `performance.now()`. */
+type Window = { used: number; end: number }
+
 /**
  * Counts the requests of each client in a window. Each process counts for itself, by a monotonic
  * clock.
@@ -46,7 +38,7 @@ type RateLimitOptions = {
 class RateLimit {
   readonly #options: RateLimitOptions
   /** The option `max` would allocate room for all clients at once, 3 MB. */
-  readonly #windows = new LRUCache<string | number, { used: number; end: number }>({
+  readonly #windows = new LRUCache<string | number, Window>({
     maxSize: maxClients,
     sizeCalculation: () => 1,
   })
@@ -57,58 +49,62 @@ class RateLimit {
     this.#options = options
   }
 
-  /** Counts a request by its response. */
-  count(response: ServerResponse): Quota {
-    const client = this.#options.clientOf(response)
-    const now = performance.now()
-    let window = this.#windows.get(client)
-    if (!window || window.end <= now) {
-      window = { used: 0, end: now + windowLength * 1000 }
-      this.#windows.set(client, window)
-    }
-    window.used++
-    return this.#quota(window.used, window.end - now)
+  /** Counts a request by its response. Throws `rate_limited` if its client had none left. */
+  enforce(response: ServerResponse) {
+    const window = this.count(response)
+    if (window.used > this.#options.limit) throw this.#refuse(window)
   }
 
-  /** The quota that one more request would exceed; undefined if it would not. Does not count. */
-  findExceeded(response: ServerResponse): Quota | undefined {
-    const { limit, clientOf } = this.#options
-    const window = this.#windows.get(clientOf(response))
-    const left = window ? window.end - performance.now() : 0
-    return window && left > 0 && window.used >= limit
-      ? this.#quota(window.used + 1, left)
-      : undefined
+  count(response: ServerResponse): Window {
+    const window = this.#currentWindow(response) ?? this.#newWindow(response)
+    window.used++
+    this.#addHeaders(response, window)
+    return window
+  }
+
+  /** Throws `rate_limited` if the client of the response has no request left. Does not count. */
+  assertNotExceeded(response: ServerResponse) {
+    const window = this.#currentWindow(response)
+    if (!window || window.used < this.#options.limit) return
+    this.#addHeaders(response, window)
+    throw this.#refuse(window)
+  }
+
+  #currentWindow(response: ServerResponse): Window | undefined {
+    const window = this.#windows.get(this.#options.clientOf(response))
+    return window && window.end > performance.now() ? window : undefined
+  }
+
+  #newWindow(response: ServerResponse): Window {
+    const window = { used: 0, end: performance.now() + windowLength * 1000 }
+    this.#windows.set(this.#options.clientOf(response), window)
+    return window
   }
 
   /**
-   * Adds the quota to the response's headers, after those of other limits. Throws `rate_limited` if
-   * it is exceeded.
+   * Adds the headers of draft-ietf-httpapi-ratelimit-headers-11, sections 3 and 4, after those of
+   * other limits.
    */
-  enforce(
-    { policy, rateLimit, resetSeconds: retryAfter, isExceeded }: Quota,
-    response: ServerResponse,
-  ) {
-    response.appendHeader('RateLimit-Policy', policy).appendHeader('RateLimit', rateLimit)
-    if (!isExceeded) return
+  #addHeaders(response: ServerResponse, window: Window) {
+    const { name, limit } = this.#options
+    const left = Math.max(0, limit - window.used)
+    response
+      .appendHeader('RateLimit-Policy', `"${name}";q=${limit};w=${windowLength}`)
+      .appendHeader('RateLimit', `"${name}";r=${left};t=${secondsUntil(window.end)}`)
+  }
+
+  #refuse(window: Window): ServiceError {
     this.refused++
-    throw new ServiceError(
+    const retryAfter = secondsUntil(window.end)
+    return new ServiceError(
       'rate_limited',
       `${this.#options.message}; try again in ${retryAfter} s.`,
       { retryAfter },
     )
   }
-
-  #quota(used: number, milliseconds: number): Quota {
-    const { name, limit } = this.#options
-    const resetSeconds = Math.ceil(milliseconds / 1000)
-    return {
-      policy: `"${name}";q=${limit};w=${windowLength}`,
-      rateLimit: `"${name}";r=${Math.max(0, limit - used)};t=${resetSeconds}`,
-      resetSeconds,
-      isExceeded: used > limit,
-    }
-  }
 }
+
+const secondsUntil = (time: number) => Math.ceil((time - performance.now()) / 1000)
 
 /**
  * Counts refused keys. A network with too many of them can use only the keys that were accepted
@@ -125,9 +121,7 @@ class RefusedKeyLimit extends RateLimit {
   ): Promise<T> {
     const key = hash('sha256', authorization)
     const acceptedAt = this.#acceptedAt.get(key) ?? Number.NEGATIVE_INFINITY
-    const exceeded =
-      performance.now() - acceptedAt < acceptedFor ? undefined : this.findExceeded(response)
-    if (exceeded) this.enforce(exceeded, response)
+    if (performance.now() - acceptedAt >= acceptedFor) this.assertNotExceeded(response)
     try {
       const caller = await authenticate()
       this.#acceptedAt.set(key, performance.now())
@@ -135,7 +129,7 @@ class RefusedKeyLimit extends RateLimit {
     } catch (error) {
       if (error instanceof ServiceError && error.details.refusedKey) {
         this.#acceptedAt.delete(key)
-        this.enforce({ ...this.count(response), isExceeded: false }, response)
+        this.count(response)
       }
       throw error
     }
