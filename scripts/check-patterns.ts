@@ -15,7 +15,7 @@ import document from '../generated/openapi.json' with { type: 'json' }
 const exceptions: Record<string, string> = {
   'src/http/docs.ts /<script[^>]*>([\\s\\S]*?)<\\/script>/g':
     'The input is generated/docs.html, which scripts/docs-page.ts writes.',
-  'src/contract/validation.ts /\\p{RGI_Emoji_Tag_Sequence}|\\p{Ideographic}[\\u{E0100}-\\u{E01EF}]/gv':
+  'src/contract/character-rules.ts /\\p{RGI_Emoji_Tag_Sequence}|\\p{Ideographic}[\\u{E0100}-\\u{E01EF}]/gv':
     'Unicode has three such flags, each with seven characters.',
   'src/http/response-cache.ts urlPattern':
     'Anchored; each repetition stops at the next slash or question mark. Node limits the request line to 16 KiB.',

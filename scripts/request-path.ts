@@ -11,7 +11,6 @@ import { readDocument } from '../src/http/docs.ts'
 import { createApp } from '../src/http/express-app.ts'
 import { createLogger } from '../src/http/log.ts'
 import { listen } from '../src/http/server.ts'
-import { catalogueBackend } from '../src/service.ts'
 import { required } from '../src/util/helpers.ts'
 
 /**
@@ -44,7 +43,7 @@ const logger = createLogger('info', { write: () => {} })
 const document = await readDocument()
 const app = await createApp({
   config,
-  backend: catalogueBackend(database, config.baseUrl),
+  database,
   document,
   logger,
   isDraining: () => false,

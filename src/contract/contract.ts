@@ -1,5 +1,4 @@
 import type { components, KeyedOperationId, operations } from '../../generated/server.d.ts'
-import type { ResponseBody } from './response.ts'
 
 /**
  * The document as types: what each operation's handler gets and must return. A new operation needs
@@ -66,6 +65,9 @@ type OwnHeaders<T, Added> = T extends { headers: infer H }
       [Name in keyof H as string extends Name ? never : Name extends Added ? never : Name]: H[Name]
     }
   : never
+
+/** The body of a success, without the envelope's `success`. */
+export type ResponseBody<Data> = { message: string; data: Data }
 
 type DataOf<T> = JsonOf<T> extends { data: infer Data } ? Data : never
 

@@ -1,6 +1,6 @@
 import document from '../../generated/openapi.json' with { type: 'json' }
+import { characterProblem } from './character-rules.ts'
 import { OperatorError } from './errors.ts'
-import { characterProblem } from './validation.ts'
 
 /**
  * Rules for texts that operators write or import, from the document: the lengths of response

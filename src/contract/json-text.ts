@@ -1,5 +1,5 @@
 import type { Problem } from './contract.ts'
-import { fieldPointer } from './validation.ts'
+import { fieldPointer } from './problems.ts'
 
 /**
  * Finds errors in JSON that JSON.parse does not report: http/ uses it for bodies, import-export/ for

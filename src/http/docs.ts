@@ -4,7 +4,6 @@ import { readFile } from 'node:fs/promises'
 import { type RequestHandler, Router } from 'express'
 import type { Document } from 'openapi-backend'
 import type { Config } from '../config.ts'
-import { etagOf } from '../contract/response.ts'
 import { required } from '../util/helpers.ts'
 import { readOnlyRoute } from './error-response.ts'
 import { homeLinks, homePage, linkHeader, type SampledDocument } from './home.ts'
@@ -93,15 +92,15 @@ function sendText(
   let made: Promise<Representation> | undefined
   return async (request, response) => {
     made ??= Promise.resolve(make())
-      .then((text) => {
-        const body = Buffer.from(text)
-        return new Representation(type, etagOf(body), body, {
-          'Cache-Control': 'public, no-cache',
-          Vary: 'Accept-Encoding',
-          ...(type === html && { 'Content-Security-Policy': contentSecurityPolicy(text) }),
-          ...headers,
-        })
-      })
+      .then(
+        (text) =>
+          new Representation(type, Buffer.from(text), {
+            'Cache-Control': 'public, no-cache',
+            Vary: 'Accept-Encoding',
+            ...(type === html && { 'Content-Security-Policy': contentSecurityPolicy(text) }),
+            ...headers,
+          }),
+      )
       .catch((error) => {
         // The next request tries again.
         made = undefined

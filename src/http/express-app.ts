@@ -1,43 +1,32 @@
-import express, {
-  type ErrorRequestHandler,
-  type Express,
-  type RequestHandler,
-  Router,
-} from 'express'
+import type { IncomingMessage } from 'node:http'
+import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
 import type { Document } from 'openapi-backend'
 import type { Logger } from 'pino'
+import { authenticator } from '../accounts/keys.ts'
 import type { Config } from '../config.ts'
-import type { Caller, Handlers } from '../contract/contract.ts'
-import { invalidRequest, notFound, ServiceError } from '../contract/errors.ts'
-import type { Usage } from '../db/database.ts'
+import type { Problem } from '../contract/contract.ts'
+import {
+  httpVersionNotSupported,
+  invalidRequest,
+  notFound,
+  ServiceError,
+} from '../contract/errors.ts'
+import type { Database } from '../db/database.ts'
 import { receiveBody } from './body.ts'
 import { docsRouter } from './docs.ts'
-import { readOnlyRoute, toErrorResponse } from './error-response.ts'
+import { toErrorResponse } from './error-response.ts'
+import { createHandlers } from './handlers.ts'
 import { corsHeaders, preflightHeaders, securityHeaders } from './headers.ts'
+import { healthRoutes } from './health.ts'
 import { createRequestContext, logRequest } from './log.ts'
 import type { Metrics } from './metrics.ts'
-import { createApi, handleOperations } from './operations.ts'
-import { createRateLimits, type RateLimits, type RateLimitsConfig } from './rate-limits.ts'
-import { assertSupported, findHeaderProblems, parameterNames } from './request.ts'
-import { createResponseCache, type ResponseCache } from './response-cache.ts'
-
-/** The operations and the state that http/ needs. */
-export type ServiceBackend = {
-  /** The caller whose key it is; throws `unauthorized`. */
-  authenticate: (key: string) => Promise<Caller>
-  /** They get authenticated and valid requests; http/ adds the common headers. */
-  handlers: Handlers
-  /** Throws `unavailable` while it cannot handle requests. */
-  assertReady: () => Promise<void>
-  /** The version that the data has now. */
-  dataVersion: () => Promise<string>
-  /** How busy the database is. */
-  usage: () => Usage
-}
+import { createApi, handleOperations, parameterNames } from './operations.ts'
+import { createRateLimits, type RateLimitsConfig } from './rate-limits.ts'
+import { createResponseCache } from './response-cache.ts'
 
 export type AppOptions = {
   config: Pick<Config, 'baseUrl' | 'prefix' | 'contact' | 'cacheSize'> & RateLimitsConfig
-  backend: ServiceBackend
+  database: Database
   document: Document
   /** The Redoc page; without it there is no /docs. */
   docsPage?: string | undefined
@@ -52,15 +41,16 @@ export type AppOptions = {
  * until one responds.
  */
 export async function createApp(options: AppOptions): Promise<Express> {
-  const { config, backend, document, docsPage, logger, metrics, isDraining } = options
-  const { authenticate, handlers, dataVersion } = backend
-  const { cacheSize } = config
+  const { config, database, document, docsPage, logger, metrics, isDraining } = options
+  const { baseUrl, cacheSize } = config
   const path = config.prefix || '/'
   const limits = createRateLimits(config)
-  const api = await createApi(document, authenticate, handlers, limits)
+  const handlers = createHandlers(database, baseUrl)
+  const api = await createApi(document, authenticator(database), handlers, limits)
+  const operations = api.getOperations()
   const cache =
-    cacheSize > 0 ? createResponseCache(api.getOperations(), cacheSize, dataVersion) : undefined
-  if (metrics) exposeMetrics(metrics, backend, limits, cache)
+    cacheSize > 0 ? createResponseCache(operations, cacheSize, database.dataVersion) : undefined
+  metrics?.addService({ database, limits, cache })
 
   const app = express()
   app.disable('x-powered-by')
@@ -70,12 +60,12 @@ export async function createApp(options: AppOptions): Promise<Express> {
   app.set('strict routing', true)
   app.set('case sensitive routing', true)
 
-  app.use(trackRequests(logger, metrics, parameterNames(api.getOperations(), 'query')))
+  app.use(trackRequests(logger, metrics, parameterNames(operations, 'query')))
   if (config.trustProxy === 0) app.use(warnAboutProxy(logger))
-  app.use(addCommonHeaders(config.baseUrl, isDraining))
+  app.use(addCommonHeaders(baseUrl, isDraining))
   app.use(receiveBodies)
   app.use(checkHead)
-  app.use(healthRoutes(backend, isDraining))
+  app.use(healthRoutes(database, isDraining))
   app.use(path, handleOperations(api, limits, cache))
   app.use(path, docsRouter(document, docsPage, config))
   app.use(() => {
@@ -118,55 +108,7 @@ function warnAboutProxy(logger: Logger): RequestHandler {
 }
 
 const proxyWarning =
-  'X-Forwarded-For came, and TRUST_PROXY is not set: limits by address take the proxy for the client; see README'
-
-/** Adds the metrics of the response cache, the rate limits and the database. */
-function exposeMetrics(
-  metrics: Metrics,
-  { usage }: ServiceBackend,
-  limits: RateLimits,
-  cache: ResponseCache | undefined,
-) {
-  if (cache) {
-    const { counts } = cache
-    const help = 'Reads that may be cached, by whether the response cache answered.'
-    metrics.addCounter('apps_response_cache_requests_total', help, ['result'], () => [
-      [{ result: 'hit' }, counts.hit],
-      [{ result: 'miss' }, counts.miss],
-    ])
-    metrics.addCounter(
-      'apps_data_versions_total',
-      'Versions of the data that reads have seen.',
-      [],
-      () => [[{}, counts.versions]],
-    )
-  }
-  metrics.addCounter(
-    'apps_limited_requests_total',
-    'Requests that a limit has refused.',
-    ['limit'],
-    () => Object.entries(limits).map(([name, limit]) => [{ limit: name }, limit?.refused ?? 0]),
-  )
-  const [pool, state] = ['db_client_connection_pool_name', 'db_client_connection_state']
-  const connections = 'Connections to the database, by what they do.'
-  metrics.addGauge('db_client_connection_count', connections, [pool, state], () =>
-    usage().pools.flatMap(({ name, used, idle }) => [
-      [{ [pool]: name, [state]: 'used' }, used],
-      [{ [pool]: name, [state]: 'idle' }, idle],
-    ]),
-  )
-  const pending = 'Operations that wait for a connection to the database.'
-  metrics.addGauge('db_client_connection_pending_requests', pending, [pool], () =>
-    usage().pools.map(({ name, waiting }) => [{ [pool]: name }, waiting]),
-  )
-  const shed = 'Work rejected because a bulkhead was full or its queue timed out.'
-  metrics.addCounter('apps_shed_requests_total', shed, ['kind'], () =>
-    Object.entries(usage().shed).map(([kind, count]) => [{ kind }, count]),
-  )
-  metrics.addCounter('apps_database_writes_total', 'Committed writes.', [], () => [
-    [{}, usage().writes],
-  ])
-}
+  'X-Forwarded-For is ignored because TRUST_PROXY is not set: limits by address count all clients of the proxy as one; see README'
 
 function addCommonHeaders(baseUrl: string, isDraining: () => boolean): RequestHandler {
   const headers = new Map(Object.entries({ ...securityHeaders(baseUrl), ...corsHeaders }))
@@ -186,29 +128,47 @@ const checkHead: RequestHandler = (request, _response, next) => {
   next()
 }
 
+/** Throws `http_version_not_supported` or `not_implemented` for what Node's parser passes on. */
+export function assertSupported({ httpVersionMajor, headers }: IncomingMessage) {
+  if (httpVersionMajor !== 1) throw httpVersionNotSupported()
+  if (!/^(?:chunked)?$/i.test(headers['transfer-encoding'] ?? ''))
+    throw new ServiceError('not_implemented', 'The only supported Transfer-Encoding is chunked.')
+}
+
+/**
+ * Problems with Host and Authorization. A request has one valid Host (RFC 9112, section 3.2; none
+ * in HTTP/1.0), which Node would check outside the envelope. It has one Authorization at most:
+ * another reader of the same request might take the other.
+ */
+export function findHeaderProblems({
+  rawHeaders,
+  headers,
+  httpVersion,
+}: IncomingMessage): Problem[] {
+  // Node's object has only the first of these headers.
+  const names = rawHeaders
+    .filter((_text, index) => index % 2 === 0)
+    .map((name) => name.toLowerCase())
+  const count = (name: string) => names.filter((other) => other === name).length
+  const problemOf = (field: string, message: string) => ({ in: 'header' as const, field, message })
+  const hosts = count('host')
+  const problems = []
+  if (hosts > 1 || (hosts === 0 && httpVersion !== '1.0'))
+    problems.push(problemOf('Host', 'must be given once'))
+  else if (!hostPattern.test(headers.host ?? ''))
+    problems.push(problemOf('Host', 'must be a host name or address, and may have a port'))
+  if (count('authorization') > 1) problems.push(problemOf('Authorization', 'must be given once'))
+  return problems
+}
+
+/** RFC 9110, section 7.2, and RFC 3986, section 3.2.2. */
+const hostPattern = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\w.~!$&'()*+,;=:]+\])(?::\d*)?$/
+
 /** Begins to receive the body, also of requests that turn out to need none. */
 const receiveBodies: RequestHandler = (request, response, next) => {
   const { 'content-length': length, 'transfer-encoding': coding } = request.headers
   if (coding !== undefined || Number(length)) response.context.body = receiveBody(request, response)
   next()
-}
-
-function healthRoutes({ assertReady }: ServiceBackend, isDraining: () => boolean): Router {
-  const router = Router({ strict: true, caseSensitive: true })
-  readOnlyRoute(router, '/healthz', (_request, response) => {
-    response
-      .set('Cache-Control', 'no-store')
-      .json({ success: true, message: 'The process is alive.', data: {} })
-  })
-  readOnlyRoute(router, '/readyz', async (_request, response) => {
-    if (isDraining())
-      throw new ServiceError('unavailable', 'The service is shutting down.', { isExpected: true })
-    await assertReady()
-    response
-      .set('Cache-Control', 'no-store')
-      .json({ success: true, message: 'The service is ready.', data: {} })
-  })
-  return router
 }
 
 /**

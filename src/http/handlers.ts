@@ -14,15 +14,15 @@ import { createOnce } from '../catalogue/idempotency.ts'
 import { assertOwner, isListed, mergeUnreviewed, statusAfterUpdate } from '../catalogue/policy.ts'
 import type { App, AppChanges, Caller, Handlers, NewApp } from '../contract/contract.ts'
 import { notFound, ServiceError } from '../contract/errors.ts'
-import { etagOf, satisfiesIfMatch, serialize, strongestTag } from '../contract/response.ts'
 import type { Database } from '../db/database.ts'
 import { required } from '../util/helpers.ts'
+import { etagOfResponse, satisfiesIfMatch, strongestTag } from './response.ts'
 
 /**
- * The handlers of the OpenAPI document's operations, by `operationId`. service.ts passes
- * them to http/. `Location` and `Link` begin with `baseUrl`.
+ * The handlers of the OpenAPI document's operations, by `operationId`. They get authenticated and
+ * valid requests, and return values or throw. `Location` and `Link` begin with `baseUrl`.
  */
-export function appHandlers(database: Database, baseUrl: string): Handlers {
+export function createHandlers(database: Database, baseUrl: string): Handlers {
   /**
    * A foreign key rejects a category that does not exist, or that is removed during the request.
    */
@@ -166,7 +166,7 @@ function appDetail(app: Nullable<App>): App {
 const found = (app: AppWithReviews) => ({ message: 'App found.', data: { app: appDetail(app) } })
 
 /** The ETag of that response. */
-const etagOfApp = (app: AppWithReviews) => etagOf(serialize(found(app)))
+const etagOfApp = (app: AppWithReviews) => etagOfResponse(found(app))
 
 function newApp(caller: Caller, body: NewApp): NewAppRow {
   const now = new Date().toISOString()

@@ -7,6 +7,13 @@ import {
 } from 'node:http'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client'
 import type { Config } from '../config.ts'
+import type { Database } from '../db/database.ts'
+import { statusStore } from '../moderation/catalogue-status.ts'
+import type { RateLimits } from './rate-limits.ts'
+import type { ResponseCache } from './response-cache.ts'
+
+/** What the metrics of the service are read from. */
+type Sources = { database: Database; limits: RateLimits; cache: ResponseCache | undefined }
 
 /** A value of a metric, and its labels. */
 type Sample = [labels: Record<string, string>, value: number]
@@ -18,8 +25,8 @@ type Sample = [labels: Record<string, string>, value: number]
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
 /**
- * The metrics for Prometheus. The library itself measures the process, its event loop and garbage
- * collection.
+ * The metrics for Prometheus: those of requests, and in `addService` all others; a new metric
+ * belongs there. The library itself measures the process, its event loop and garbage collection.
  */
 export class Metrics {
   readonly #registry = new Registry()
@@ -56,6 +63,14 @@ export class Metrics {
       ...(route !== undefined && { http_route: route }),
     }
     this.#durations.observe(labels, duration / 1000)
+  }
+
+  /** Adds the metrics of the response cache, the rate limits, the database and the catalogue. */
+  addService({ database, limits, cache }: Sources) {
+    if (cache) addCacheMetrics(this, cache)
+    addLimitMetrics(this, limits)
+    addDatabaseMetrics(this, database)
+    addCatalogueMetrics(this, database)
   }
 
   readonly addCounter = this.#adderOf(Counter)
@@ -108,3 +123,114 @@ export class Metrics {
     )
   }
 }
+
+function addCacheMetrics(metrics: Metrics, { counts }: ResponseCache) {
+  metrics.addCounter(
+    'apps_response_cache_requests_total',
+    'Reads that may be cached, by whether the response cache answered.',
+    ['result'],
+    () => [
+      [{ result: 'hit' }, counts.hit],
+      [{ result: 'miss' }, counts.miss],
+    ],
+  )
+  metrics.addCounter(
+    'apps_data_versions_total',
+    'Versions of the data that reads have seen.',
+    [],
+    () => [[{}, counts.versions]],
+  )
+}
+
+const addLimitMetrics = (metrics: Metrics, limits: RateLimits) =>
+  metrics.addCounter(
+    'apps_limited_requests_total',
+    'Requests that a limit has refused.',
+    ['limit'],
+    () => Object.entries(limits).map(([name, limit]) => [{ limit: name }, limit?.refused ?? 0]),
+  )
+
+function addDatabaseMetrics(metrics: Metrics, { usage }: Database) {
+  const [pool, state] = ['db_client_connection_pool_name', 'db_client_connection_state']
+  metrics.addGauge(
+    'db_client_connection_count',
+    'Connections to the database, by what they do.',
+    [pool, state],
+    () =>
+      usage().pools.flatMap(({ name, used, idle }) => [
+        [{ [pool]: name, [state]: 'used' }, used],
+        [{ [pool]: name, [state]: 'idle' }, idle],
+      ]),
+  )
+  metrics.addGauge(
+    'db_client_connection_pending_requests',
+    'Operations that wait for a connection to the database.',
+    [pool],
+    () => usage().pools.map(({ name, waiting }) => [{ [pool]: name }, waiting]),
+  )
+  metrics.addCounter(
+    'apps_shed_requests_total',
+    'Work rejected because a bulkhead was full or its queue timed out.',
+    ['kind'],
+    () => Object.entries(usage().shed).map(([kind, count]) => [{ kind }, count]),
+  )
+  metrics.addCounter('apps_database_writes_total', 'Committed writes.', [], () => [
+    [{}, usage().writes],
+  ])
+}
+
+/**
+ * Adds gauges of the apps that wait for operators. While the database cannot be read, only these
+ * gauges are missing.
+ */
+function addCatalogueMetrics(metrics: Metrics, database: Database) {
+  let reading: Promise<CatalogueCounts | undefined> | undefined
+
+  /** Both gauges of a scrape share one read, so that they occupy one place in the queue. */
+  function read() {
+    reading ??= readCounts(database)
+      .catch(() => undefined)
+      .finally(() => (reading = undefined))
+    return reading
+  }
+
+  metrics.addGauge(
+    'apps_by_status',
+    'Apps in each state; changed ones are approved, too.',
+    ['status'],
+    async () => {
+      const { apps = {} } = (await read()) ?? {}
+      return Object.entries(apps).map(([status, count]) => [{ status }, count])
+    },
+  )
+  metrics.addGauge(
+    'apps_oldest_pending_seconds',
+    'How long the oldest pending app has waited; 0 if none waits.',
+    [],
+    async () => {
+      const counts = await read()
+      return counts ? [[{}, counts.oldestPending]] : []
+    },
+  )
+}
+
+type CatalogueCounts = {
+  /** By state. */
+  apps: Record<string, number>
+  /** Seconds that the oldest pending app has waited; 0 if none waits. */
+  oldestPending: number
+}
+
+const readCounts = (database: Database): Promise<CatalogueCounts> =>
+  database.snapshot(
+    async (connection) => {
+      const status = statusStore(connection)
+      const oldest = await status.oldestWaiting('pending')
+      const since = Date.parse(oldest?.waiting_since ?? '')
+      return {
+        apps: await status.countApps(),
+        oldestPending: oldest ? Math.max(0, Math.floor((Date.now() - since) / 1000)) : 0,
+      }
+    },
+    { isExpensive: true },
+  )

@@ -1,3 +1,5 @@
+import { parse } from 'node:querystring'
+import type { ErrorObject } from 'ajv'
 import addFormats from 'ajv-formats'
 import type { Request, RequestHandler, Response } from 'express'
 import {
@@ -5,21 +7,15 @@ import {
   type Context,
   type Document,
   OpenAPIBackend,
+  type Operation,
 } from 'openapi-backend'
-import type { Caller, Handlers } from '../contract/contract.ts'
-import { ServiceError } from '../contract/errors.ts'
-import { addCharacterRules } from '../contract/validation.ts'
+import { addCharacterRules } from '../contract/character-rules.ts'
+import type { Caller, Handlers, Problem } from '../contract/contract.ts'
+import { invalidRequest, ServiceError } from '../contract/errors.ts'
+import { firstProblemPerField, requestProblems } from '../contract/problems.ts'
 import { readBody } from './body.ts'
 import { methodNotAllowed } from './error-response.ts'
 import type { RateLimits } from './rate-limits.ts'
-import {
-  assertAcceptsJson,
-  assertDecimals,
-  headerParameters,
-  invalidParts,
-  isPublic,
-  toApiRequest,
-} from './request.ts'
 import { sendReply, toReply } from './response.ts'
 import type { ResponseCache } from './response-cache.ts'
 
@@ -66,8 +62,7 @@ export async function createApi(
         if (!operation) return
         response.context.operation = operation.operationId
         response.context.route = request.baseUrl + operation.path
-        if (operation.method === 'get')
-          limits.reads?.enforce(limits.reads.count(response), response)
+        if (operation.method === 'get') limits.reads?.enforce(response)
         assertAcceptsJson(request.headers.accept)
       },
 
@@ -78,8 +73,7 @@ export async function createApi(
         if (!security.authorized && !isPublic(operation)) return
         const caller: Caller | undefined = security.apiKey
         response.context.caller = caller
-        if (caller && operation.method !== 'get')
-          limits.writes?.enforce(limits.writes.count(response), response)
+        if (caller && operation.method !== 'get') limits.writes?.enforce(response)
         if (operation.requestBody) input.body = await readBody(request, response)
       },
 
@@ -158,13 +152,45 @@ export const handleOperations =
     if (isHit) {
       const { operationId, path } = reply.operation
       Object.assign(response.context, { operation: operationId, route: request.baseUrl + path })
-      limits.reads?.enforce(limits.reads.count(response), response)
+      limits.reads?.enforce(response)
       assertAcceptsJson(request.headers.accept)
       response.context.isCacheHit = true
       cache.counts.hit++
     }
     return sendReply(request, response, reply, next)
   }
+
+/**
+ * A request in the form that openapi-backend takes, without its body. HEAD is handled as GET; Node
+ * leaves the body out.
+ */
+export function toApiRequest({
+  method,
+  url,
+  headers,
+}: Pick<Request, 'method' | 'url' | 'headers'>): ApiRequest {
+  // The target may be an absolute URL (RFC 9112, section 3.2.2).
+  const [path = '/', ...search] = url.replace(/^https?:\/\/[^/?]*/i, '').split('?')
+  return {
+    method: method === 'HEAD' ? 'GET' : method,
+    path: isDecodable(path) ? path : path.replaceAll('%', '%25'),
+    // A repeated parameter becomes an array, which no schema here allows.
+    query: parse(search.join('?'), '&', '=', { maxKeys: maxParameters + 1 }) as Values,
+    // The types have undefined for what is missing; the objects leave it out.
+    headers: headers as Values,
+  }
+}
+
+/** If the percent signs encode no text, the path is taken literally. */
+function isDecodable(path: string): boolean {
+  try {
+    return decodeURIComponent(path) !== undefined
+  } catch {
+    return false
+  }
+}
+
+type Values = Record<string, string | string[]>
 
 /** RFC 6750, section 2.1. Another scheme is not a refused key (section 3.1). */
 function bearerToken(header: string): string {
@@ -185,3 +211,98 @@ const allowedMethods = (api: OpenAPIBackend, path: string): string[] => [
     .flatMap((method) => (method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()])),
   'OPTIONS',
 ]
+
+/** Throws `not_acceptable` if an Accept header refuses JSON. */
+export function assertAcceptsJson(accept: string | undefined) {
+  if (!acceptsJson(accept))
+    throw new ServiceError('not_acceptable', 'Responses are JSON; accept application/json.')
+}
+
+/**
+ * Whether an Accept header takes JSON (RFC 9110, section 12.5.1); parameters other than q do not
+ * apply to JSON.
+ */
+function acceptsJson(accept = ''): boolean {
+  const ranges = accept
+    .split(',')
+    .map((range) => range.split(';').map((part) => part.trim().toLowerCase()))
+    .filter(([name]) => name !== '')
+  // A list without elements states no preference.
+  if (ranges.length === 0) return true
+  const range = ['application/json', 'application/*', '*/*']
+    .map((type) => ranges.find(([name]) => name === type))
+    .find((found) => found !== undefined)
+  return range !== undefined && !range.some((part) => /^q=0(\.0*)?$/.test(part))
+}
+
+/**
+ * More than any operation has. Describing each of very many unknown ones would block the event
+ * loop.
+ */
+const maxParameters = 500
+
+type ParameterObject = { name: string; in: string; schema?: { type?: string } }
+
+// openapi-backend has resolved the document's references; its type does not say so.
+const parametersOf = ({ parameters = [] }: Operation) => parameters as ParameterObject[]
+
+export const parameterNames = (operations: Operation[], place: 'query' | 'header'): string[] =>
+  operations
+    .flatMap(parametersOf)
+    .flatMap((parameter) => (parameter.in === place ? [parameter.name] : []))
+
+/**
+ * Whether the operation takes anonymous requests: it has no security requirement, or an empty one.
+ */
+export const isPublic = ({ security = [] }: Operation) =>
+  security.length === 0 || security.some((requirement) => Object.keys(requirement).length === 0)
+
+/** The header parameters of an operation, by their names in the document. */
+export const headerParameters = (operation: Operation, headers: Values) =>
+  Object.fromEntries(
+    parameterNames([operation], 'header').map((name) => [name, headers[name.toLowerCase()]]),
+  )
+
+/**
+ * ajv takes `0x10`, `1e3` and `+5` for integers; the document does not. Throws `invalid_request`
+ * with all problems of the request if it has such a number, or very many parameters.
+ */
+export function assertDecimals({ api, operation, request }: Context, input: ApiRequest) {
+  const { params, query } = request
+  if (Object.keys(query).length > maxParameters)
+    throw invalidRequest([
+      { in: 'query', field: '', message: `must have at most ${maxParameters} parameters` },
+    ])
+  const problems = parametersOf(operation)
+    .filter(({ schema }) => schema?.type === 'integer')
+    .flatMap(({ name, in: place }) => {
+      const text = place === 'path' ? params[name] : query[name]
+      if (text === undefined || (typeof text === 'string' && /^(0|[1-9]\d*)$/.test(text))) return []
+      const message = Array.isArray(text)
+        ? 'must be given once'
+        : 'must be a whole number in plain decimal'
+      return [
+        { in: place === 'path' ? ('path' as const) : ('query' as const), field: name, message },
+      ]
+    })
+  if (problems.length > 0)
+    throw invalidParts(operation, api.validateRequest(input, operation).errors ?? [], problems)
+}
+
+/** `invalid_request` with the errors that ajv found, after other problems. */
+export function invalidParts(
+  operation: Operation,
+  errors: ErrorObject[],
+  others: Problem[] = [],
+): ServiceError {
+  // Node gives header names in lower case; problems name them as the document does.
+  const declaredName = ({ in: place, field }: Problem) =>
+    parametersOf(operation).find(
+      (parameter) => parameter.in === place && parameter.name.toLowerCase() === field,
+    )?.name
+  const found = requestProblems(errors).map((problem) => ({
+    ...problem,
+    field: declaredName(problem) ?? problem.field,
+  }))
+  return invalidRequest(firstProblemPerField([...others, ...found]))
+}

@@ -2,7 +2,7 @@ import type { Request } from 'express'
 import { LRUCache } from 'lru-cache'
 import type { Operation } from 'openapi-backend'
 import { coalesce } from '../util/helpers.ts'
-import { isPublic, parameterNames } from './request.ts'
+import { isPublic, parameterNames } from './operations.ts'
 import type { Reply } from './response.ts'
 
 export type ResponseCache = ReturnType<typeof createResponseCache>

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
@@ -5,17 +6,8 @@ import type { NextFunction, Request, Response } from 'express'
 import { LRUCache } from 'lru-cache'
 import Negotiator from 'negotiator'
 import type { Operation } from 'openapi-backend'
-import {
-  type Coding,
-  codings,
-  encodedEtag,
-  etagOf,
-  findUnchangedCoding,
-  type ResponseBody,
-  serialize,
-} from '../contract/response.ts'
+import type { ResponseBody } from '../contract/contract.ts'
 import { Bulkhead } from '../db/bulkhead.ts'
-import { required } from '../util/helpers.ts'
 
 /** Serializes, tags and sends what handlers return, with conditional requests and compression. */
 
@@ -33,6 +25,10 @@ export type Reply =
 
 const jsonType = 'application/json; charset=utf-8'
 
+/** The JSON of a success, as it is sent. */
+const serialize = ({ message, data }: ResponseBody<unknown>) =>
+  JSON.stringify({ success: true, message, data })
+
 /** `operation` is undefined for OPTIONS. */
 export function toReply(
   { status, headers, body }: HandlerResponse,
@@ -41,21 +37,15 @@ export function toReply(
 ): Reply {
   // Encoded into a separate buffer: a small Buffer in the cache would keep its whole pool alive.
   const content = body && Buffer.from(new TextEncoder().encode(serialize(body)).buffer)
-  if (operation?.method !== 'get')
+  if (operation?.method !== 'get' || content === undefined)
     return { status, headers: { 'Cache-Control': 'no-store', ...headers }, content }
-  const read = required(content, `the body of ${operation.operationId}`)
-  const cacheHeaders = {
+  const representation = new Representation(jsonType, content, {
     // Caches revalidate at each use, and never share a response between callers.
     'Cache-Control': authorization === undefined ? 'public, no-cache' : 'private, no-cache',
     Vary: 'Authorization, Accept-Encoding',
-  }
-  return {
-    operation,
-    representation: new Representation(jsonType, etagOf(read), read, {
-      ...cacheHeaders,
-      ...headers,
-    }),
-  }
+    ...headers,
+  })
+  return { operation, representation }
 }
 
 /** Sends a reply. Without one, calls `next`. */
@@ -72,6 +62,14 @@ export async function sendReply(
   else response.end()
 }
 
+/**
+ * Content codings (RFC 9110, section 8.4.1) in which responses are sent, the one with the shortest
+ * result first.
+ */
+const codings = ['br', 'gzip', 'identity'] as const
+export type Coding = (typeof codings)[number]
+type Compression = Exclude<Coding, 'identity'>
+
 const brotli = promisify(brotliCompress)
 const zip = promisify(gzip)
 
@@ -80,7 +78,6 @@ const encoders = {
   br: (body: Buffer) => brotli(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }),
   gzip: (body: Buffer) => zip(body),
 }
-type Compression = keyof typeof encoders
 
 /** Each running encoder has some 300 KB. */
 const encoding = new Bulkhead({
@@ -99,28 +96,28 @@ const minEncodedLength = 1024
 export class Representation {
   /** Content-Type. */
   readonly type: string
-  /** Of the unencoded body. */
-  readonly etag: string
   /** Unencoded. */
   readonly body: Buffer
-  /** Further headers, names and values in turn. */
-  readonly headers: readonly string[]
+  /** Of the unencoded body. */
+  readonly etag: string
+  /** Further headers. */
+  readonly headers: Record<string, string>
   readonly #encoded = new Map<Compression, Promise<Buffer>>()
 
-  constructor(type: string, etag: string, body: Buffer, headers: Record<string, string>) {
+  constructor(type: string, body: Buffer, headers: Record<string, string>) {
     this.type = type
-    this.etag = etag
     this.body = body
-    this.headers = Object.entries(headers).flat()
+    this.etag = etagOf(body)
+    this.headers = headers
   }
 
   /**
-   * Bytes of memory, at most: a body for each coding, strings of two bytes per character, and a
+   * Bytes of memory, at most: a body for each coding, headers of two bytes per character, and a
    * kilobyte of objects.
    */
   get maxSize(): number {
-    const length = this.body.length * (this.body.length > minEncodedLength ? codings.length : 1)
-    return this.headers.reduce((size, text) => size + 2 * text.length, length + 1024)
+    const copies = this.body.length > minEncodedLength ? codings.length : 1
+    return this.body.length * copies + 2 * JSON.stringify(this.headers).length + 1024
   }
 
   /** The coding to send to a client with this Accept-Encoding header. */
@@ -160,29 +157,26 @@ export async function sendRepresentation(
   const unchanged =
     ifNoneMatch === undefined ? undefined : findUnchangedCoding(ifNoneMatch, etag, coding)
   if (unchanged !== undefined) {
-    response.writeHead(304, [...headers, ...codingHeaders(etag, unchanged)]).end()
+    response.writeHead(304, { ...headers, ...codingHeaders(etag, unchanged) }).end()
     return
   }
   // If the body cannot be encoded soon, it is sent as it is.
   const encoded =
     coding === 'identity' ? undefined : await representation.encode(coding).catch(() => undefined)
   const content = encoded ?? body
-  response.writeHead(200, [
+  response.writeHead(200, {
     ...headers,
     ...codingHeaders(etag, encoded ? coding : 'identity'),
-    'Content-Type',
-    type,
-    'Content-Length',
-    String(content.length),
-  ])
+    'Content-Type': type,
+    'Content-Length': content.length,
+  })
   response.end(request.method === 'HEAD' ? undefined : content)
 }
 
-const codingHeaders = (etag: string, coding: Coding) => [
-  'ETag',
-  encodedEtag(etag, coding),
-  ...(coding === 'identity' ? [] : ['Content-Encoding', coding]),
-]
+const codingHeaders = (etag: string, coding: Coding) => ({
+  ETag: encodedEtag(etag, coding),
+  ...(coding !== 'identity' && { 'Content-Encoding': coding }),
+})
 
 /**
  * Codings by Accept-Encoding header. Clients send few different values, and parsing one takes
@@ -202,4 +196,54 @@ function negotiateCoding(acceptEncoding: string): Coding {
 /** negotiator has the second parameter since 1.0; its types lack it. */
 type WithPreference = {
   encodings: (available: string[], options: { preferred: string[] }) => string[]
+}
+
+/** A strong validator (RFC 9110, section 8.8.3): the first 162 bits of the content's SHA-256. */
+export const etagOf = (content: string | Buffer) =>
+  `"${hash('sha256', content, 'base64url').slice(0, 27)}"`
+
+/** The ETag of the response that has this body. */
+export const etagOfResponse = (body: ResponseBody<unknown>) => etagOf(serialize(body))
+
+/**
+ * The tag of the same response in a content coding: each representation has its own (RFC 9110,
+ * section 8.8.3.3).
+ */
+export const encodedEtag = (etag: string, coding: Coding) =>
+  coding === 'identity' ? etag : `${etag.slice(0, -1)}-${coding}"`
+
+const splitTags = (header: string) => header.split(',').map((tag) => tag.trim())
+
+/**
+ * The coding of the response that an If-None-Match header names (RFC 9110, section 13.1.2): the
+ * client has the response in this coding, whatever coding it prefers now. Undefined if the header
+ * names none. Tags are compared weakly; a lone `*` names any.
+ */
+export function findUnchangedCoding(
+  ifNoneMatch: string,
+  etag: string,
+  preferred: Coding,
+): Coding | undefined {
+  if (ifNoneMatch === '*') return preferred
+  const tags = splitTags(ifNoneMatch).map((tag) => tag.replace(/^W\//, ''))
+  return [preferred, ...codings].find((coding) => tags.includes(encodedEtag(etag, coding)))
+}
+
+/**
+ * Whether an If-Match header holds (RFC 9110, section 13.1.1): it is a lone `*`, or one of its tags
+ * names the response in any coding. Tags are compared strongly. Proxies that compress append
+ * codings of their own, such as `-zstd`.
+ */
+export function satisfiesIfMatch(ifMatch: string, etag: string): boolean {
+  const prefix = `${etag.slice(0, -1)}-`
+  const isCurrent = (tag: string) =>
+    tag === etag || (tag.startsWith(prefix) && /^"[^"]*\w"$/.test(tag))
+  return ifMatch === '*' || splitTags(ifMatch).some(isCurrent)
+}
+
+/** The strongest tag of an If-Match header; only strong tags can match. */
+export function strongestTag(ifMatch: string): 'strong' | 'weak' | 'none' {
+  const tags = splitTags(ifMatch)
+  if (tags.some((tag) => /^"[^"]*"$/.test(tag))) return 'strong'
+  return tags.some((tag) => /^W\/"[^"]*"$/.test(tag)) ? 'weak' : 'none'
 }

@@ -2,6 +2,7 @@ import { Ajv, type SchemaValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import type { NewReviewRow } from '../catalogue/app-store.ts'
+import { addCharacterRules } from '../contract/character-rules.ts'
 import type { Problem } from '../contract/contract.ts'
 import {
   appSlugRule,
@@ -12,7 +13,7 @@ import {
   reviewerNameRule,
 } from '../contract/field-rules.ts'
 import { findRepeatedField } from '../contract/json-text.ts'
-import { addCharacterRules, objectProblems } from '../contract/validation.ts'
+import { objectProblems } from '../contract/problems.ts'
 import type { AppRow, CategoryRow } from '../db/tables.ts'
 import { idLimit, type SearchDocument } from '../search/terms.ts'
 import { pick, required } from '../util/helpers.ts'

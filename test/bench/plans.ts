@@ -3,7 +3,7 @@ import { accountStore } from '../../src/accounts/account-store.ts'
 import type { Caller } from '../../src/contract/contract.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/engine.ts'
-import { appHandlers } from '../../src/http/handlers.ts'
+import { createHandlers } from '../../src/http/handlers.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { categories, vocabulary, words } from './catalogue.ts'
 import { withDatabase } from './databases.ts'
@@ -136,7 +136,7 @@ function writes(): Case[] {
   ]
 }
 
-const operations = (database: Database) => appHandlers(database, 'http://localhost:3000')
+const operations = (database: Database) => createHandlers(database, 'http://localhost:3000')
 
 /** What an operation does not take is typed as never. */
 const none = {} as never

@@ -8,12 +8,12 @@ import type {
   StatusOf,
 } from '../../src/contract/contract.ts'
 import type { Database } from '../../src/db/database.ts'
-import { appHandlers } from '../../src/http/handlers.ts'
+import { createHandlers } from '../../src/http/handlers.ts'
 
 /** Never run. tsc fails if one of these compiles. */
 
 declare const database: Database
-const handlers = appHandlers(database, '')
+const handlers = createHandlers(database, '')
 const { deleteApp: _, ...withoutDelete } = handlers
 
 // @ts-expect-error a handler is missing

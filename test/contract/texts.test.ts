@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import { characterProblem } from '../../src/contract/validation.ts'
+import { characterProblem } from '../../src/contract/character-rules.ts'
 import { characterRules, isRefused } from './characters.ts'
 
 /**

@@ -1,11 +1,12 @@
 import type { ErrorObject } from 'ajv'
 import { expect, test } from 'vitest'
+import { characterProblem } from '../../src/contract/character-rules.ts'
 import {
   findRepeatedField,
   findSyntaxError,
   hasMoreTokensThan,
 } from '../../src/contract/json-text.ts'
-import { characterProblem, objectProblems, requestProblems } from '../../src/contract/validation.ts'
+import { objectProblems, requestProblems } from '../../src/contract/problems.ts'
 import type { RequestOptions } from '../support/check.ts'
 import { type Service, startService } from '../support/service.ts'
 

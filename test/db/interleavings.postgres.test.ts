@@ -6,7 +6,7 @@ import { removeReview } from '../../src/catalogue/reviews.ts'
 import type { AppChanges } from '../../src/contract/contract.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/engine.ts'
-import { appHandlers } from '../../src/http/handlers.ts'
+import { createHandlers } from '../../src/http/handlers.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { importLines, setCounters } from '../support/catalogue-file.ts'
@@ -43,7 +43,7 @@ const request = {
   header: {},
   signal,
 }
-const operations = (database: Database) => appHandlers(database, 'http://apps.test')
+const operations = (database: Database) => createHandlers(database, 'http://apps.test')
 const update =
   (id: number, body: AppChanges): Operation =>
   (database) =>

@@ -3,7 +3,6 @@ import { expect, onTestFinished, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { generateKey } from '../../src/accounts/keys.ts'
 import { Metrics } from '../../src/http/metrics.ts'
-import { addCatalogueGauges } from '../../src/service.ts'
 import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
 import { closed, connected } from '../faults/sockets.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
@@ -86,9 +85,11 @@ test('every metric has a help text', async () => {
   )
   expect([...helps.keys()].toSorted()).toEqual([
     'apps_build_info',
+    'apps_by_status',
     'apps_data_versions_total',
     'apps_database_writes_total',
     'apps_limited_requests_total',
+    'apps_oldest_pending_seconds',
     'apps_response_cache_requests_total',
     'apps_shed_requests_total',
     'db_client_connection_count',
@@ -101,8 +102,7 @@ test('every metric has a help text', async () => {
 })
 
 test('counts the apps in each state, and how long the oldest pending one has waited', async () => {
-  const { metrics, service, value } = await measured()
-  addCatalogueGauges(metrics, service.database)
+  const { service, value } = await measured()
   const counts = async () =>
     Promise.all(
       ['pending', 'changed', 'approved', 'rejected', 'deleted'].map((state) =>
@@ -120,10 +120,11 @@ test('counts the apps in each state, and how long the oldest pending one has wai
 })
 
 test('has all other metrics while the database cannot be read', async () => {
-  const { metrics, service, ask } = await measured()
-  addCatalogueGauges(metrics, {
-    ...service.database,
-    snapshot: () => Promise.reject(new Error('gone')),
+  const { ask } = await measured({
+    database: (database) => ({
+      ...database,
+      snapshot: () => Promise.reject(new Error('gone')),
+    }),
   })
   const text = await (await ask()).text()
   expect(text).toContain('\napps_build_info{')

@@ -4,13 +4,16 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
 import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import express from 'express'
 import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../src/config.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { readDocument } from '../../src/http/docs.ts'
-import { createApp, type ServiceBackend } from '../../src/http/express-app.ts'
-import { appHandlers } from '../../src/http/handlers.ts'
-import { createLogger } from '../../src/http/log.ts'
+import { createHandlers } from '../../src/http/handlers.ts'
+import { createLogger, createRequestContext } from '../../src/http/log.ts'
+import { createApi, handleOperations } from '../../src/http/operations.ts'
+import { createRateLimits } from '../../src/http/rate-limits.ts'
+import { createResponseCache } from '../../src/http/response-cache.ts'
 import { listen } from '../../src/http/server.ts'
 import { namesOf, scenarioOf, tables } from '../contract/scenarios.ts'
 import { type Call, newApp } from '../contract/valid-requests.ts'
@@ -367,16 +370,23 @@ test('a public read that is added to the document is cached, one that needs a ke
   }
   const { database } = await startService()
   const added = { listCategories: handler('listCategories'), listMine: handler('listMine') }
-  const backend: ServiceBackend = {
-    authenticate: async () => ({ developerId: 1, keyId: 'x' }),
-    assertReady: async () => {},
-    dataVersion: async () => '1',
-    usage: () => ({ pools: [], writes: 0, shed: {} }),
-    handlers: { ...appHandlers(database, ''), ...added },
-  }
-  const logger = createLogger('silent', { write: () => {} })
   const config = readConfig({ PORT: '0' })
-  const app = await createApp({ config, backend, document, logger, isDraining: () => false })
+  const limits = createRateLimits(config)
+  const api = await createApi(
+    document,
+    async () => ({ developerId: 1, keyId: 'x' }),
+    { ...createHandlers(database, ''), ...added },
+    limits,
+  )
+  const cache = createResponseCache(api.getOperations(), 2 ** 20, async () => '1')
+  const app = express()
+    .disable('etag')
+    .use((request, response, next) => {
+      response.context = createRequestContext(request)
+      next()
+    })
+    .use(handleOperations(api, limits, cache))
+  const logger = createLogger('silent', { write: () => {} })
   const { server, port } = await listen(app, config, logger)
   onTestFinished(() => void server.close())
   const headers = { Authorization: 'Bearer x', Connection: 'close' }

@@ -5,7 +5,7 @@ import {
   etagOf,
   findUnchangedCoding,
   satisfiesIfMatch,
-} from '../../src/contract/response.ts'
+} from '../../src/http/response.ts'
 
 test('an ETag depends on the content and the content coding only', () => {
   const tag = etagOf('a')

@@ -18,7 +18,6 @@ import {
   type Timeouts,
 } from '../../src/http/server.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
-import { catalogueBackend } from '../../src/service.ts'
 import type { HttpResponse } from '../contract/checker.ts'
 import { type CheckedResponse, check, type RequestOptions } from './check.ts'
 import { copyWorld, emptyCatalogueUrl } from './database.ts'
@@ -88,7 +87,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   const config = { ...readConfig({}), port: 0, baseUrl, prefix, contact, cacheSize, ...limits }
   const app = await createApp({
     config,
-    backend: catalogueBackend(options.database?.(database) ?? database, baseUrl),
+    database: options.database?.(database) ?? database,
     document,
     docsPage,
     logger,

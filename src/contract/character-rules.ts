@@ -1,0 +1,69 @@
+import type { Ajv, SchemaValidateFunction } from 'ajv'
+
+/**
+ * The keyword `x-characters` of the document's schemas: what a text may not have, beyond what
+ * patterns can exclude in every language.
+ */
+
+/**
+ * Adds the keyword `x-characters`, which names a set of rules below: what a text may not have,
+ * beyond what patterns can exclude in every language. The document's introduction lists it.
+ */
+export function addCharacterRules(ajv: Ajv): Ajv {
+  const validate: SchemaValidateFunction = (rule: string, text: string) => {
+    const message = characterProblem(rule, text)
+    if (message !== undefined) validate.errors = [{ keyword: 'x-characters', message, params: {} }]
+    return message === undefined
+  }
+  return ajv.addKeyword({ keyword: 'x-characters', type: 'string', schemaType: 'string', validate })
+}
+
+/** The problem of a text by the rules of that name; undefined if there is none. */
+export function characterProblem(name: string, text: string): string | undefined {
+  const rules = characterRules[name]
+  if (!rules) throw new Error(`x-characters has the unknown value ${name}`)
+  const refused = findRefused(rules, text)?.[0].codePointAt(0)
+  if (refused !== undefined)
+    return `must not have the character U+${refused.toString(16).toUpperCase().padStart(4, '0')}`
+  if (rules.needsVisible && !visible.test(text)) return 'must have a visible character'
+  if (rules.needsTrimmed && text !== text.trim()) return 'must not begin or end with white space'
+  return undefined
+}
+
+function findRefused(
+  { refused }: CharacterRules,
+  text: string,
+): RegExpExecArray | null | undefined {
+  const find = (part: string) => refusedAnywhere.exec(part) ?? refused?.exec(part)
+  // Removing the sequences is slow, and few texts have characters that occur in them.
+  return find(text) && find(text.replace(visibleSequences, ''))
+}
+
+/**
+ * Control characters except tabs and line breaks, unpaired surrogates, and ignorable characters
+ * beyond 16 bits: format controls, tags and variation selectors (Default_Ignorable_Code_Point in
+ * https://www.unicode.org/Public/UCD/latest/ucd/DerivedCoreProperties.txt).
+ */
+const refusedAnywhere =
+  /[^\P{Cc}\t\n\r]|[\p{Cs}\u{1BCA0}-\u{1BCA3}\u{1D173}-\u{1D17A}\u{E0000}-\u{E0FFF}]/u
+
+const refusedInNames =
+  /(?![\p{Join_Control}\p{Variation_Selector}])[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2028\u2029\uFFF9-\uFFFB]/u
+
+type CharacterRules = { refused?: RegExp; needsVisible?: true; needsTrimmed?: true }
+const characterRules: Record<string, CharacterRules> = {
+  text: {},
+  line: { refused: /[\u2028-\u202E\u2066-\u2069]/u },
+  prose: { refused: /[\u202A-\u202E\u2066-\u2069]/u, needsVisible: true },
+  name: { refused: refusedInNames, needsVisible: true },
+  version: { refused: refusedInNames, needsVisible: true, needsTrimmed: true },
+}
+
+/**
+ * Flags of regions, spelled with tags (https://www.unicode.org/reports/tr51/, section 2.9), and
+ * variants of ideographs.
+ */
+const visibleSequences = /\p{RGI_Emoji_Tag_Sequence}|\p{Ideographic}[\u{E0100}-\u{E01EF}]/gv
+
+/** U+2800 is the Braille pattern without a dot. */
+const visible = /[^\s\u2800\p{Cc}\p{Default_Ignorable_Code_Point}\uFFF9-\uFFFB]/u

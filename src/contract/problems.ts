@@ -1,0 +1,114 @@
+import type { ErrorObject } from 'ajv'
+import type { Problem } from './contract.ts'
+
+/** Describes what ajv finds wrong with a request or a line of a file, in words for its author. */
+
+/**
+ * The problems that ajv found in a request (with `verbose`), one per field, in words for the
+ * client's developer.
+ */
+export function requestProblems(errors: ErrorObject[]): Problem[] {
+  const explained = new Set(
+    errors.flatMap(({ keyword, instancePath }) => (keyword === 'x-characters' ? instancePath : [])),
+  )
+  const relevant = errors.filter(({ keyword, instancePath }) => {
+    // The errors of their subschemas say more.
+    if (['allOf', 'anyOf', 'if'].includes(keyword)) return false
+    // A pattern cannot say which of its rules is broken.
+    return keyword !== 'pattern' || !explained.has(instancePath)
+  })
+  return firstProblemPerField(relevant.map(problemOf))
+}
+
+/** The problems that ajv found in an object outside a request, named as in a body. */
+export const objectProblems = (errors: ErrorObject[]): Problem[] =>
+  requestProblems(
+    errors.map((error) => ({ ...error, instancePath: `/requestBody${error.instancePath}` })),
+  )
+
+/** The first problem of each field. */
+export function firstProblemPerField(problems: Problem[]): Problem[] {
+  const fields = new Map<string, Problem>()
+  for (const problem of problems) {
+    const key = `${problem.in} ${problem.field}`
+    if (!fields.has(key)) fields.set(key, problem)
+  }
+  return [...fields.values()]
+}
+
+const requestParts: Record<string, Problem['in']> = {
+  path: 'path',
+  query: 'query',
+  header: 'header',
+  requestBody: 'body',
+}
+
+function problemOf(error: ErrorObject): Problem {
+  const path = error.instancePath.split('/').slice(1).map(unescapePointer)
+  const within = error.params.missingProperty ?? error.params.additionalProperty
+  if (within !== undefined) path.push(String(within))
+  const [part = '', ...segments] = path
+  const place = requestParts[part] ?? 'body'
+  const field = place === 'body' ? fieldPointer(...segments) : truncateField(segments.join('/'))
+  return { in: place, field, message: messageOf(error, place) }
+}
+
+/** RFC 6901, section 3. */
+const escapePointer = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')
+const unescapePointer = (segment: string) => segment.replaceAll('~1', '/').replaceAll('~0', '~')
+
+const maxFieldLength = 200
+
+/** A JSON pointer, cut to the length that the document allows. */
+export const fieldPointer = (...segments: string[]) =>
+  truncateField(segments.map((segment) => `/${escapePointer(segment)}`).join(''))
+
+/**
+ * The field cut to the length that the document allows: clients choose the names. A character has
+ * two units at most.
+ */
+const truncateField = (field: string) =>
+  [...field.slice(0, 2 * maxFieldLength).toWellFormed()].slice(0, maxFieldLength).join('')
+
+/** A schema can replace the message of a keyword: `x-pattern-message` that of `pattern`. */
+function messageOf(
+  { keyword, params, parentSchema, message }: ErrorObject,
+  place: Problem['in'],
+): string {
+  const replacement: unknown = parentSchema?.[`x-${keyword}-message`]
+  if (typeof replacement === 'string') return replacement
+  switch (keyword) {
+    case 'required':
+    case 'dependencies':
+      return 'is required'
+    case 'additionalProperties':
+      return place === 'body' ? 'is not a field that can be set' : 'is not a known parameter'
+    case 'minProperties':
+      return 'must have at least one field'
+    case 'type':
+      return place !== 'body' && params.type === 'string'
+        ? 'must be given once'
+        : `must be ${[params.type].flat().map(withArticle).join(' or ')}`
+    case 'enum':
+      return `must be one of ${params.allowedValues.join(', ')}`
+    case 'minLength':
+      return params.limit === 1
+        ? 'must not be empty'
+        : `must have at least ${params.limit} characters`
+    case 'maxLength':
+      return `must have at most ${params.limit} characters`
+    case 'minimum':
+      return `must be at least ${params.limit}`
+    case 'maximum':
+      return `must be at most ${params.limit}`
+    case 'pattern':
+      return `must match ${params.pattern}`
+    case 'format':
+      return `must be of the format ${params.format}`
+    default:
+      return message ?? 'does not match the API document'
+  }
+}
+
+const withArticle = (type: string) =>
+  type === 'null' ? type : /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`
