@@ -11,12 +11,12 @@ import {
 } from 'openapi-backend'
 import { addCharacterRules } from '../contract/character-rules.ts'
 import type { Caller, Handlers, Problem } from '../contract/contract.ts'
-import { invalidRequest, ServiceError } from '../contract/errors.ts'
+import { invalidRequest, notFound, ServiceError } from '../contract/errors.ts'
 import { firstProblemPerField, requestProblems } from '../contract/problems.ts'
 import { readBody } from './body.ts'
 import { methodNotAllowed } from './error-response.ts'
 import type { RateLimits } from './rate-limits.ts'
-import { sendReply, toReply } from './response.ts'
+import { type Reply, sendReply, toReply } from './response.ts'
 import type { ResponseCache } from './response-cache.ts'
 
 /**
@@ -143,12 +143,20 @@ const toApiHandlers = (handlers: Handlers) =>
 export const handleOperations =
   (api: OpenAPIBackend, limits: RateLimits, cache: ResponseCache | undefined): RequestHandler =>
   async (request, response, next) => {
-    const handle = () => {
+    const handle = (): Promise<Reply | undefined> => {
       const input = toApiRequest(request)
       return api.handleRequest(input, { input, request, response } satisfies Exchange)
     }
-    if (!cache?.isCacheable(request)) return sendReply(request, response, await handle(), next)
-    const { reply, isHit } = await cache.load(request.url, handle)
+    const isRead = request.method === 'GET' || request.method === 'HEAD'
+    if (!isRead || !cache?.isCacheable(request))
+      return sendReply(request, response, await handle(), next)
+
+    const read = async () => {
+      const reply = await handle()
+      if (!reply || !('representation' in reply)) throw notFound()
+      return reply
+    }
+    const { reply, isHit } = await cache.load(request.url, read)
     if (isHit) {
       const { operationId, path } = reply.operation
       Object.assign(response.context, { operation: operationId, route: request.baseUrl + path })

@@ -1,20 +1,15 @@
 import type { Request } from 'express'
 import { LRUCache } from 'lru-cache'
 import type { Operation } from 'openapi-backend'
-import { coalesce } from '../util/helpers.ts'
 import { isPublic, parameterNames } from './operations.ts'
-import type { Reply } from './response.ts'
+import type { ReadReply } from './response.ts'
 
 export type ResponseCache = ReturnType<typeof createResponseCache>
 
-/** A cached reply, or one that is still being computed. */
-type Entry = Promise<Reply | undefined>
+type Compute = () => Promise<ReadReply>
 
-type Loaded = { isHit: true; reply: CacheableReply } | { isHit: false; reply: Reply | undefined }
-type CacheableReply = Extract<Reply, { representation: unknown }>
-
-const isCacheableReply = (reply: Reply | undefined): reply is CacheableReply =>
-  reply !== undefined && 'representation' in reply
+/** A reply to a read. `isHit`: it is from the cache, or another request has computed it. */
+type Loaded = { isHit: boolean; reply: ReadReply }
 
 /** Characters. Requests with a longer URL or ETag bypass the cache. */
 const maxLength = 1000
@@ -38,10 +33,13 @@ export function createResponseCache(
   const headerNames = parameterNames(publicReads, 'header').filter(
     (name) => name !== 'If-None-Match',
   )
-  // An entry that is being computed counts with its URL.
-  const entries = new LRUCache<string, Entry>({
+  const entries = new LRUCache<string, ReadReply, Compute>({
     maxSize,
-    sizeCalculation: (_entry, url) => url.length,
+    // A string may have two bytes per character.
+    sizeCalculation: ({ representation }, url) => representation.maxSize + 2 * url.length,
+    fetchMethod: (_url, _stale, { context: compute }) => compute(),
+    // A reply whose version has changed meanwhile is still sent, but not stored.
+    ignoreFetchAbort: true,
   })
   const currentVersion = coalesce(dataVersion)
   let entriesVersion = ''
@@ -53,10 +51,9 @@ export function createResponseCache(
 
   return { counts, isCacheable, load }
 
-  /** Whether clients can share the response. */
-  function isCacheable({ method, url, headers }: Request): boolean {
+  /** Whether clients can share the response to a GET or HEAD. */
+  function isCacheable({ url, headers }: Request): boolean {
     return (
-      (method === 'GET' || method === 'HEAD') &&
       url.length <= maxLength &&
       urls.some((pattern) => pattern.test(url)) &&
       headers.authorization === undefined &&
@@ -68,7 +65,7 @@ export function createResponseCache(
   /**
    * The reply for a URL: from the cache, or computed and then cached. Throws what `compute` throws.
    */
-  async function load(url: string, compute: () => Entry): Promise<Loaded> {
+  async function load(url: string, compute: Compute): Promise<Loaded> {
     const version = await currentVersion().catch(() => undefined)
     // The database cannot be read now; the computation reports why.
     if (version === undefined) return { isHit: false, reply: await compute() }
@@ -77,33 +74,17 @@ export function createResponseCache(
       entriesVersion = version
       counts.versions++
     }
-    const known = entries.get(url)
-    // If the computation of another request fails, perhaps because its client disconnected, this
-    // request computes its own.
-    const reply = known && (await known.catch(() => undefined))
-    if (isCacheableReply(reply)) return { isHit: true, reply }
-    counts.miss++
-    return { isHit: false, reply: await (known ? compute() : computeAndStore(url, compute)) }
-  }
-
-  async function computeAndStore(url: string, compute: () => Entry): Entry {
-    const entry = compute()
-    entries.set(url, entry)
-    // Not if the version has changed meanwhile.
-    const isCurrent = () => entries.peek(url) === entry
+    const status: LRUCache.Status<string, ReadReply, Compute> = {}
     try {
-      const reply = await entry
-      if (!isCurrent()) return reply
-      // A string may have two bytes per character.
-      if (isCacheableReply(reply))
-        entries.set(url, Promise.resolve(reply), {
-          size: reply.representation.maxSize + 2 * url.length,
-        })
-      else entries.delete(url)
-      return reply
+      const reply = await entries.forceFetch(url, { context: compute, status })
+      const isHit = status.fetch !== 'miss'
+      if (!isHit) counts.miss++
+      return { isHit, reply }
     } catch (error) {
-      if (isCurrent()) entries.delete(url)
-      throw error
+      counts.miss++
+      if (status.fetch !== 'inflight') throw error
+      // The computation of another request failed, perhaps because its client disconnected.
+      return { isHit: false, reply: await compute() }
     }
   }
 }
@@ -111,3 +92,21 @@ export function createResponseCache(
 /** A pattern for the URLs of an OpenAPI path template, with any query. */
 const urlPattern = (path: string) =>
   new RegExp(`^${path.replaceAll(/[^{}/\w]/g, '\\$&').replaceAll(/\{\w+\}/g, '[^/?]+')}(?:\\?|$)`)
+
+/**
+ * Returns a function that runs `call` once at a time. Calls that arrive while one is running share
+ * the next one, so each gets a result that was computed after it arrived.
+ */
+function coalesce<T>(call: () => Promise<T>): () => Promise<T> {
+  let running: Promise<unknown> = Promise.resolve()
+  let next: Promise<T> | undefined
+  return () => {
+    next ??= running.then(() => {
+      next = undefined
+      const result = call()
+      running = result.catch(() => {})
+      return result
+    })
+    return next
+  }
+}

@@ -18,10 +18,11 @@ type HandlerResponse = {
   body?: ResponseBody<unknown>
 }
 
-/** A response that is ready to be sent. Reads can be cached. */
+/** A response that is ready to be sent. Those to reads can be cached. */
 export type Reply =
-  | { operation: Operation; representation: Representation }
+  | ReadReply
   | { status: number; headers: Record<string, string>; content: Buffer | undefined }
+export type ReadReply = { operation: Operation; representation: Representation }
 
 const jsonType = 'application/json; charset=utf-8'
 

@@ -17,21 +17,3 @@ export const pick = <T extends object, Key extends keyof T>(
   object: T,
   ...keys: Key[]
 ): Pick<T, Key> => Object.fromEntries(keys.map((key) => [key, object[key]])) as Pick<T, Key>
-
-/**
- * Returns a function that runs `call` once at a time. Calls that arrive while one is running share
- * the next one, so each gets a result that was computed after it arrived.
- */
-export function coalesce<T>(call: () => Promise<T>): () => Promise<T> {
-  let running: Promise<unknown> = Promise.resolve()
-  let next: Promise<T> | undefined
-  return () => {
-    next ??= running.then(() => {
-      next = undefined
-      const result = call()
-      running = result.catch(() => {})
-      return result
-    })
-    return next
-  }
-}
