@@ -6,8 +6,6 @@ import type { ReadReply } from './response.ts'
 
 export type ResponseCache = ReturnType<typeof createResponseCache>
 
-type Compute = () => Promise<ReadReply>
-
 /** A reply to a read. `isHit`: it is from the cache, or another request has computed it. */
 type Loaded = { isHit: boolean; reply: ReadReply }
 
@@ -33,14 +31,13 @@ export function createResponseCache(
   const headerNames = parameterNames(publicReads, 'header').filter(
     (name) => name !== 'If-None-Match',
   )
-  const entries = new LRUCache<string, ReadReply, Compute>({
+  const entries = new LRUCache<string, ReadReply>({
     maxSize,
     // A string may have two bytes per character.
     sizeCalculation: ({ representation }, url) => representation.maxSize + 2 * url.length,
-    fetchMethod: (_url, _stale, { context: compute }) => compute(),
-    // A reply whose version has changed meanwhile is still sent, but not stored.
-    ignoreFetchAbort: true,
   })
+  /** Computations in progress, for the version of the entries. */
+  let pending = new Map<string, Promise<ReadReply>>()
   const currentVersion = coalesce(dataVersion)
   let entriesVersion = ''
   /**
@@ -65,26 +62,31 @@ export function createResponseCache(
   /**
    * The reply for a URL: from the cache, or computed and then cached. Throws what `compute` throws.
    */
-  async function load(url: string, compute: Compute): Promise<Loaded> {
+  async function load(url: string, compute: () => Promise<ReadReply>): Promise<Loaded> {
     const version = await currentVersion().catch(() => undefined)
     // The database cannot be read now; the computation reports why.
     if (version === undefined) return { isHit: false, reply: await compute() }
     if (version !== entriesVersion) {
       entries.clear()
+      pending = new Map()
       entriesVersion = version
       counts.versions++
     }
-    const status: LRUCache.Status<string, ReadReply, Compute> = {}
+    // If the computation of another request fails, perhaps because its client disconnected, this
+    // request computes its own.
+    const shared = pending.get(url)
+    const cached = entries.get(url) ?? (shared && (await shared.catch(() => undefined)))
+    if (cached) return { isHit: true, reply: cached }
+    counts.miss++
+    const current = pending
+    const computing = compute()
+    pending.set(url, computing)
     try {
-      const reply = await entries.forceFetch(url, { context: compute, status })
-      const isHit = status.fetch !== 'miss'
-      if (!isHit) counts.miss++
-      return { isHit, reply }
-    } catch (error) {
-      counts.miss++
-      if (status.fetch !== 'inflight') throw error
-      // The computation of another request failed, perhaps because its client disconnected.
-      return { isHit: false, reply: await compute() }
+      const reply = await computing
+      if (current === pending) entries.set(url, reply)
+      return { isHit: false, reply }
+    } finally {
+      current.delete(url)
     }
   }
 }
