@@ -12,7 +12,7 @@ import { statusStore } from '../moderation/catalogue-status.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { ResponseCache } from './response-cache.ts'
 
-/** What the metrics of the service are read from. */
+/** The parts of the service that have metrics. */
 type Sources = { database: Database; limits: RateLimits; cache: ResponseCache | undefined }
 
 /** A value of a metric, and its labels. */

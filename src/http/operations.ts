@@ -20,8 +20,8 @@ import { type Reply, sendReply, toReply } from './response.ts'
 import type { ResponseCache } from './response-cache.ts'
 
 /**
- * What hooks and handlers get besides openapi-backend's context: its request, to which the body is
- * added, and Express's.
+ * The further arguments of hooks and handlers: openapi-backend's request, to which the body is
+ * added, and Express's request and response.
  */
 type Exchange = { input: ApiRequest; request: Request; response: Response }
 

@@ -11,7 +11,7 @@ import { Bulkhead } from '../db/bulkhead.ts'
 
 /** Serializes, tags and sends what handlers return, with conditional requests and compression. */
 
-/** What handlers and hooks return. */
+/** The value that handlers and hooks return. */
 type HandlerResponse = {
   status: number
   headers: Record<string, string>

@@ -122,10 +122,7 @@ function logDroppedConnections(logger: Logger) {
     dropped++
     const now = performance.now()
     if (now - lastLogged < 60_000) return
-    logger.warn(
-      { dropped },
-      'there are as many connections as the server takes; others were closed',
-    )
+    logger.warn({ dropped }, 'the maximum number of connections is open; further ones were closed')
     lastLogged = now
     dropped = 0
   }

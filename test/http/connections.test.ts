@@ -290,7 +290,7 @@ test('closes connections over the limit, and logs that once a minute', async () 
     wait(milliseconds)
     await new Client(service).read().closed
   }
-  const msg = 'there are as many connections as the server takes; others were closed'
+  const msg = 'the maximum number of connections is open; further ones were closed'
   expect(warnings()).toMatchObject([
     { dropped: 1, msg },
     { dropped: 3, msg },
