@@ -5,7 +5,6 @@ import proxyaddr from 'proxy-addr'
 import { operatorNameFormat, parseOperatorName } from './contract/field-rules.ts'
 import { expectedUrl, isDatabaseUrl } from './db/database.ts'
 import { defaultPoolSize, type ServerOptions } from './db/engine.ts'
-import { similarWords } from './search/typos.ts'
 import { required } from './util/helpers.ts'
 
 export type Config = Readonly<{
@@ -45,40 +44,6 @@ export type Config = Readonly<{
 /** Its message names every bad variable on one line. */
 export class ConfigError extends Error {}
 
-const variables = [
-  'HOST',
-  'PORT',
-  'BASE_URL',
-  'DATABASE_URL',
-  'DATABASE_POOL',
-  'CONTACT_URL',
-  'LOG_LEVEL',
-  'CACHE_SIZE',
-  'WRITE_LIMIT',
-  'REFUSED_KEY_LIMIT',
-  'READ_LIMIT',
-  'METRICS_PORT',
-  'TRUST_PROXY',
-  'OPERATOR',
-] as const
-type Variable = (typeof variables)[number]
-
-/** A warning for each variable that is not read but resembles one that is not set. */
-export function misspelledVariables(environment: NodeJS.ProcessEnv): string[] {
-  const normalize = (name: string) => name.toLowerCase().replaceAll('_', '')
-  const others = Object.keys(environment).filter(
-    (name) => !variables.some((variable) => variable === name),
-  )
-  return variables.flatMap((variable) => {
-    if (environment[variable] !== undefined) return []
-    const name = normalize(variable)
-    const spellings = new Set([name, ...similarWords(name)])
-    return others
-      .filter((other) => spellings.has(normalize(other)))
-      .map((other) => `${other} is not read; use ${variable}`)
-  })
-}
-
 const defaultDatabaseUrl = 'sqlite:data/apps.sqlite'
 
 /**
@@ -91,7 +56,8 @@ export function describeDatabaseUrl(environment: NodeJS.ProcessEnv): string {
   if (!url)
     return `DATABASE_URL is not set; its default is ${defaultDatabaseUrl}, ${inWorkingDirectory}`
   const isInFile =
-    existsSync(envFile) && parseEnv(readFileSync(envFile, 'utf8')).DATABASE_URL === url
+    existsSync(envFile) &&
+    parseEnv(new TextDecoder().decode(readFileSync(envFile))).DATABASE_URL === url
   return `DATABASE_URL is set in ${isInFile ? resolve(envFile) : 'the environment'}`
 }
 
@@ -108,7 +74,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const problems: string[] = []
   /** An invalid value is reported, and replaced by the default so that the rest can be checked. */
   function readVariable<T>(
-    name: Variable,
+    name: string,
     fallback: string,
     parse: (text: string) => T | undefined,
     expected: string | ((text: string) => string),
@@ -124,19 +90,19 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     return required(parse(fallback), `a valid default of ${name}`)
   }
   const readText = (
-    name: Variable,
+    name: string,
     fallback: string,
     isValid: (text: string) => boolean,
     expected: string | ((text: string) => string),
   ) => readVariable(name, fallback, (text) => (isValid(text) ? text : undefined), expected)
-  const readNumber = (name: Variable, fallback: string, unit: string, max: number, min = 0) =>
+  const readNumber = (name: string, fallback: string, unit: string, max: number, min = 0) =>
     readVariable(
       name,
       fallback,
       wholeNumber(max, min),
       `a whole number${unit} from ${min} to ${max}`,
     )
-  const readLimit = (name: Variable, fallback: string) =>
+  const readLimit = (name: string, fallback: string) =>
     readNumber(name, fallback, ' of requests a minute', 999_999_999)
 
   const port = readNumber('PORT', '3000', '', maxPort)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Config, ConfigError, misspelledVariables, readConfig } from '../src/config.ts'
+import { type Config, ConfigError, readConfig } from '../src/config.ts'
 
 const defaults: Config = {
   host: '127.0.0.1',
@@ -166,21 +166,4 @@ test('an error about an address does not quote it, because it can contain a pass
 
 test('returns an immutable value', () => {
   expect(Object.isFrozen(readConfig({}))).toBe(true)
-})
-
-test.for<[what: string, environment: NodeJS.ProcessEnv, warnings: string[]]>([
-  ['a missing underscore', { DATABASEURL: 'x' }, ['DATABASEURL is not read; use DATABASE_URL']],
-  ['lower case', { base_url: 'x' }, ['base_url is not read; use BASE_URL']],
-  ['two letters swapped', { LOG_LEVLE: 'x' }, ['LOG_LEVLE is not read; use LOG_LEVEL']],
-  ['a letter less', { OPERATR: 'Ada' }, ['OPERATR is not read; use OPERATOR']],
-  ['a letter more', { PORTS: '1' }, ['PORTS is not read; use PORT']],
-  ['none if the right one is set', { PORTS: '1', PORT: '1' }, []],
-  [
-    'none for variables of others',
-    { HOME: '/', HOSTNAME: 'a', DATABASE: 'b', NODE_ENV: 'production' },
-    [],
-  ],
-  ['none for ours', { PORT: '1', READ_LIMIT: '1' }, []],
-])('warns of misspelled variables: %s', ([, environment, warnings]) => {
-  expect(misspelledVariables(environment)).toEqual(warnings)
 })

@@ -45,11 +45,11 @@ test('runs from another directory, through a link, on the Node of its clone', ()
   })
 })
 
-test('reads variables of .env in the working directory, and warns of one that is misspelled', () => {
+test('reads variables of .env in the working directory', () => {
   const folder = temporaryFolder()
-  writeFileSync(join(folder, '.env'), 'DATABASE_URL=sqlite:here.sqlite\nLOGLEVEL=warn\n')
+  writeFileSync(join(folder, '.env'), 'DATABASE_URL=sqlite:here.sqlite\n')
   const { status, stderr } = run(executable, folder, 'migrate')
-  expect([status, stderr]).toEqual([0, 'apps-service: LOGLEVEL is not read; use LOG_LEVEL\n'])
+  expect([status, stderr]).toEqual([0, ''])
   expect(existsSync(join(folder, 'here.sqlite'))).toBe(true)
 })
 
@@ -65,6 +65,13 @@ test.for<[where: string, file: string, variables: NodeJS.ProcessEnv, path: strin
     [
       '.env',
       'DATABASE_URL=sqlite:here.sqlite\n',
+      {},
+      'here.sqlite',
+      'DATABASE_URL is set in FOLDER/.env',
+    ],
+    [
+      '.env with a byte order mark',
+      '\uFEFFDATABASE_URL=sqlite:here.sqlite\n',
       {},
       'here.sqlite',
       'DATABASE_URL is set in FOLDER/.env',

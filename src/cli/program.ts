@@ -2,7 +2,7 @@ import { createReadStream, existsSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import { ConfigError, envFile, misspelledVariables } from '../config.ts'
+import { ConfigError, envFile } from '../config.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { readText } from '../import-export/read-lines.ts'
 import { errorPrefix, printError, printInfo } from './command.ts'
@@ -59,7 +59,6 @@ export async function run(args: string[]) {
   }
   try {
     if (existsSync(envFile)) await loadEnvFile(envFile)
-    for (const warning of misspelledVariables(process.env)) printInfo(errorPrefix + warning)
     await program.parseAsync(words, { from: 'user' })
   } catch (error) {
     // commander has printed the error or the help.
