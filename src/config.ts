@@ -2,47 +2,13 @@ import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import proxyaddr from 'proxy-addr'
+import { OperatorError } from './contract/errors.ts'
 import { operatorNameFormat, parseOperatorName } from './contract/field-rules.ts'
 import { expectedUrl, isDatabaseUrl } from './db/database.ts'
-import { defaultPoolSize, type ServerOptions } from './db/engine.ts'
+import { defaultPoolSize } from './db/engine.ts'
 import { required } from './util/helpers.ts'
 
-export type Config = Readonly<{
-  host: string
-  port: number
-  /** Public URL, without a slash at the end. */
-  baseUrl: string
-  /**
-   * Path of `baseUrl`, which all routes but the health checks start with: empty, or begins with
-   * `/`.
-   */
-  prefix: string
-  /** May hold a password. */
-  databaseUrl: string
-  databaseOptions: ServerOptions
-  logLevel: string
-  /** Maximum size of the response cache in bytes; 0 for no cache. */
-  cacheSize: number
-  /**
-   * The number of proxies before the server, or their networks, whose `X-Forwarded-For` is trusted.
-   */
-  trustProxy: number | readonly string[]
-  /**
-   * Requests a minute, 0 for no limit: writes per developer, refused keys and reads per address.
-   */
-  writeLimit: number
-  refusedKeyLimit: number
-  readLimit: number
-  /** Port of the Prometheus metrics; 0 for none. */
-  metricsPort: number
-  /** Where to request a key, as an OpenAPI contact. */
-  contact: { url?: string; email?: string }
-  /** Name of the person who runs commands, for the audit log; empty if not set. */
-  operator: string
-}>
-
-/** Its message names every bad variable on one line. */
-export class ConfigError extends Error {}
+export type Config = ReturnType<typeof readConfig>
 
 const defaultDatabaseUrl = 'sqlite:data/apps.sqlite'
 
@@ -50,8 +16,8 @@ const defaultDatabaseUrl = 'sqlite:data/apps.sqlite'
  * Describes the source of DATABASE_URL, for messages: commands in different directories may read
  * different ones.
  */
-export function describeDatabaseUrl(environment: NodeJS.ProcessEnv): string {
-  const url = environment.DATABASE_URL
+export function describeDatabaseUrl(): string {
+  const url = process.env.DATABASE_URL
   const inWorkingDirectory = `relative to the working directory ${process.cwd()}`
   if (!url)
     return `DATABASE_URL is not set; its default is ${defaultDatabaseUrl}, ${inWorkingDirectory}`
@@ -67,94 +33,94 @@ export const envFile = '.env'
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
 /**
- * Reads the environment variables; an empty one counts as not set. Throws a ConfigError that
+ * Reads the environment variables; an empty one counts as not set. Throws an OperatorError that
  * reports all errors together.
  */
-export function readConfig(environment: NodeJS.ProcessEnv): Config {
+export function readConfig(environment = process.env) {
   const problems: string[] = []
+
   /** An invalid value is reported, and replaced by the default so that the rest can be checked. */
-  function readVariable<T>(
+  function read<T>(
     name: string,
     fallback: string,
     parse: (text: string) => T | undefined,
-    expected: string | ((text: string) => string),
+    expected: string,
   ): T {
     const text = environment[name] || fallback
     const value = parse(text)
     if (value !== undefined) return value
     // A database URL may hold a password.
     const shown = name === 'DATABASE_URL' ? '' : `, not ${JSON.stringify(text)}`
-    problems.push(
-      `${name} must be ${typeof expected === 'string' ? expected : expected(text)}${shown}`,
-    )
+    problems.push(`${name} must be ${expected}${shown}`)
     return required(parse(fallback), `a valid default of ${name}`)
   }
-  const readText = (
-    name: string,
-    fallback: string,
-    isValid: (text: string) => boolean,
-    expected: string | ((text: string) => string),
-  ) => readVariable(name, fallback, (text) => (isValid(text) ? text : undefined), expected)
   const readNumber = (name: string, fallback: string, unit: string, max: number, min = 0) =>
-    readVariable(
-      name,
-      fallback,
-      wholeNumber(max, min),
-      `a whole number${unit} from ${min} to ${max}`,
-    )
+    read(name, fallback, wholeNumber(max, min), `a whole number${unit} from ${min} to ${max}`)
   const readLimit = (name: string, fallback: string) =>
     readNumber(name, fallback, ' of requests a minute', 999_999_999)
 
   const port = readNumber('PORT', '3000', '', maxPort)
-  const config: Config = {
-    host: readText('HOST', '127.0.0.1', (text) => !/\s/.test(text), 'a host name or address'),
+  const config = {
+    host: read('HOST', '127.0.0.1', (text) => /^\S+$/.exec(text)?.[0], 'a host name or address'),
     port,
-    ...readVariable(
+    ...read(
       'BASE_URL',
       `http://localhost:${port}`,
       parseBaseUrl,
       'an http or https URL without query and fragment, and with a path of letters, digits, ".", "_", "~" and "-"',
     ),
-    databaseUrl: readText('DATABASE_URL', defaultDatabaseUrl, isDatabaseUrl, expectedUrl),
+    /** May hold a password. */
+    databaseUrl: read(
+      'DATABASE_URL',
+      defaultDatabaseUrl,
+      (text) => (isDatabaseUrl(text) ? text : undefined),
+      expectedUrl(environment.DATABASE_URL ?? ''),
+    ),
     databaseOptions: {
       pool: readNumber('DATABASE_POOL', String(defaultPoolSize), ' of connections', 9999, 4),
     },
-    logLevel: readText(
+    logLevel: read(
       'LOG_LEVEL',
       'info',
-      (text) => logLevels.includes(text),
+      (text) => logLevels.find((level) => level === text),
       `one of ${logLevels.join(', ')}`,
     ),
+    /** Maximum size of the response cache in bytes; 0 for no cache. */
     cacheSize: 2 ** 20 * readNumber('CACHE_SIZE', '64', ' of mebibytes', 99_999),
-    trustProxy: readVariable(
+    /** The number of proxies before the server, or their networks. */
+    trustProxy: read(
       'TRUST_PROXY',
       '0',
       parseTrustProxy,
       'the number of proxies in front of the server, 0 to 9, or their networks, such as 10.0.0.0/8,fd00::/8, but not /0',
     ),
+    /** Requests a minute of a developer; 0 for no limit. The others are of a client address. */
     writeLimit: readLimit('WRITE_LIMIT', '6000'),
     refusedKeyLimit: readLimit('REFUSED_KEY_LIMIT', '600'),
     readLimit: readLimit('READ_LIMIT', '0'),
-    metricsPort: readVariable(
+    /** Port of the Prometheus metrics; 0 for none. */
+    metricsPort: read(
       'METRICS_PORT',
       '0',
       (text) => (Number(text) === port && port !== 0 ? undefined : wholeNumber(maxPort)(text)),
       `a whole number from 0 to ${maxPort} and different from PORT`,
     ),
-    contact: readVariable(
+    /** Where to request a key, as an OpenAPI contact. */
+    contact: read(
       'CONTACT_URL',
       '',
       parseContact,
       'an http or https address, or an e-mail address',
     ),
-    operator: readVariable(
+    /** Name of the person who runs commands, for the audit log; empty if not set. */
+    operator: read(
       'OPERATOR',
       '',
       (text) => (text.trim() === '' ? '' : parseOperatorName(text)),
       operatorNameFormat,
     ),
   }
-  if (problems.length > 0) throw new ConfigError(`bad environment: ${problems.join('; ')}`)
+  if (problems.length > 0) throw new OperatorError(`bad environment: ${problems.join('; ')}`)
   return Object.freeze(config)
 }
 
@@ -179,7 +145,7 @@ function parseTrustProxy(text: string): number | string[] | undefined {
 }
 
 /** Only white space means no contact. */
-function parseContact(text: string): Config['contact'] | undefined {
+function parseContact(text: string): { url?: string; email?: string } | undefined {
   if (text.trim() === '') return {}
   const email = /^(?:mailto:)?([^\s@/:?%]+@[^\s@/:?%]+)$/i.exec(text)?.[1]
   if (email !== undefined) return { email }
@@ -189,6 +155,10 @@ function parseContact(text: string): Config['contact'] | undefined {
     : undefined
 }
 
+/**
+ * `baseUrl` has no slash at the end. `prefix` is its path, with which all routes but the health
+ * checks begin: empty, or begins with `/`.
+ */
 function parseBaseUrl(text: string) {
   const url = URL.parse(text)
   if (!url || !['http:', 'https:'].includes(url.protocol) || url.search || url.hash || url.username)

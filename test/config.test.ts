@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { type Config, ConfigError, readConfig } from '../src/config.ts'
+import { type Config, readConfig } from '../src/config.ts'
+import { OperatorError } from '../src/contract/errors.ts'
 
 const defaults: Config = {
   host: '127.0.0.1',
@@ -154,7 +155,7 @@ test.for<[environment: NodeJS.ProcessEnv, complaint: RegExp]>([
   [{ OPERATOR: '\u200b' }, /OPERATOR/],
   [{ OPERATOR: 'J\uFFFDrg' }, /OPERATOR/],
 ])('refuses %j', ([environment, complaint]) => {
-  expect(() => readConfig(environment)).toThrow(ConfigError)
+  expect(() => readConfig(environment)).toThrow(OperatorError)
   expect(() => readConfig(environment)).toThrow(complaint)
 })
 

@@ -136,7 +136,7 @@ export async function withDatabase<T>(
   work: (database: Database) => Promise<T>,
   options?: ServerOptions,
 ): Promise<T> {
-  const { databaseUrl, databaseOptions } = readConfig(process.env)
+  const { databaseUrl, databaseOptions } = readConfig()
   const database = await openMigratedDatabase(databaseUrl, {
     ...databaseOptions,
     ...options,
@@ -157,7 +157,7 @@ export function rethrowWithOrigin(error: unknown): never {
     )
   )
     throw error
-  throw new OperatorError(`${error.message} (${describeDatabaseUrl(process.env)})`)
+  throw new OperatorError(`${error.message} (${describeDatabaseUrl()})`)
 }
 
 /**
@@ -165,7 +165,7 @@ export function rethrowWithOrigin(error: unknown): never {
  * log.
  */
 export function currentOperator(): Operator {
-  const { operator: operatorName } = readConfig(process.env)
+  const { operator: operatorName } = readConfig()
   return { operator: currentAccount(), ...(operatorName !== '' && { operatorName }) }
 }
 

@@ -20,7 +20,7 @@ Other users of the machine can see a password in an argument: put it into
     examples: ['copy --to postgres://apps@db.example/apps'],
     json: '{to, rows, seconds}; rows is the number of rows of each table.',
     async run({ to }: { to: string }) {
-      const { databaseUrl } = readConfig(process.env)
+      const { databaseUrl } = readConfig()
       if (!isDatabaseUrl(to)) throw new OperatorError(`--to must be ${expectedUrl(to)}`)
       const begin = performance.now()
       const { update, stop } = showCount('rows')

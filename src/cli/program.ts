@@ -2,7 +2,7 @@ import { createReadStream, existsSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import { ConfigError, envFile } from '../config.ts'
+import { envFile } from '../config.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { readText } from '../import-export/read-lines.ts'
 import { errorPrefix, printError, printInfo } from './command.ts'
@@ -109,12 +109,7 @@ function commandLineError(text: string, program: Command): string {
 function messageOf(error: unknown): string {
   if (error instanceof ServiceError && error.cause instanceof OperatorError)
     return error.cause.message
-  if (
-    error instanceof OperatorError ||
-    error instanceof ServiceError ||
-    error instanceof ConfigError
-  )
-    return error.message
+  if (error instanceof OperatorError || error instanceof ServiceError) return error.message
   const message = error instanceof Error ? error.message : String(error)
   return message.split('\n', 1).join()
 }

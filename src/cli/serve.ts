@@ -12,7 +12,7 @@ export const serveCommand = () =>
 export const writeTimeout = 25_000
 
 async function serve() {
-  const config = readConfig(process.env)
+  const config = readConfig()
   // Imported here, because the help needs none of it.
   const { serveUntilSignal } = await import('../service.ts')
   await withDatabase((database) => serveUntilSignal(config, database), { writeTimeout })

@@ -40,7 +40,7 @@ null.`,
 
 /** Other commands refuse a database that is not migrated; this one lists the missing migrations. */
 async function readStatus() {
-  const { databaseUrl, databaseOptions } = readConfig(process.env)
+  const { databaseUrl, databaseOptions } = readConfig()
   const database = openDatabase(databaseUrl, databaseOptions)
   try {
     const healthError = await database.checkHealth()

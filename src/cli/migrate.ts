@@ -20,7 +20,7 @@ export const seedCommand = () =>
     .action(seed)
 
 async function migrate() {
-  const { databaseUrl, databaseOptions } = readConfig(process.env)
+  const { databaseUrl, databaseOptions } = readConfig()
   const database = openDatabase(databaseUrl, databaseOptions)
   try {
     const names = await database.migrate().catch(rethrowWithOrigin)
@@ -35,7 +35,7 @@ async function migrate() {
 }
 
 async function seed() {
-  const { baseUrl } = readConfig(process.env)
+  const { baseUrl } = readConfig()
   const addresses = `  Address    ${baseUrl}\n  Reference  ${baseUrl}/docs`
   await withDatabase(async (database) => {
     // Each app, even a deleted one, has a category.
