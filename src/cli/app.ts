@@ -15,81 +15,72 @@ import {
 } from './command.ts'
 import { formatAge } from './time.ts'
 
-export const appCommand = () =>
-  commandGroup('app', 'find apps in any state, restore and transfer them', [
-    list(),
-    restore(),
-    transfer(),
-  ])
-
 const states: AppState[] = ['pending', 'approved', 'rejected', 'deleted']
 
-const list = () =>
-  buildListCommand({
-    command: withFilterOptions(new Command('list'))
-      .description('list apps in any state, newest first')
-      .addOption(new Option('--status <status>', 'only apps in this state').choices(states)),
-    about: `With --search and without --developer, approved apps come in the order of the
+const list = buildListCommand({
+  command: withFilterOptions(new Command('list'))
+    .description('list apps in any state, newest first')
+    .addOption(new Option('--status <status>', 'only apps in this state').choices(states)),
+  about: `With --search and without --developer, approved apps come in the order of the
 catalogue's search, best match first, after the matches in other states. A
 deleted app counts only as deleted.`,
-    examples: [
-      'app list --search "tide clock"',
-      'app list --status rejected --developer "Harbour Software"',
-      "app list --status deleted --json | jq '.apps[].id'",
-    ],
-    rows: 'apps',
-    json: `An app: {id, name, slug, package_name, developer_name, category_slug, status,
+  examples: [
+    'app list --search "tide clock"',
+    'app list --status rejected --developer "Harbour Software"',
+    "app list --status deleted --json | jq '.apps[].id'",
+  ],
+  rows: 'apps',
+  json: `An app: {id, name, slug, package_name, developer_name, category_slug, status,
 deleted_at, created_at, updated_at}. If deleted_at is not null, status
 is the one before the deletion; otherwise the current one.`,
-    find: (connection, options: AppFilter & { status?: AppState }, limit, offset) =>
-      moderationStore(connection).list(options.status, options, limit, offset),
-    print: ({ apps }) =>
-      printTable(
-        ['ID', 'NAME', 'DEVELOPER', 'CATEGORY', 'STATUS', 'UPDATED'],
-        apps.map(({ id, name, developer_name, category_slug, status, deleted_at, updated_at }) => {
-          const state = deleted_at === null ? status : 'deleted'
-          return [id, name, developer_name, category_slug, state, formatAge(updated_at)]
-        }),
-        { shrinkable: ['NAME', 'DEVELOPER', 'CATEGORY'] },
-      ),
-  })
+  find: (connection, options: AppFilter & { status?: AppState }, limit, offset) =>
+    moderationStore(connection).list(options.status, options, limit, offset),
+  print: ({ apps }) =>
+    printTable(
+      ['ID', 'NAME', 'DEVELOPER', 'CATEGORY', 'STATUS', 'UPDATED'],
+      apps.map(({ id, name, developer_name, category_slug, status, deleted_at, updated_at }) => {
+        const state = deleted_at === null ? status : 'deleted'
+        return [id, name, developer_name, category_slug, state, formatAge(updated_at)]
+      }),
+      { shrinkable: ['NAME', 'DEVELOPER', 'CATEGORY'] },
+    ),
+})
 
-const restore = () =>
-  buildDatabaseCommand({
-    command: new Command('restore')
-      .description('restore a deleted app, in the status it had')
-      .argument(
-        '<id>',
-        'id of the app, optionally with the revision that moderation show prints',
-        parseAppReference,
-      ),
-    examples: ['app restore 42', 'app restore 42@k3f9a'],
-    json: '{id, slug, status}.',
-    run: (database, { id, revision }: AppReference) =>
-      database.write(
-        (connection) => moderationStore(connection).restore(id, currentOperator(), revision),
-        {
-          changesPublicData: ({ status }) => status === 'approved',
-        },
-      ),
-    print: ({ id, slug, status }) =>
-      print(`Restored app ${id} (${slug}); its status is ${status}.`),
-  })
+const restore = buildDatabaseCommand({
+  command: new Command('restore')
+    .description('restore a deleted app, in the status it had')
+    .argument(
+      '<id>',
+      'id of the app, optionally with the revision that moderation show prints',
+      parseAppReference,
+    ),
+  examples: ['app restore 42', 'app restore 42@k3f9a'],
+  json: '{id, slug, status}.',
+  run: (database, { id, revision }: AppReference) =>
+    database.write(
+      (connection) => moderationStore(connection).restore(id, currentOperator(), revision),
+      {
+        changesPublicData: ({ status }) => status === 'approved',
+      },
+    ),
+  print: ({ id, slug, status }) => print(`Restored app ${id} (${slug}); its status is ${status}.`),
+})
 
-const transfer = () =>
-  buildDatabaseCommand({
-    command: new Command('transfer')
-      .description(
-        'transfer an app to another developer; from then on only their keys can change it',
-      )
-      .argument('<id>', 'id of the app', parsePositiveInteger)
-      .requiredOption('--to <developer>', 'name of an existing developer'),
-    examples: ['app transfer 42 --to "Harbour Software"'],
-    json: '{id, slug, developer_name}.',
-    run: (database, id: number, { to }: { to: string }) =>
-      database.write((connection) =>
-        moderationStore(connection).transfer(id, to, currentOperator()),
-      ),
-    print: ({ id, slug, developer_name }) =>
-      print(`App ${id} (${slug}) belongs to ${developer_name} now.`),
-  })
+const transfer = buildDatabaseCommand({
+  command: new Command('transfer')
+    .description('transfer an app to another developer; from then on only their keys can change it')
+    .argument('<id>', 'id of the app', parsePositiveInteger)
+    .requiredOption('--to <developer>', 'name of an existing developer'),
+  examples: ['app transfer 42 --to "Harbour Software"'],
+  json: '{id, slug, developer_name}.',
+  run: (database, id: number, { to }: { to: string }) =>
+    database.write((connection) => moderationStore(connection).transfer(id, to, currentOperator())),
+  print: ({ id, slug, developer_name }) =>
+    print(`App ${id} (${slug}) belongs to ${developer_name} now.`),
+})
+
+export const command = commandGroup('app', 'find apps in any state, restore and transfer them', [
+  list,
+  restore,
+  transfer,
+])

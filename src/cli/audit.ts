@@ -14,41 +14,40 @@ import {
 import { formatDifference, toSingleLine, truncate } from './terminal-text.ts'
 import { formatMinute, parsePastTime } from './time.ts'
 
-export const auditCommand = () =>
-  buildDatabaseCommand({
-    command: new Command('audit')
-      .description(
-        'list who changed which apps, developers, keys and categories: the newest entries, oldest first',
-      )
-      .option('--app <id>', 'only entries about this app', parsePositiveInteger)
-      .option('--developer <name>', 'only entries about this developer, their keys and their apps')
-      .option(
-        '--since <time>',
-        'only entries since this time, in UTC: 30d, 12h, 2026-01-31, 2026-01-31T09:30:00Z',
-        parsePastTime,
-      )
-      .option('--limit <number>', 'maximum number of entries', parsePositiveInteger, 50),
-    examples: ['audit --app 42', 'audit --developer "Harbour Software" --since 30d'],
-    json: `an array of {id, at, action, operator, operator_name, key_id, app_id,
+export const command = buildDatabaseCommand({
+  command: new Command('audit')
+    .description(
+      'list who changed which apps, developers, keys and categories: the newest entries, oldest first',
+    )
+    .option('--app <id>', 'only entries about this app', parsePositiveInteger)
+    .option('--developer <name>', 'only entries about this developer, their keys and their apps')
+    .option(
+      '--since <time>',
+      'only entries since this time, in UTC: 30d, 12h, 2026-01-31, 2026-01-31T09:30:00Z',
+      parsePastTime,
+    )
+    .option('--limit <number>', 'maximum number of entries', parsePositiveInteger, 50),
+  examples: ['audit --app 42', 'audit --developer "Harbour Software" --since 30d'],
+  json: `an array of {id, at, action, operator, operator_name, key_id, app_id,
 app_slug, developer_id, developer_name, category_id, category_slug, before,
 after}. operator is an account on the machine; operator_name is the value of
 OPERATOR, or null. Either operator or key_id is null. Fields of other subjects
 and names of removed ones are null. before and after have the columns that
 differ; before is null if something was added.`,
-    run: (database, { app: appId, developer: name, since, limit }: Options) =>
-      database.snapshot(async (connection) => {
-        if (appId !== undefined) await moderationStore(connection).requireApp(appId)
-        const developer =
-          name === undefined ? undefined : await accountStore(connection).requireDeveloper(name)
-        return auditStore(connection).list({ appId, developerId: developer?.id, since }, limit)
-      }),
-    toJson: ({ entries }) => entries,
-    print({ entries, hasOlder }, [{ limit }]) {
-      if (entries.length === 0) return printInfo('No entries.')
-      printEntries(entries, true)
-      if (hasOlder) printInfo(`The newest ${limit}; there are older ones (--limit).`)
-    },
-  })
+  run: (database, { app: appId, developer: name, since, limit }: Options) =>
+    database.snapshot(async (connection) => {
+      if (appId !== undefined) await moderationStore(connection).requireApp(appId)
+      const developer =
+        name === undefined ? undefined : await accountStore(connection).requireDeveloper(name)
+      return auditStore(connection).list({ appId, developerId: developer?.id, since }, limit)
+    }),
+  toJson: ({ entries }) => entries,
+  print({ entries, hasOlder }, [{ limit }]) {
+    if (entries.length === 0) return printInfo('No entries.')
+    printEntries(entries, true)
+    if (hasOlder) printInfo(`The newest ${limit}; there are older ones (--limit).`)
+  },
+})
 
 type Options = { app?: number; developer?: string; since?: string; limit: number }
 

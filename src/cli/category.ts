@@ -9,90 +9,82 @@ import {
   printTable,
 } from './command.ts'
 
-export const categoryCommand = () =>
-  commandGroup('category', 'add, list, rename and remove the categories of apps', [
-    add(),
-    list(),
-    rename(),
-    remove(),
-  ])
-
 const slugHelp = 'slug, by which the list is filtered: lower-case letters, digits, hyphens'
 
-const add = () =>
-  buildDatabaseCommand({
-    command: new Command('add')
-      .description('add a category')
-      .requiredOption('--slug <slug>', slugHelp)
-      .requiredOption('--name <name>', 'name, as the catalogue shows it'),
-    examples: ['category add --slug travel --name Travel'],
-    json: '{id, slug, name}.',
-    run: (database, { slug, name }: { slug: string; name: string }) =>
-      database.write((connection) => categoryStore(connection).add(slug, name, currentOperator())),
-    print: ({ id, slug, name }) => print(`Added category ${id}: ${name} (${slug}).`),
-  })
+const add = buildDatabaseCommand({
+  command: new Command('add')
+    .description('add a category')
+    .requiredOption('--slug <slug>', slugHelp)
+    .requiredOption('--name <name>', 'name, as the catalogue shows it'),
+  examples: ['category add --slug travel --name Travel'],
+  json: '{id, slug, name}.',
+  run: (database, { slug, name }: { slug: string; name: string }) =>
+    database.write((connection) => categoryStore(connection).add(slug, name, currentOperator())),
+  print: ({ id, slug, name }) => print(`Added category ${id}: ${name} (${slug}).`),
+})
 
-const list = () =>
-  buildDatabaseCommand({
-    command: new Command('list').description(
-      'list categories by name, with the number of apps in each',
-    ),
-    examples: ['category list'],
-    json: `an array of {id, slug, name, listed_apps, all_apps}. listed_apps counts
+const list = buildDatabaseCommand({
+  command: new Command('list').description(
+    'list categories by name, with the number of apps in each',
+  ),
+  examples: ['category list'],
+  json: `an array of {id, slug, name, listed_apps, all_apps}. listed_apps counts
 the apps that everyone sees; all_apps counts pending, rejected and deleted ones
 too.`,
-    run: (database) => database.read((connection) => categoryStore(connection).listWithCounts()),
-    print: (categories) =>
-      printTable(
-        ['ID', 'SLUG', 'NAME', 'LISTED APPS', 'ALL APPS'],
-        categories.map(({ id, slug, name, listed_apps, all_apps }) => [
-          id,
-          slug,
-          name,
-          listed_apps,
-          all_apps,
-        ]),
-        { shrinkable: ['SLUG', 'NAME'] },
-      ),
-  })
+  run: (database) => database.read((connection) => categoryStore(connection).listWithCounts()),
+  print: (categories) =>
+    printTable(
+      ['ID', 'SLUG', 'NAME', 'LISTED APPS', 'ALL APPS'],
+      categories.map(({ id, slug, name, listed_apps, all_apps }) => [
+        id,
+        slug,
+        name,
+        listed_apps,
+        all_apps,
+      ]),
+      { shrinkable: ['SLUG', 'NAME'] },
+    ),
+})
 
-const rename = () =>
-  buildDatabaseCommand({
-    command: new Command('rename')
-      .description(
-        'rename a category; without --slug it keeps its slug, and links to it still work',
-      )
-      .argument('<slug>', 'current slug')
-      .requiredOption('--name <name>', 'new name')
-      .option('--slug <slug>', `new ${slugHelp}`),
-    examples: [
-      'category rename travel --name "Travel & Maps"',
-      'category rename travel --name Maps --slug maps',
-    ],
-    json: '{id, slug, name}.',
-    run: (database, slug: string, changes: { name: string; slug?: string }) =>
-      database.write((connection) =>
-        categoryStore(connection).rename(slug, changes, currentOperator()),
-      ),
-    print: ({ id, slug, name }) => print(`Category ${id} is ${name} (${slug}) now.`),
-  })
+const rename = buildDatabaseCommand({
+  command: new Command('rename')
+    .description('rename a category; without --slug it keeps its slug, and links to it still work')
+    .argument('<slug>', 'current slug')
+    .requiredOption('--name <name>', 'new name')
+    .option('--slug <slug>', `new ${slugHelp}`),
+  examples: [
+    'category rename travel --name "Travel & Maps"',
+    'category rename travel --name Maps --slug maps',
+  ],
+  json: '{id, slug, name}.',
+  run: (database, slug: string, changes: { name: string; slug?: string }) =>
+    database.write((connection) =>
+      categoryStore(connection).rename(slug, changes, currentOperator()),
+    ),
+  print: ({ id, slug, name }) => print(`Category ${id} is ${name} (${slug}) now.`),
+})
 
-const remove = () =>
-  buildDatabaseCommand({
-    command: new Command('remove')
-      .description('remove a category without apps')
-      .argument('<slug>', 'current slug'),
-    about: 'The audit log keeps its entries about the category.',
-    examples: ['category remove trvael'],
-    json: '{id, slug, name}.',
-    run: (database, slug: string) =>
-      database
-        .write((connection) => categoryStore(connection).remove(slug, currentOperator()))
-        .catch((error) => {
-          if (!database.explain(error).violatesForeignKey) throw error
-          throw new OperatorError(
-            `the category ${slug} has apps, possibly deleted ones; rename it instead`,
-          )
-        }),
-    print: ({ id, slug, name }) => print(`Removed category ${id}: ${name} (${slug}).`),
-  })
+const remove = buildDatabaseCommand({
+  command: new Command('remove')
+    .description('remove a category without apps')
+    .argument('<slug>', 'current slug'),
+  about: 'The audit log keeps its entries about the category.',
+  examples: ['category remove trvael'],
+  json: '{id, slug, name}.',
+  run: (database, slug: string) =>
+    database
+      .write((connection) => categoryStore(connection).remove(slug, currentOperator()))
+      .catch((error) => {
+        if (!database.explain(error).violatesForeignKey) throw error
+        throw new OperatorError(
+          `the category ${slug} has apps, possibly deleted ones; rename it instead`,
+        )
+      }),
+  print: ({ id, slug, name }) => print(`Removed category ${id}: ${name} (${slug}).`),
+})
+
+export const command = commandGroup(
+  'category',
+  'add, list, rename and remove the categories of apps',
+  [add, list, rename, remove],
+)

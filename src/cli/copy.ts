@@ -8,29 +8,28 @@ import { showCount } from './progress.ts'
 import { formatCount } from './terminal-text.ts'
 import { elapsedSeconds } from './time.ts'
 
-export const copyCommand = () =>
-  buildCommand({
-    command: new Command('copy')
-      .description('copy the whole database into another, empty one, of the same engine or another')
-      .requiredOption('--to <url>', 'URL of the other database, in the format of DATABASE_URL'),
-    about: `Stop the server first. Migrate the other database first; it must be empty. The
+export const command = buildCommand({
+  command: new Command('copy')
+    .description('copy the whole database into another, empty one, of the same engine or another')
+    .requiredOption('--to <url>', 'URL of the other database, in the format of DATABASE_URL'),
+  about: `Stop the server first. Migrate the other database first; it must be empty. The
 copy is one transaction, so an interrupted copy leaves the other database empty.
 Other users of the machine can see a password in an argument: put it into
 ~/.pgpass or PGPASSWORD.`,
-    examples: ['copy --to postgres://apps@db.example/apps'],
-    json: '{to, rows, seconds}; rows is the number of rows of each table.',
-    async run({ to }: { to: string }) {
-      const { databaseUrl } = readConfig()
-      if (!isDatabaseUrl(to)) throw new OperatorError(`--to must be ${expectedUrl(to)}`)
-      const begin = performance.now()
-      const { update, stop } = showCount('rows')
-      const { name, counts } = await copyDatabase(databaseUrl, to, update).finally(stop)
-      return { to: name, rows: counts, seconds: elapsedSeconds(begin) }
-    },
-    print({ to, rows: { apps, reviews, audit }, seconds }) {
-      const copied = `${formatCount(apps)} apps, ${formatCount(reviews)} reviews and ${formatCount(audit)} audit entries`
-      print(
-        `Copied everything to ${to}: ${copied}, in ${seconds} s. Set DATABASE_URL to it, and start the server.`,
-      )
-    },
-  })
+  examples: ['copy --to postgres://apps@db.example/apps'],
+  json: '{to, rows, seconds}; rows is the number of rows of each table.',
+  async run({ to }: { to: string }) {
+    const { databaseUrl } = readConfig()
+    if (!isDatabaseUrl(to)) throw new OperatorError(`--to must be ${expectedUrl(to)}`)
+    const begin = performance.now()
+    const { update, stop } = showCount('rows')
+    const { name, counts } = await copyDatabase(databaseUrl, to, update).finally(stop)
+    return { to: name, rows: counts, seconds: elapsedSeconds(begin) }
+  },
+  print({ to, rows: { apps, reviews, audit }, seconds }) {
+    const copied = `${formatCount(apps)} apps, ${formatCount(reviews)} reviews and ${formatCount(audit)} audit entries`
+    print(
+      `Copied everything to ${to}: ${copied}, in ${seconds} s. Set DATABASE_URL to it, and start the server.`,
+    )
+  },
+})

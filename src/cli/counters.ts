@@ -6,29 +6,28 @@ import { buildDatabaseCommand, currentOperator, print } from './command.ts'
 import { printProblems } from './import.ts'
 import { formatCount } from './terminal-text.ts'
 
-export const countersCommand = () =>
-  buildDatabaseCommand({
-    command: new Command('counters')
-      .description('set the downloads and ratings of many apps, without changing their listings')
-      .argument(
-        '<file>',
-        'path of the file, or - for standard input: newline-delimited JSON, gzip or not',
-      ),
-    about: `A line names an app by slug or package_name, and has total_downloads, or
+export const command = buildDatabaseCommand({
+  command: new Command('counters')
+    .description('set the downloads and ratings of many apps, without changing their listings')
+    .argument(
+      '<file>',
+      'path of the file, or - for standard input: newline-delimited JSON, gzip or not',
+    ),
+  about: `A line names an app by slug or package_name, and has total_downloads, or
 average_rating and rating_count, or all three. They mean the same as in import.
 Omitted fields keep their values. Invalid lines and lines that name no app are
 refused, and the exit code is 1.`,
-    examples: ['counters counts.ndjson.gz'],
-    json: `{lines, updated, unchanged, rejected, reasons: [{reason, count}]}.`,
-    async run(database, file: string) {
-      const source = file === '-' ? process.stdin : createReadStream(file)
-      const summary = await importLines(database, source, counterLines(currentOperator()))
-      printProblems(file, summary)
-      return summary
-    },
-    toJson: ({ created, readError, reasons, ...counts }) => ({ ...counts, reasons: reasons.all() }),
-    print: ({ lines, updated, unchanged }) =>
-      print(
-        `${formatCount(lines)} lines: ${formatCount(updated)} updated, ${formatCount(unchanged)} unchanged.`,
-      ),
-  })
+  examples: ['counters counts.ndjson.gz'],
+  json: `{lines, updated, unchanged, rejected, reasons: [{reason, count}]}.`,
+  async run(database, file: string) {
+    const source = file === '-' ? process.stdin : createReadStream(file)
+    const summary = await importLines(database, source, counterLines(currentOperator()))
+    printProblems(file, summary)
+    return summary
+  },
+  toJson: ({ created, readError, reasons, ...counts }) => ({ ...counts, reasons: reasons.all() }),
+  print: ({ lines, updated, unchanged }) =>
+    print(
+      `${formatCount(lines)} lines: ${formatCount(updated)} updated, ${formatCount(unchanged)} unchanged.`,
+    ),
+})

@@ -11,73 +11,69 @@ import {
 } from './command.ts'
 import { showCount } from './progress.ts'
 
-export const developerCommand = () =>
-  commandGroup('developer', 'list, rename and remove developers, who own apps and keys', [
-    list(),
-    rename(),
-    remove(),
-  ])
-
-const list = () =>
-  buildListCommand({
-    command: new Command('list').description(
-      'list developers by name, with the number of their apps in each state',
-    ),
-    examples: ['developer list --page 2'],
-    rows: 'developers',
-    json: `A developer: {id, name, created_at, active_keys, apps: {pending, approved,
+const list = buildListCommand({
+  command: new Command('list').description(
+    'list developers by name, with the number of their apps in each state',
+  ),
+  examples: ['developer list --page 2'],
+  rows: 'developers',
+  json: `A developer: {id, name, created_at, active_keys, apps: {pending, approved,
 rejected, deleted}}. A deleted app counts only as deleted.`,
-    find: (connection, _options: object, limit, offset) =>
-      accountStore(connection).developers(limit, offset),
-    print: ({ developers }) =>
-      printTable(
-        ['ID', 'NAME', 'PENDING', 'APPROVED', 'REJECTED', 'DELETED', 'ACTIVE KEYS'],
-        developers.map(
-          ({ id, name, apps: { pending, approved, rejected, deleted }, active_keys }) => {
-            return [id, name, pending, approved, rejected, deleted, active_keys]
-          },
-        ),
-        { shrinkable: ['NAME'] },
+  find: (connection, _options: object, limit, offset) =>
+    accountStore(connection).developers(limit, offset),
+  print: ({ developers }) =>
+    printTable(
+      ['ID', 'NAME', 'PENDING', 'APPROVED', 'REJECTED', 'DELETED', 'ACTIVE KEYS'],
+      developers.map(
+        ({ id, name, apps: { pending, approved, rejected, deleted }, active_keys }) => {
+          return [id, name, pending, approved, rejected, deleted, active_keys]
+        },
       ),
-  })
+      { shrinkable: ['NAME'] },
+    ),
+})
 
-const rename = () =>
-  buildDatabaseCommand({
-    command: new Command('rename')
-      .description('rename a developer, in the catalogue and in search')
-      .argument('<name>', 'current name')
-      .requiredOption('--to <name>', 'new name, which no other developer may have'),
-    about: `All apps show the new name, and are found by it, from the same moment. With very
+const rename = buildDatabaseCommand({
+  command: new Command('rename')
+    .description('rename a developer, in the catalogue and in search')
+    .argument('<name>', 'current name')
+    .requiredOption('--to <name>', 'new name, which no other developer may have'),
+  about: `All apps show the new name, and are found by it, from the same moment. With very
 many apps a rename takes several seconds, during which other writes wait. An
 interrupted rename changes nothing.`,
-    examples: ['developer rename "Harbour Software" --to "Harbour & Sons"'],
-    json: '{id, name, listed_apps}.',
-    async run(database, name: string, { to }: { to: string }) {
-      const { update, stop } = showCount('apps')
-      return await database
-        .write((connection) => accountStore(connection).rename(name, to, currentOperator(), update))
-        .finally(stop)
-    },
-    print: ({ name, listed_apps }) =>
-      print(`The developer is ${name} now, with ${listed_apps} listed apps.`),
-  })
+  examples: ['developer rename "Harbour Software" --to "Harbour & Sons"'],
+  json: '{id, name, listed_apps}.',
+  async run(database, name: string, { to }: { to: string }) {
+    const { update, stop } = showCount('apps')
+    return await database
+      .write((connection) => accountStore(connection).rename(name, to, currentOperator(), update))
+      .finally(stop)
+  },
+  print: ({ name, listed_apps }) =>
+    print(`The developer is ${name} now, with ${listed_apps} listed apps.`),
+})
 
-const remove = () =>
-  buildDatabaseCommand({
-    command: new Command('remove')
-      .description('remove a developer who has no apps and no active keys')
-      .argument('<name>', 'current name'),
-    about: 'The audit log keeps its entries about the developer.',
-    examples: ['developer remove "Habrour Software"'],
-    json: '{id, name}.',
-    run: (database, name: string) =>
-      database
-        .write((connection) => accountStore(connection).remove(name, currentOperator()))
-        .catch((error) => {
-          if (!database.explain(error).violatesForeignKey) throw error
-          throw new OperatorError(
-            `${name} has apps, possibly deleted ones, or active keys; transfer the apps and revoke the keys first`,
-          )
-        }),
-    print: ({ name }) => print(`Removed the developer ${name}.`),
-  })
+const remove = buildDatabaseCommand({
+  command: new Command('remove')
+    .description('remove a developer who has no apps and no active keys')
+    .argument('<name>', 'current name'),
+  about: 'The audit log keeps its entries about the developer.',
+  examples: ['developer remove "Habrour Software"'],
+  json: '{id, name}.',
+  run: (database, name: string) =>
+    database
+      .write((connection) => accountStore(connection).remove(name, currentOperator()))
+      .catch((error) => {
+        if (!database.explain(error).violatesForeignKey) throw error
+        throw new OperatorError(
+          `${name} has apps, possibly deleted ones, or active keys; transfer the apps and revoke the keys first`,
+        )
+      }),
+  print: ({ name }) => print(`Removed the developer ${name}.`),
+})
+
+export const command = commandGroup(
+  'developer',
+  'list, rename and remove developers, who own apps and keys',
+  [list, rename, remove],
+)

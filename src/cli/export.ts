@@ -10,23 +10,22 @@ import { formatCount } from './terminal-text.ts'
 import { parsePastTime } from './time.ts'
 import { writeNewFile } from './write-new-file.ts'
 
-export const exportCommand = () =>
-  new Command('export')
-    .description('export the catalogue, or what has changed, as a file that import reads')
-    .argument(
-      '[file]',
-      'path of a new file, compressed with gzip if it ends in .gz; default: standard output',
-      '-',
-    )
-    .option(
-      '--since <time>',
-      'only changes since: the time that the previous export printed, or one in UTC such as 2027-01-31 or 12h',
-      parsePastTime,
-    )
-    .option('--public', 'only public data: approved apps, without data for owners and operators')
-    .addHelpText(
-      'after',
-      `
+export const command = new Command('export')
+  .description('export the catalogue, or what has changed, as a file that import reads')
+  .argument(
+    '[file]',
+    'path of a new file, compressed with gzip if it ends in .gz; default: standard output',
+    '-',
+  )
+  .option(
+    '--since <time>',
+    'only changes since: the time that the previous export printed, or one in UTC such as 2027-01-31 or 12h',
+    parsePastTime,
+  )
+  .option('--public', 'only public data: approved apps, without data for owners and operators')
+  .addHelpText(
+    'after',
+    `
 An export is a snapshot of the catalogue: categories, then apps with their
 reviews, in any status, including deleted ones. The last line on standard error
 has the --since for the next export. docs/operating.md says what is left out,
@@ -36,8 +35,8 @@ Examples:
   ./apps-service export catalogue.ndjson.gz
   ./apps-service export --public public.ndjson.gz
   ./apps-service export | grep '"status":"pending"'`,
-    )
-    .action(runExport)
+  )
+  .action(runExport)
 
 async function runExport(
   file: string,

@@ -28,55 +28,54 @@ import { elapsedSeconds } from './time.ts'
 
 type Options = { dryRun?: boolean; onlyNew?: boolean; rejects?: string }
 
-export const importCommand = () =>
-  buildCommand({
-    command: new Command('import')
-      .description('import a catalogue file: newline-delimited JSON, gzip or not, one app per line')
-      .argument('<file>', 'path of the file, or - for standard input')
-      .option(
-        '--dry-run',
-        'import into a temporary copy of the database, in TMPDIR, and list what would be updated; writes only the rejects',
-      )
-      .option('--only-new', 'import only new apps; leave existing ones unchanged')
-      .option(
-        '--rejects <path>',
-        'file for refused lines and their problems (default: FILE.rejects.ndjson, for - stdin.rejects.ndjson)',
-      )
-      .option('--schema', 'print the JSON Schema of a line instead')
-      .on('option:schema', () => {
-        printJson(lineSchema)
-        throw new CommanderError(0, 'schema', 'The schema has been printed.')
-      }),
-    about: `Existing apps are updated; importing the same file twice changes nothing.
+export const command = buildCommand({
+  command: new Command('import')
+    .description('import a catalogue file: newline-delimited JSON, gzip or not, one app per line')
+    .argument('<file>', 'path of the file, or - for standard input')
+    .option(
+      '--dry-run',
+      'import into a temporary copy of the database, in TMPDIR, and list what would be updated; writes only the rejects',
+    )
+    .option('--only-new', 'import only new apps; leave existing ones unchanged')
+    .option(
+      '--rejects <path>',
+      'file for refused lines and their problems (default: FILE.rejects.ndjson, for - stdin.rejects.ndjson)',
+    )
+    .option('--schema', 'print the JSON Schema of a line instead')
+    .on('option:schema', () => {
+      printJson(lineSchema)
+      throw new CommanderError(0, 'schema', 'The schema has been printed.')
+    }),
+  about: `Existing apps are updated; importing the same file twice changes nothing.
 docs/operating.md says which app a line updates.
 
 Invalid lines are refused and the others imported; the exit code is then 1. The
 rejects file has the refused lines with their problems: correct them there, and
 import that file. The next import of FILE replaces its rejects, or removes them
 if there are none. An interrupted import finishes when it is run again.`,
-    examples: [
-      'import catalogue.ndjson.gz',
-      'import --schema',
-      'import - --dry-run --json < catalogue.ndjson.gz',
-    ],
-    json: `{lines, created, updated, unchanged, rejected, seconds, rejects,
+  examples: [
+    'import catalogue.ndjson.gz',
+    'import --schema',
+    'import - --dry-run --json < catalogue.ndjson.gz',
+  ],
+  json: `{lines, created, updated, unchanged, rejected, seconds, rejects,
 reasons: [{reason, count}]}. rejects: the rejects file; it and reasons are left
 out if no line was refused. A reason for several messages has the first of them
 as its example. --dry-run adds updates, the first 1,000: line, app_id or
 category_id, slug, and changes, each with field, before and after. The values of
 the field reviews are their numbers.`,
-    run: runImport,
-    toJson: ({ summary: { readError, reasons, ...counts }, seconds, rejects, updates }) => ({
-      ...counts,
-      seconds,
-      ...(updates && { updates }),
-      ...(counts.rejected > 0 && { rejects, reasons: reasons.all() }),
-    }),
-    print({ summary, seconds, updates }) {
-      if (updates && summary.updated > 0) printUpdates(updates, summary.updated)
-      print(formatSummary(summary, seconds) + (updates ? '; nothing was written.' : '.'))
-    },
-  })
+  run: runImport,
+  toJson: ({ summary: { readError, reasons, ...counts }, seconds, rejects, updates }) => ({
+    ...counts,
+    seconds,
+    ...(updates && { updates }),
+    ...(counts.rejected > 0 && { rejects, reasons: reasons.all() }),
+  }),
+  print({ summary, seconds, updates }) {
+    if (updates && summary.updated > 0) printUpdates(updates, summary.updated)
+    print(formatSummary(summary, seconds) + (updates ? '; nothing was written.' : '.'))
+  },
+})
 
 type Update = LineUpdate & { line: number }
 

@@ -14,87 +14,78 @@ import {
 } from './command.ts'
 import { formatAge, formatDate, formatSecond, parseFutureTime } from './time.ts'
 
-export const keyCommand = () =>
-  commandGroup('key', 'issue, list and revoke the API keys of developers', [
-    issue(),
-    list(),
-    revoke(),
-  ])
-
-const issue = () =>
-  buildDatabaseCommand({
-    command: new Command('issue')
-      .description('issue a key and print it once; adds the developer if the name is new')
-      .requiredOption('--developer <name>', 'name of the developer, as the catalogue shows it')
-      .option(
-        '--expires <time>',
-        'when the key expires: 90d, 12h, 2027-01-31 for its midnight in UTC (default: 365d)',
-        parseFutureTime,
-      )
-      .option('--name <text>', 'what the key is for; key list shows it'),
-    about: 'Only the key goes to standard output.',
-    examples: [
-      'key issue --developer "Harbour Software"',
-      'key issue --developer Ada --expires 90d --name nightly',
-    ],
-    json: '{id, key, name, developer_name, expires_at}; name may be null.',
-    run: (database, { developer: developerName, expires: expiresAt, name }: IssueOptions) =>
-      database.write(
-        async (connection) => {
-          const accounts = accountStore(connection)
-          const developer = await accounts.findOrAddDeveloper(developerName)
-          const similar = developer.isNew
-            ? await findSimilarDevelopers(connection, developer.name)
-            : []
-          const issued = await accounts.issueKey(developer, currentOperator(), { name, expiresAt })
-          return { developer, similar, issued }
-        },
-        { changesPublicData: () => false },
-      ),
-    toJson: ({ issued }) => issued,
-    print({ developer, similar, issued }) {
-      if (similar.length > 0) printInfo(`New developer; similar: ${similar.join(', ')}.`)
-      const owner = `${developer.isNew ? 'the new developer ' : ''}${developer.name}`
-      printInfo(`Key of ${owner}, until ${formatSecond(issued.expires_at)}. It is not shown again:`)
-      print(issued.key)
-    },
-  })
+const issue = buildDatabaseCommand({
+  command: new Command('issue')
+    .description('issue a key and print it once; adds the developer if the name is new')
+    .requiredOption('--developer <name>', 'name of the developer, as the catalogue shows it')
+    .option(
+      '--expires <time>',
+      'when the key expires: 90d, 12h, 2027-01-31 for its midnight in UTC (default: 365d)',
+      parseFutureTime,
+    )
+    .option('--name <text>', 'what the key is for; key list shows it'),
+  about: 'Only the key goes to standard output.',
+  examples: [
+    'key issue --developer "Harbour Software"',
+    'key issue --developer Ada --expires 90d --name nightly',
+  ],
+  json: '{id, key, name, developer_name, expires_at}; name may be null.',
+  run: (database, { developer: developerName, expires: expiresAt, name }: IssueOptions) =>
+    database.write(
+      async (connection) => {
+        const accounts = accountStore(connection)
+        const developer = await accounts.findOrAddDeveloper(developerName)
+        const similar = developer.isNew
+          ? await findSimilarDevelopers(connection, developer.name)
+          : []
+        const issued = await accounts.issueKey(developer, currentOperator(), { name, expiresAt })
+        return { developer, similar, issued }
+      },
+      { changesPublicData: () => false },
+    ),
+  toJson: ({ issued }) => issued,
+  print({ developer, similar, issued }) {
+    if (similar.length > 0) printInfo(`New developer; similar: ${similar.join(', ')}.`)
+    const owner = `${developer.isNew ? 'the new developer ' : ''}${developer.name}`
+    printInfo(`Key of ${owner}, until ${formatSecond(issued.expires_at)}. It is not shown again:`)
+    print(issued.key)
+  },
+})
 
 type IssueOptions = { developer: string; expires?: string; name?: string }
 
-const list = () =>
-  buildListCommand({
-    command: new Command('list')
-      .description('list keys by developer, oldest first, without their secret part')
-      .option('--developer <name>', 'only keys of this developer'),
-    examples: ['key list --developer "Harbour Software"'],
-    rows: 'keys',
-    json: `A key: {id, name, developer_name, created_at, expires_at, last_used_at,
+const list = buildListCommand({
+  command: new Command('list')
+    .description('list keys by developer, oldest first, without their secret part')
+    .option('--developer <name>', 'only keys of this developer'),
+  examples: ['key list --developer "Harbour Software"'],
+  rows: 'keys',
+  json: `A key: {id, name, developer_name, created_at, expires_at, last_used_at,
 revoked_at, state}. state is active, expired or revoked; name, last_used_at and
 revoked_at may be null. last_used_at is updated at most once an hour.`,
-    async find(connection, { developer: name }: { developer?: string }, limit, offset) {
-      const accounts = accountStore(connection)
-      const developer = name === undefined ? undefined : await accounts.requireDeveloper(name)
-      return accounts.keys(developer?.id, limit, offset)
-    },
-    print: ({ keys }) =>
-      printTable(
-        ['KEY', 'DEVELOPER', 'NAME', 'CREATED', 'EXPIRES', 'USED', 'STATE'],
-        keys.map(({ id, developer_name, name, created_at, expires_at, last_used_at, state }) => {
-          const used = last_used_at ? formatAge(last_used_at) : 'never'
-          return [
-            keyPrefix(id),
-            developer_name,
-            name,
-            formatDate(created_at),
-            formatDate(expires_at),
-            used,
-            state,
-          ]
-        }),
-        { shrinkable: ['DEVELOPER', 'NAME'] },
-      ),
-  })
+  async find(connection, { developer: name }: { developer?: string }, limit, offset) {
+    const accounts = accountStore(connection)
+    const developer = name === undefined ? undefined : await accounts.requireDeveloper(name)
+    return accounts.keys(developer?.id, limit, offset)
+  },
+  print: ({ keys }) =>
+    printTable(
+      ['KEY', 'DEVELOPER', 'NAME', 'CREATED', 'EXPIRES', 'USED', 'STATE'],
+      keys.map(({ id, developer_name, name, created_at, expires_at, last_used_at, state }) => {
+        const used = last_used_at ? formatAge(last_used_at) : 'never'
+        return [
+          keyPrefix(id),
+          developer_name,
+          name,
+          formatDate(created_at),
+          formatDate(expires_at),
+          used,
+          state,
+        ]
+      }),
+      { shrinkable: ['DEVELOPER', 'NAME'] },
+    ),
+})
 
 /** The error does not quote the text, which may be a mistyped secret. */
 function parseKey(text: string): string {
@@ -103,17 +94,22 @@ function parseKey(text: string): string {
   return id
 }
 
-const revoke = () =>
-  buildDatabaseCommand({
-    command: new Command('revoke')
-      .description('revoke a key; it is refused from the next request on')
-      .argument('<key>', 'id of the key, as key list shows it, or the whole key', parseKey),
-    examples: ['key revoke apps_3k9x0v2m1qzt'],
-    json: '{id, developer_name, revoked_at}.',
-    run: (database, id: string) =>
-      database.write((connection) => accountStore(connection).revoke(id, currentOperator()), {
-        changesPublicData: () => false,
-      }),
-    print: ({ id, developer_name }) =>
-      print(`The key ${keyPrefix(id)} of ${developer_name} is revoked.`),
-  })
+const revoke = buildDatabaseCommand({
+  command: new Command('revoke')
+    .description('revoke a key; it is refused from the next request on')
+    .argument('<key>', 'id of the key, as key list shows it, or the whole key', parseKey),
+  examples: ['key revoke apps_3k9x0v2m1qzt'],
+  json: '{id, developer_name, revoked_at}.',
+  run: (database, id: string) =>
+    database.write((connection) => accountStore(connection).revoke(id, currentOperator()), {
+      changesPublicData: () => false,
+    }),
+  print: ({ id, developer_name }) =>
+    print(`The key ${keyPrefix(id)} of ${developer_name} is revoked.`),
+})
+
+export const command = commandGroup('key', 'issue, list and revoke the API keys of developers', [
+  issue,
+  list,
+  revoke,
+])

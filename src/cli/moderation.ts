@@ -34,85 +34,68 @@ import { type GivenDecision, readDecisions } from './decision-file.ts'
 import { formatChanges, formatCount, noValue, sanitize } from './terminal-text.ts'
 import { formatAge, parseTimeUntilNow, secondsSince } from './time.ts'
 
-export const moderationCommand = () =>
-  commandGroup('moderation', 'decide which apps the catalogue shows', [
-    queue(),
-    show(),
-    approve(),
-    reject(),
-    decide(),
-  ])
-
-const queue = () =>
-  buildListCommand({
-    command: withFilterOptions(new Command('queue'))
-      .description(
-        'list apps that wait for a decision, longest first: pending ones, or changed ones',
-      )
-      .option(
-        '--changed',
-        'approved apps that their owners have changed since the last decision, with the changes',
-      ),
-    examples: [
-      'moderation queue',
-      'moderation queue --changed --limit 10',
-      'moderation queue --developer "Harbour Software"',
-      'moderation queue --category games --search tide',
-      "moderation queue --json | jq '.apps[].id'",
-    ],
-    rows: 'apps',
-    jsonLimit: 10_000,
-    about: `Each id is printed with the app's revision, which is new after every change.
+const queue = buildListCommand({
+  command: withFilterOptions(new Command('queue'))
+    .description('list apps that wait for a decision, longest first: pending ones, or changed ones')
+    .option(
+      '--changed',
+      'approved apps that their owners have changed since the last decision, with the changes',
+    ),
+  examples: [
+    'moderation queue',
+    'moderation queue --changed --limit 10',
+    'moderation queue --developer "Harbour Software"',
+    'moderation queue --category games --search tide',
+    "moderation queue --json | jq '.apps[].id'",
+  ],
+  rows: 'apps',
+  jsonLimit: 10_000,
+  about: `Each id is printed with the app's revision, which is new after every change.
 approve, reject and decide accept both, such as 42@k3f9a, and then refuse the
 app if it has changed since.`,
-    json: `An app: {id, revision, name, slug, short_description, developer_name,
+  json: `An app: {id, revision, name, slug, short_description, developer_name,
 category_slug, created_at, updated_at, waiting_since, changes, similar,
 waiting_seconds}. A change: {field, before, after}; before is the value at the
 last decision. A similar app: {id, name, developer_name, total_downloads}, a
 listed app of another developer. Texts are not shortened. There is also {as_of},
 the time of the newest update, for --as-of of approve, reject and decide; null
 without apps. Without --limit, JSON has the first 10,000 apps.`,
-    async find(connection, options: AppFilter & { changed?: true }, limit, offset) {
-      const name = options.changed ? 'changed' : 'pending'
-      const { apps, ...page } = await moderationStore(connection).queue(
-        name,
-        options,
-        limit,
-        offset,
+  async find(connection, options: AppFilter & { changed?: true }, limit, offset) {
+    const name = options.changed ? 'changed' : 'pending'
+    const { apps, ...page } = await moderationStore(connection).queue(name, options, limit, offset)
+    // Updates are committed one after the other, so one that is missing here is not older.
+    // Imported ones may be in the future.
+    const now = new Date().toISOString()
+    const updates = apps.map(({ updated_at }) => (updated_at < now ? updated_at : now)).toSorted()
+    return {
+      apps: apps.map((app) => ({ ...app, waiting_seconds: secondsSince(app.waiting_since) })),
+      as_of: updates.at(-1) ?? null,
+      ...page,
+    }
+  },
+  print({ apps }, { changed }) {
+    printTable(
+      ['ID', 'NAME', 'DEVELOPER', 'CATEGORY', 'WAITED', 'UPDATED'],
+      apps.map(({ name, developer_name, category_slug, waiting_since, updated_at, ...app }) => {
+        const ages = [formatAge(waiting_since), formatAge(updated_at)]
+        return [formatReference(app), name, developer_name, category_slug, ...ages]
+      }),
+      {
+        shrinkable: ['NAME', 'DEVELOPER', 'CATEGORY'],
+        details: apps.map(({ short_description, similar, changes }) => [
+          ...similar.map((app) => `similar: ${formatSimilar(app)}`),
+          ...(changed ? changeLines(changes) : [short_description ?? []].flat()),
+        ]),
+      },
+    )
+    for (const app of apps.slice(0, 1)) {
+      const withRevision = formatReference(app)
+      printInfo(
+        `A decision on ${withRevision} is refused if the app has changed since; one on ${app.id} is not.`,
       )
-      // Updates are committed one after the other, so one that is missing here is not older.
-      // Imported ones may be in the future.
-      const now = new Date().toISOString()
-      const updates = apps.map(({ updated_at }) => (updated_at < now ? updated_at : now)).toSorted()
-      return {
-        apps: apps.map((app) => ({ ...app, waiting_seconds: secondsSince(app.waiting_since) })),
-        as_of: updates.at(-1) ?? null,
-        ...page,
-      }
-    },
-    print({ apps }, { changed }) {
-      printTable(
-        ['ID', 'NAME', 'DEVELOPER', 'CATEGORY', 'WAITED', 'UPDATED'],
-        apps.map(({ name, developer_name, category_slug, waiting_since, updated_at, ...app }) => {
-          const ages = [formatAge(waiting_since), formatAge(updated_at)]
-          return [formatReference(app), name, developer_name, category_slug, ...ages]
-        }),
-        {
-          shrinkable: ['NAME', 'DEVELOPER', 'CATEGORY'],
-          details: apps.map(({ short_description, similar, changes }) => [
-            ...similar.map((app) => `similar: ${formatSimilar(app)}`),
-            ...(changed ? changeLines(changes) : [short_description ?? []].flat()),
-          ]),
-        },
-      )
-      for (const app of apps.slice(0, 1)) {
-        const withRevision = formatReference(app)
-        printInfo(
-          `A decision on ${withRevision} is refused if the app has changed since; one on ${app.id} is not.`,
-        )
-      }
-    },
-  })
+    }
+  },
+})
 
 const formatSimilar = ({ id, name, developer_name, total_downloads }: SimilarApp) =>
   `${id} ${name} by ${developer_name}, ${formatCount(total_downloads)} downloads`
@@ -123,25 +106,22 @@ const changeLines = (changes: Change[]): string[] =>
 /** How many history entries `show` prints. */
 const historyLimit = 100
 
-const show = () =>
-  buildDatabaseCommand({
-    command: new Command('show')
-      .description('show an app with everything needed to decide on it, and its history')
-      .argument('<id>', 'id of the app, which may be deleted', parsePositiveInteger),
-    examples: ['moderation show 42'],
-    json: `{id, revision, slug, name, short_description, description, version,
+const show = buildDatabaseCommand({
+  command: new Command('show')
+    .description('show an app with everything needed to decide on it, and its history')
+    .argument('<id>', 'id of the app, which may be deleted', parsePositiveInteger),
+  examples: ['moderation show 42'],
+  json: `{id, revision, slug, name, short_description, description, version,
 package_name, status, rejection_reason, deleted_at, unreviewed_since,
 created_at, updated_at, approved_at, total_downloads, average_rating,
 rating_count, review_count, category: {id, slug, name},
 developer: as in developer list, similar: as in queue, changes: as in queue,
 history: the newest ${historyLimit} entries as in audit}.`,
-    run: (database, id: number) =>
-      database.snapshot((connection) =>
-        moderationStore(connection).reviewDetails(id, historyLimit),
-      ),
-    toJson: (details) => detailsJson(details),
-    print: (details) => printDetails(details),
-  })
+  run: (database, id: number) =>
+    database.snapshot((connection) => moderationStore(connection).reviewDetails(id, historyLimit)),
+  toJson: (details) => detailsJson(details),
+  print: (details) => printDetails(details),
+})
 
 function detailsJson({ app, developer, similar, changes, history }: AppReviewDetails) {
   const {
@@ -210,24 +190,6 @@ function printDetails({
 const prefixLines = (prefix: string, text: string | null) =>
   sanitize(text ?? noValue).replace(/^/gm, prefix)
 
-const approve = () =>
-  decisionCommand(
-    'approve',
-    new Command('approve').description(
-      'show pending or rejected apps to everyone; accept the changes of approved ones',
-    ),
-    ['approve 42@k3f9a', 'approve 42 43 --as-of 2026-01-31T09:30:00Z'],
-  )
-
-const reject = () =>
-  decisionCommand(
-    'reject',
-    new Command('reject')
-      .description('reject pending apps, or take approved ones down')
-      .requiredOption('--reason <text>', 'why; the owner reads it', parseReason),
-    ['reject 42@k3f9a --reason "The link is dead."'],
-  )
-
 type DecideOptions = Pick<DecisionOptions, 'asOf' | 'dryRun'> & { json?: true }
 
 const decisionCommand = (decision: Decision, command: Command, examples: string[]) =>
@@ -256,30 +218,45 @@ separately. If one fails, the others are not affected, and the exit code is 1.`,
     },
   })
 
-const decide = () =>
-  buildCommand({
-    command: new Command('decide')
-      .description('apply decisions from a file')
-      .argument(
-        '<file>',
-        'CSV whose header is id,decision,reason, or NDJSON with these fields, in UTF-8',
-      )
-      .option('--dry-run', 'only check the decisions, and list those that would be refused')
-      .option(
-        '--as-of <time>',
-        'refuse apps that were updated after this time, in UTC',
-        parseTimeUntilNow,
-      ),
-    about: `A decision is approve or reject; reject needs a reason. An id may have the
+const approve = decisionCommand(
+  'approve',
+  new Command('approve').description(
+    'show pending or rejected apps to everyone; accept the changes of approved ones',
+  ),
+  ['approve 42@k3f9a', 'approve 42 43 --as-of 2026-01-31T09:30:00Z'],
+)
+
+const reject = decisionCommand(
+  'reject',
+  new Command('reject')
+    .description('reject pending apps, or take approved ones down')
+    .requiredOption('--reason <text>', 'why; the owner reads it', parseReason),
+  ['reject 42@k3f9a --reason "The link is dead."'],
+)
+
+const decide = buildCommand({
+  command: new Command('decide')
+    .description('apply decisions from a file')
+    .argument(
+      '<file>',
+      'CSV whose header is id,decision,reason, or NDJSON with these fields, in UTF-8',
+    )
+    .option('--dry-run', 'only check the decisions, and list those that would be refused')
+    .option(
+      '--as-of <time>',
+      'refuse apps that were updated after this time, in UTC',
+      parseTimeUntilNow,
+    ),
+  about: `A decision is approve or reject; reject needs a reason. An id may have the
 revision that queue and show print, such as 42@k3f9a: an app that has changed
 since is refused. If a row is not valid, nothing is decided. Then each app is
 decided separately. If one fails, the others are not affected, and the exit code
 is 1.`,
-    examples: ['moderation decide decisions.csv --dry-run', 'moderation decide decisions.csv'],
-    json: 'an array in the order of the file: {id, slug, status}, or {id, error}.',
-    run: async (file: string, options: DecideOptions) =>
-      decideEach(await readDecisions(file), options),
-  })
+  examples: ['moderation decide decisions.csv --dry-run', 'moderation decide decisions.csv'],
+  json: 'an array in the order of the file: {id, slug, status}, or {id, error}.',
+  run: async (file: string, options: DecideOptions) =>
+    decideEach(await readDecisions(file), options),
+})
 
 /**
  * Applies each decision in its own transaction, and prints it unless `json`. Refused ones are
@@ -324,3 +301,11 @@ function formatDecision(
   const outcome = dryRun ? `would be ${status}` : `is ${status} now`
   return `App ${id} (${slug}) ${outcome}: ${JSON.stringify(name)}, last changed ${formatAge(updated_at)} ago.`
 }
+
+export const command = commandGroup('moderation', 'decide which apps the catalogue shows', [
+  queue,
+  show,
+  approve,
+  reject,
+  decide,
+])

@@ -14,29 +14,27 @@ import { cannotRead } from './file-errors.ts'
  */
 
 /**
- * Commands and groups of commands, in the order of the help. Each is loaded only when needed, since
- * most of a command's time is spent loading modules.
+ * Commands and groups of commands, in the order of the help. Each is a file of its name, which
+ * exports it as `command`.
  */
-const loaders = new Map(
-  Object.entries({
-    serve: async () => (await import('./serve.ts')).serveCommand(),
-    migrate: async () => (await import('./database.ts')).migrateCommand(),
-    status: async () => (await import('./status.ts')).statusCommand(),
-    seed: async () => (await import('./database.ts')).seedCommand(),
-    key: async () => (await import('./key.ts')).keyCommand(),
-    category: async () => (await import('./category.ts')).categoryCommand(),
-    moderation: async () => (await import('./moderation.ts')).moderationCommand(),
-    app: async () => (await import('./app.ts')).appCommand(),
-    review: async () => (await import('./review.ts')).reviewCommand(),
-    developer: async () => (await import('./developer.ts')).developerCommand(),
-    audit: async () => (await import('./audit.ts')).auditCommand(),
-    import: async () => (await import('./import.ts')).importCommand(),
-    counters: async () => (await import('./counters.ts')).countersCommand(),
-    export: async () => (await import('./export.ts')).exportCommand(),
-    backup: async () => (await import('./backup.ts')).backupCommand(),
-    copy: async () => (await import('./copy.ts')).copyCommand(),
-  }),
-)
+const commandNames = [
+  'serve',
+  'migrate',
+  'status',
+  'seed',
+  'key',
+  'category',
+  'moderation',
+  'app',
+  'review',
+  'developer',
+  'audit',
+  'import',
+  'counters',
+  'export',
+  'backup',
+  'copy',
+]
 
 /** Runs the command that the arguments name. Exit codes: 0 success, 1 failure, 2 usage error. */
 export async function run(args: string[]) {
@@ -47,7 +45,8 @@ export async function run(args: string[]) {
   })
   const [first = '', second = ''] = args
   // commander's help command ignores the names of subcommands.
-  const words = first === 'help' && loaders.has(second) ? [...args.slice(1), '--help'] : args
+  const words =
+    first === 'help' && commandNames.includes(second) ? [...args.slice(1), '--help'] : args
   const program = await programFor(words[0] ?? '')
   for (const command of [
     program,
@@ -83,9 +82,12 @@ export async function programFor(name: string): Promise<Command> {
   const program = new Command('apps-service')
     .description('A catalogue of applications: its server, and the commands of its operators.')
     .version(document.info.version)
-  const load = loaders.get(name)
-  for (const loadCommand of load ? [load] : loaders.values())
-    program.addCommand(await loadCommand())
+  // Most of a command's time is spent loading modules.
+  for (const needed of commandNames.includes(name) ? [name] : commandNames) {
+    const file = `./${needed}.ts`
+    const { command }: { command: Command } = await import(file)
+    program.addCommand(command)
+  }
   return program
 }
 

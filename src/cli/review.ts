@@ -13,48 +13,45 @@ import {
 } from './command.ts'
 import { formatMinute } from './time.ts'
 
-export const reviewCommand = () =>
-  commandGroup('review', 'list and remove reviews of apps', [list(), remove()])
+const list = buildListCommand({
+  command: new Command('list')
+    .description('list the reviews of an app in any state, newest first')
+    .requiredOption('--app <id>', 'id of the app', parsePositiveInteger),
+  examples: ['review list --app 42'],
+  rows: 'reviews',
+  json: 'A review: {id, reviewer_name, rating, comment, created_at}.',
+  async find(connection, { app: appId }: { app: number }, limit, offset) {
+    const { review_count } = await moderationStore(connection).requireApp(appId)
+    return { reviews: await findReviews(connection, appId, limit, offset), total: review_count }
+  },
+  print: ({ reviews }) =>
+    printTable(
+      ['ID', 'RATING', 'REVIEWER', 'WHEN (UTC)'],
+      reviews.map(({ id, rating, reviewer_name: name, created_at }) => [
+        id,
+        rating,
+        name,
+        formatMinute(created_at),
+      ]),
+      {
+        shrinkable: ['REVIEWER'],
+        details: reviews.map(({ comment }) => (comment === '' ? [] : [comment])),
+      },
+    ),
+})
 
-const list = () =>
-  buildListCommand({
-    command: new Command('list')
-      .description('list the reviews of an app in any state, newest first')
-      .requiredOption('--app <id>', 'id of the app', parsePositiveInteger),
-    examples: ['review list --app 42'],
-    rows: 'reviews',
-    json: 'A review: {id, reviewer_name, rating, comment, created_at}.',
-    async find(connection, { app: appId }: { app: number }, limit, offset) {
-      const { review_count } = await moderationStore(connection).requireApp(appId)
-      return { reviews: await findReviews(connection, appId, limit, offset), total: review_count }
-    },
-    print: ({ reviews }) =>
-      printTable(
-        ['ID', 'RATING', 'REVIEWER', 'WHEN (UTC)'],
-        reviews.map(({ id, rating, reviewer_name: name, created_at }) => [
-          id,
-          rating,
-          name,
-          formatMinute(created_at),
-        ]),
-        {
-          shrinkable: ['REVIEWER'],
-          details: reviews.map(({ comment }) => (comment === '' ? [] : [comment])),
-        },
-      ),
-  })
+const remove = buildDatabaseCommand({
+  command: new Command('remove')
+    .description('remove a review and its rating; the audit log keeps it, with the reason')
+    .argument('<id>', 'id of the review, as review list prints it', parsePositiveInteger)
+    .requiredOption('--reason <text>', 'why, for the audit log'),
+  examples: ['review remove 1234 --reason "It names a private person."'],
+  json: '{id, app_id, rating, created_at, reviewer_name, comment}.',
+  run: (database, id: number, { reason }: { reason: string }) =>
+    database.write((connection) =>
+      removeReview(connection, id, parseReason(reason), currentOperator()),
+    ),
+  print: ({ id, app_id }) => print(`Removed review ${id} of app ${app_id}.`),
+})
 
-const remove = () =>
-  buildDatabaseCommand({
-    command: new Command('remove')
-      .description('remove a review and its rating; the audit log keeps it, with the reason')
-      .argument('<id>', 'id of the review, as review list prints it', parsePositiveInteger)
-      .requiredOption('--reason <text>', 'why, for the audit log'),
-    examples: ['review remove 1234 --reason "It names a private person."'],
-    json: '{id, app_id, rating, created_at, reviewer_name, comment}.',
-    run: (database, id: number, { reason }: { reason: string }) =>
-      database.write((connection) =>
-        removeReview(connection, id, parseReason(reason), currentOperator()),
-      ),
-    print: ({ id, app_id }) => print(`Removed review ${id} of app ${app_id}.`),
-  })
+export const command = commandGroup('review', 'list and remove reviews of apps', [list, remove])

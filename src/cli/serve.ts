@@ -2,11 +2,10 @@ import { Command } from 'commander'
 import { readConfig } from '../config.ts'
 import { withDatabase } from './command.ts'
 
-export const serveCommand = () =>
-  new Command('serve')
-    .description('serve the catalogue over HTTP until SIGTERM or SIGINT')
-    .addHelpText('after', '\nIt is configured by environment variables; see README.md.')
-    .action(serve)
+export const command = new Command('serve')
+  .description('serve the catalogue over HTTP until SIGTERM or SIGINT')
+  .addHelpText('after', '\nIt is configured by environment variables; see README.md.')
+  .action(serve)
 
 /** Milliseconds. A statement that takes longer means that the network to the database hangs. */
 export const writeTimeout = 25_000

@@ -9,15 +9,14 @@ import { buildCommand, formatOperator, printFields, rethrowWithOrigin } from './
 import { formatCount } from './terminal-text.ts'
 import { formatAge, formatDate, formatMinute } from './time.ts'
 
-export const statusCommand = () =>
-  buildCommand({
-    command: new Command('status').description(
-      'show what waits for operators, and the state of the database',
-    ),
-    about:
-      'If the database is not migrated, only the database and its pending migrations\nare shown.',
-    examples: ['status', "status --json | jq '.catalogue.apps.pending'"],
-    json: `{engine, bytes, pending_migrations, catalogue}; catalogue is null if
+export const command = buildCommand({
+  command: new Command('status').description(
+    'show what waits for operators, and the state of the database',
+  ),
+  about:
+    'If the database is not migrated, only the database and its pending migrations\nare shown.',
+  examples: ['status', "status --json | jq '.catalogue.apps.pending'"],
+  json: `{engine, bytes, pending_migrations, catalogue}; catalogue is null if
 migrations are pending, or else {apps: {pending, changed, approved, rejected,
 deleted}, oldest_pending: {id, name, waiting_since}, oldest_changed, developers,
 expiring_keys: [{id, developer_name, expires_at}], last_import: {at, operator,
@@ -25,18 +24,18 @@ operator_name}}.
 changed apps are approved ones that moderation queue --changed lists.
 expiring_keys expire within 30 days. The oldest apps and last_import may be
 null.`,
-    run: readStatus,
-    print({ engine, bytes, pending_migrations, catalogue }) {
-      if (catalogue) printCatalogue(catalogue)
-      printFields({
-        Database: `${engine}, ${(bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1 })} MB`,
-        Migrations:
-          pending_migrations.length === 0
-            ? null
-            : `missing: ${pending_migrations.join(', ')}; run migrate`,
-      })
-    },
-  })
+  run: readStatus,
+  print({ engine, bytes, pending_migrations, catalogue }) {
+    if (catalogue) printCatalogue(catalogue)
+    printFields({
+      Database: `${engine}, ${(bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1 })} MB`,
+      Migrations:
+        pending_migrations.length === 0
+          ? null
+          : `missing: ${pending_migrations.join(', ')}; run migrate`,
+    })
+  },
+})
 
 /** Other commands refuse a database that is not migrated; this one lists the missing migrations. */
 async function readStatus() {

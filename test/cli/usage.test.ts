@@ -102,8 +102,11 @@ test.for<[level: string, names: string[]]>([
 /** The help on a terminal of 80 columns. */
 function helpOf(command: Command): string {
   let help = ''
+  const output = { ...command.configureOutput() }
   command.configureOutput({ getOutHelpWidth: () => 80, writeOut: (text) => (help += text) })
   command.outputHelp()
+  // Later tests run the same command.
+  command.configureOutput(output)
   return help
 }
 
