@@ -21,18 +21,21 @@ const list = buildListCommand({
   command: withFilterOptions(new Command('list'))
     .description('list apps in any state, newest first')
     .addOption(new Option('--status <status>', 'only apps in this state').choices(states)),
-  about: `With --search and without --developer, approved apps come in the order of the
+  help: `
+With --search and without --developer, approved apps come in the order of the
 catalogue's search, best match first, after the matches in other states. A
-deleted app counts only as deleted.`,
-  examples: [
-    'app list --search "tide clock"',
-    'app list --status rejected --developer "Harbour Software"',
-    "app list --status deleted --json | jq '.apps[].id'",
-  ],
-  rows: 'apps',
-  json: `An app: {id, name, slug, package_name, developer_name, category_slug, status,
+deleted app counts only as deleted.
+
+Examples:
+  ./apps-service app list --search "tide clock"
+  ./apps-service app list --status rejected --developer "Harbour Software"
+  ./apps-service app list --status deleted --json | jq '.apps[].id'
+
+JSON: {apps, pagination: {current_page, total_pages, per_page, total}}.
+An app: {id, name, slug, package_name, developer_name, category_slug, status,
 deleted_at, created_at, updated_at}. If deleted_at is not null, status
 is the one before the deletion; otherwise the current one.`,
+  rows: 'apps',
   find: (connection, options: AppFilter & { status?: AppState }, limit, offset) =>
     moderationStore(connection).list(options.status, options, limit, offset),
   print: ({ apps }) =>
@@ -54,8 +57,12 @@ const restore = buildDatabaseCommand({
       'id of the app, optionally with the revision that moderation show prints',
       parseAppReference,
     ),
-  examples: ['app restore 42', 'app restore 42@k3f9a'],
-  json: '{id, slug, status}.',
+  help: `
+Examples:
+  ./apps-service app restore 42
+  ./apps-service app restore 42@k3f9a
+
+JSON: {id, slug, status}.`,
   run: (database, { id, revision }: AppReference) =>
     database.write(
       (connection) => moderationStore(connection).restore(id, currentOperator(), revision),
@@ -71,8 +78,11 @@ const transfer = buildDatabaseCommand({
     .description('transfer an app to another developer; from then on only their keys can change it')
     .argument('<id>', 'id of the app', parsePositiveInteger)
     .requiredOption('--to <developer>', 'name of an existing developer'),
-  examples: ['app transfer 42 --to "Harbour Software"'],
-  json: '{id, slug, developer_name}.',
+  help: `
+Examples:
+  ./apps-service app transfer 42 --to "Harbour Software"
+
+JSON: {id, slug, developer_name}.`,
   run: (database, id: number, { to }: { to: string }) =>
     database.write((connection) => moderationStore(connection).transfer(id, to, currentOperator())),
   print: ({ id, slug, developer_name }) =>

@@ -27,8 +27,12 @@ export const command = buildDatabaseCommand({
       parsePastTime,
     )
     .option('--limit <number>', 'maximum number of entries', parsePositiveInteger, 50),
-  examples: ['audit --app 42', 'audit --developer "Harbour Software" --since 30d'],
-  json: `an array of {id, at, action, operator, operator_name, key_id, app_id,
+  help: `
+Examples:
+  ./apps-service audit --app 42
+  ./apps-service audit --developer "Harbour Software" --since 30d
+
+JSON: an array of {id, at, action, operator, operator_name, key_id, app_id,
 app_slug, developer_id, developer_name, category_id, category_slug, before,
 after}. operator is an account on the machine; operator_name is the value of
 OPERATOR, or null. Either operator or key_id is null. Fields of other subjects
@@ -42,10 +46,10 @@ differ; before is null if something was added.`,
       return auditStore(connection).list({ appId, developerId: developer?.id, since }, limit)
     }),
   toJson: ({ entries }) => entries,
-  print({ entries, hasOlder }, [{ limit }]) {
+  print({ entries, hasOlder }) {
     if (entries.length === 0) return printInfo('No entries.')
     printEntries(entries, true)
-    if (hasOlder) printInfo(`The newest ${limit}; there are older ones (--limit).`)
+    if (hasOlder) printInfo(`The newest ${entries.length}; there are older ones (--limit).`)
   },
 })
 

@@ -11,12 +11,16 @@ export const command = buildDatabaseCommand({
   command: new Command('backup')
     .description('copy the database into a new file, while it is in use, and verify the copy')
     .argument('<file>', 'path of the backup; an existing file is never overwritten'),
-  about: `The backup is a snapshot of the database in one file: all apps, including
+  help: `
+The backup is a snapshot of the database in one file: all apps, including
 pending, rejected and deleted ones, keys, and the audit log. The file appears
 under its name only when it is complete, verified and synced to disk.
-docs/operating.md says how to restore it.`,
-  examples: ['backup /var/backups/apps-2026-11-20.sqlite'],
-  json: '{file, bytes, apps, seconds}.',
+docs/operating.md says how to restore it.
+
+Examples:
+  ./apps-service backup /var/backups/apps-2026-11-20.sqlite
+
+JSON: {file, bytes, apps, seconds}.`,
   async run({ copyTo }, file: string) {
     if (!copyTo)
       throw new OperatorError(

@@ -16,8 +16,11 @@ const add = buildDatabaseCommand({
     .description('add a category')
     .requiredOption('--slug <slug>', slugHelp)
     .requiredOption('--name <name>', 'name, as the catalogue shows it'),
-  examples: ['category add --slug travel --name Travel'],
-  json: '{id, slug, name}.',
+  help: `
+Examples:
+  ./apps-service category add --slug travel --name Travel
+
+JSON: {id, slug, name}.`,
   run: (database, { slug, name }: { slug: string; name: string }) =>
     database.write((connection) => categoryStore(connection).add(slug, name, currentOperator())),
   print: ({ id, slug, name }) => print(`Added category ${id}: ${name} (${slug}).`),
@@ -27,8 +30,11 @@ const list = buildDatabaseCommand({
   command: new Command('list').description(
     'list categories by name, with the number of apps in each',
   ),
-  examples: ['category list'],
-  json: `an array of {id, slug, name, listed_apps, all_apps}. listed_apps counts
+  help: `
+Examples:
+  ./apps-service category list
+
+JSON: an array of {id, slug, name, listed_apps, all_apps}. listed_apps counts
 the apps that everyone sees; all_apps counts pending, rejected and deleted ones
 too.`,
   run: (database) => database.read((connection) => categoryStore(connection).listWithCounts()),
@@ -52,11 +58,12 @@ const rename = buildDatabaseCommand({
     .argument('<slug>', 'current slug')
     .requiredOption('--name <name>', 'new name')
     .option('--slug <slug>', `new ${slugHelp}`),
-  examples: [
-    'category rename travel --name "Travel & Maps"',
-    'category rename travel --name Maps --slug maps',
-  ],
-  json: '{id, slug, name}.',
+  help: `
+Examples:
+  ./apps-service category rename travel --name "Travel & Maps"
+  ./apps-service category rename travel --name Maps --slug maps
+
+JSON: {id, slug, name}.`,
   run: (database, slug: string, changes: { name: string; slug?: string }) =>
     database.write((connection) =>
       categoryStore(connection).rename(slug, changes, currentOperator()),
@@ -68,9 +75,13 @@ const remove = buildDatabaseCommand({
   command: new Command('remove')
     .description('remove a category without apps')
     .argument('<slug>', 'current slug'),
-  about: 'The audit log keeps its entries about the category.',
-  examples: ['category remove trvael'],
-  json: '{id, slug, name}.',
+  help: `
+The audit log keeps its entries about the category.
+
+Examples:
+  ./apps-service category remove trvael
+
+JSON: {id, slug, name}.`,
   run: (database, slug: string) =>
     database
       .write((connection) => categoryStore(connection).remove(slug, currentOperator()))

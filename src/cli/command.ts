@@ -19,69 +19,58 @@ export function commandGroup(name: string, description: string, commands: Comman
   return group
 }
 
+type CommandParts<Result> = {
+  /** Its name, description, arguments and options. */
+  command: Command
+  /** Printed below the options: explanations, examples, and the fields of `--json`. */
+  help: string
+  /** The value that `--json` prints, if it is not the result itself. */
+  toJson?: (result: NoInfer<Result>) => unknown
+  /** Prints the result for people, unless `run` has printed it. */
+  print?: (result: NoInfer<Result>) => void
+}
+
 /**
  * `Args` are what commander passes to an action: the arguments in their order, then the object of
  * options.
  */
-type CommandParts<Args, Result> = {
-  /** Its name, description, arguments and options. */
-  command: Command
-  /** More help, printed below the options. */
-  about?: string
-  /** Command lines without `./apps-service`. */
-  examples: string[]
-  /** The fields that `--json` prints. */
-  json: string
-  /**
-   * The value that `--json` prints, if it is not the result itself. Nothing is printed for
-   * undefined.
-   */
-  toJson?: (result: NoInfer<Result>, args: NoInfer<Args>) => unknown
-  /** Prints the result for people, unless `run` has printed it. */
-  print?: (result: NoInfer<Result>, args: NoInfer<Args>) => void
-}
-
-/** The parts of a command that do not depend on its result. */
-type CommandDescription = Omit<CommandParts<unknown, unknown>, 'toJson' | 'print'>
-
-export function buildCommand<Args extends unknown[], Result>(
-  parts: CommandParts<Args, Result> & { run: (...args: Args) => Promise<Result> },
-) {
-  const { command, about, examples, json, run, toJson = (result) => result, print } = parts
-  if (about) command.addHelpText('after', `\n${about}`)
-  return command
-    .addHelpText(
-      'after',
-      ['\nExamples:', ...examples.map((example) => `  ./apps-service ${example}`)].join('\n'),
-    )
-    .addHelpText('after', `\nJSON: ${json}`)
+export const buildCommand = <Args extends unknown[], Result>({
+  command,
+  help,
+  run,
+  toJson = (result) => result,
+  print,
+}: CommandParts<Result> & { run: (...args: Args) => Promise<Result> }) =>
+  command
+    .addHelpText('after', help)
     .option('--json', 'print JSON')
-    .action(async (...given) => {
-      const args = given as Args
-      const result = await run(...args)
-      if (!command.opts().json) return print?.(result, args)
-      const value = toJson(result, args)
-      if (value !== undefined) printJson(value)
+    .action(async (...args) => {
+      const result = await run(...(args as Args))
+      if (command.opts().json) printJson(toJson(result))
+      else print?.(result)
     })
-}
 
 /** A command that works on the database of `DATABASE_URL`. */
-export const buildDatabaseCommand = <Args extends unknown[], Result>(
-  parts: CommandParts<Args, Result> & {
-    run: (database: Database, ...args: Args) => Promise<Result>
-  },
-) =>
+export const buildDatabaseCommand = <Args extends unknown[], Result>({
+  run,
+  ...parts
+}: CommandParts<Result> & {
+  run: (database: Database, ...args: Args) => Promise<Result>
+}) =>
   buildCommand<Args, Result>({
     ...parts,
-    run: (...args) => withDatabase((database) => parts.run(database, ...args)),
+    run: (...args) => withDatabase((database) => run(database, ...args)),
   })
 
-type PageOptions = { page: number; limit: number; json?: true }
+type PageOptions = { page: number; limit?: number; json?: true }
 
 const maxPageSize = 1000
+const defaultPageSize = 50
 
-type ListParts<Options, Page> = CommandDescription & {
-  /** Plural noun for the rows, in messages and as the field of `--json`. */
+type ListParts<Options, Page> = {
+  command: Command
+  help: string
+  /** Plural noun for the rows. */
   rows: string
   /** Rows of `--json` without `--limit`, for programs that want them all. */
   jsonLimit?: number
@@ -91,38 +80,46 @@ type ListParts<Options, Page> = CommandDescription & {
 }
 
 /** A command that prints a page of a list. A `note` of the page is printed before its rows. */
-export function buildListCommand<
+export const buildListCommand = <
   Options extends object,
   Page extends { total: number; note?: string },
->({ rows, jsonLimit, find, print, ...parts }: ListParts<Options, Page>) {
-  parts.command
-    .option('--page <number>', 'number of the page', parsePositiveInteger, 1)
-    .option('--limit <number>', `rows on a page, at most ${maxPageSize}`, parseLimit, 50)
-  return buildDatabaseCommand({
-    ...parts,
-    json: `{${rows}, pagination: {current_page, total_pages, per_page, total}}.\n${parts.json}`,
+>({
+  command,
+  help,
+  rows,
+  jsonLimit = defaultPageSize,
+  find,
+  print,
+}: ListParts<Options, Page>) =>
+  buildDatabaseCommand({
+    command: command
+      .option('--page <number>', 'number of the page', parsePositiveInteger, 1)
+      .option(
+        '--limit <number>',
+        `rows on a page, at most ${maxPageSize} (default: ${defaultPageSize})`,
+        parseLimit,
+      ),
+    help,
     async run(database, options: Options & PageOptions) {
-      const isDefault = parts.command.getOptionValueSource('limit') === 'default'
-      const limit = (options.json && isDefault && jsonLimit) || options.limit
-      const { page } = options
+      const { page, json, limit = json ? jsonLimit : defaultPageSize } = options
       const found = await database.snapshot((connection) =>
         find(connection, options, limit, (page - 1) * limit),
       )
       const total_pages = Math.ceil(found.total / limit)
       return {
         found,
+        options,
         pagination: { current_page: page, total_pages, per_page: limit, total: found.total },
       }
     },
     toJson: ({ found: { total: _, note: __, ...page }, pagination }) => ({ ...page, pagination }),
-    print({ found, pagination: { current_page, total_pages, total } }, [options]) {
+    print({ found, options, pagination: { current_page, total_pages, total } }) {
       if (total === 0) return printInfo(`No ${rows}.`)
       if (found.note) printInfo(found.note)
       if (current_page <= total_pages) print(found, options)
       printInfo(`Page ${current_page} of ${total_pages}, ${total} in all.`)
     },
   })
-}
 
 /** Options that narrow a list of apps. */
 export const withFilterOptions = (command: Command) =>

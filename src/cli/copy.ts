@@ -12,12 +12,16 @@ export const command = buildCommand({
   command: new Command('copy')
     .description('copy the whole database into another, empty one, of the same engine or another')
     .requiredOption('--to <url>', 'URL of the other database, in the format of DATABASE_URL'),
-  about: `Stop the server first. Migrate the other database first; it must be empty. The
+  help: `
+Stop the server first. Migrate the other database first; it must be empty. The
 copy is one transaction, so an interrupted copy leaves the other database empty.
 Other users of the machine can see a password in an argument: put it into
-~/.pgpass or PGPASSWORD.`,
-  examples: ['copy --to postgres://apps@db.example/apps'],
-  json: '{to, rows, seconds}; rows is the number of rows of each table.',
+~/.pgpass or PGPASSWORD.
+
+Examples:
+  ./apps-service copy --to postgres://apps@db.example/apps
+
+JSON: {to, rows, seconds}; rows is the number of rows of each table.`,
   async run({ to }: { to: string }) {
     const { databaseUrl } = readConfig()
     if (!isDatabaseUrl(to)) throw new OperatorError(`--to must be ${expectedUrl(to)}`)

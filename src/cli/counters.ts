@@ -13,12 +13,16 @@ export const command = buildDatabaseCommand({
       '<file>',
       'path of the file, or - for standard input: newline-delimited JSON, gzip or not',
     ),
-  about: `A line names an app by slug or package_name, and has total_downloads, or
+  help: `
+A line names an app by slug or package_name, and has total_downloads, or
 average_rating and rating_count, or all three. They mean the same as in import.
 Omitted fields keep their values. Invalid lines and lines that name no app are
-refused, and the exit code is 1.`,
-  examples: ['counters counts.ndjson.gz'],
-  json: `{lines, updated, unchanged, rejected, reasons: [{reason, count}]}.`,
+refused, and the exit code is 1.
+
+Examples:
+  ./apps-service counters counts.ndjson.gz
+
+JSON: {lines, updated, unchanged, rejected, reasons: [{reason, count}]}.`,
   async run(database, file: string) {
     const source = file === '-' ? process.stdin : createReadStream(file)
     const summary = await importLines(database, source, counterLines(currentOperator()))

@@ -15,10 +15,14 @@ const list = buildListCommand({
   command: new Command('list').description(
     'list developers by name, with the number of their apps in each state',
   ),
-  examples: ['developer list --page 2'],
-  rows: 'developers',
-  json: `A developer: {id, name, created_at, active_keys, apps: {pending, approved,
+  help: `
+Examples:
+  ./apps-service developer list --page 2
+
+JSON: {developers, pagination: {current_page, total_pages, per_page, total}}.
+A developer: {id, name, created_at, active_keys, apps: {pending, approved,
 rejected, deleted}}. A deleted app counts only as deleted.`,
+  rows: 'developers',
   find: (connection, _options: object, limit, offset) =>
     accountStore(connection).developers(limit, offset),
   print: ({ developers }) =>
@@ -38,11 +42,15 @@ const rename = buildDatabaseCommand({
     .description('rename a developer, in the catalogue and in search')
     .argument('<name>', 'current name')
     .requiredOption('--to <name>', 'new name, which no other developer may have'),
-  about: `All apps show the new name, and are found by it, from the same moment. With very
+  help: `
+All apps show the new name, and are found by it, from the same moment. With very
 many apps a rename takes several seconds, during which other writes wait. An
-interrupted rename changes nothing.`,
-  examples: ['developer rename "Harbour Software" --to "Harbour & Sons"'],
-  json: '{id, name, listed_apps}.',
+interrupted rename changes nothing.
+
+Examples:
+  ./apps-service developer rename "Harbour Software" --to "Harbour & Sons"
+
+JSON: {id, name, listed_apps}.`,
   async run(database, name: string, { to }: { to: string }) {
     const { update, stop } = showCount('apps')
     return await database
@@ -57,9 +65,13 @@ const remove = buildDatabaseCommand({
   command: new Command('remove')
     .description('remove a developer who has no apps and no active keys')
     .argument('<name>', 'current name'),
-  about: 'The audit log keeps its entries about the developer.',
-  examples: ['developer remove "Habrour Software"'],
-  json: '{id, name}.',
+  help: `
+The audit log keeps its entries about the developer.
+
+Examples:
+  ./apps-service developer remove "Habrour Software"
+
+JSON: {id, name}.`,
   run: (database, name: string) =>
     database
       .write((connection) => accountStore(connection).remove(name, currentOperator()))

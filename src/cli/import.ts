@@ -46,19 +46,21 @@ export const command = buildCommand({
       printJson(lineSchema)
       throw new CommanderError(0, 'schema', 'The schema has been printed.')
     }),
-  about: `Existing apps are updated; importing the same file twice changes nothing.
+  help: `
+Existing apps are updated; importing the same file twice changes nothing.
 docs/operating.md says which app a line updates.
 
 Invalid lines are refused and the others imported; the exit code is then 1. The
 rejects file has the refused lines with their problems: correct them there, and
 import that file. The next import of FILE replaces its rejects, or removes them
-if there are none. An interrupted import finishes when it is run again.`,
-  examples: [
-    'import catalogue.ndjson.gz',
-    'import --schema',
-    'import - --dry-run --json < catalogue.ndjson.gz',
-  ],
-  json: `{lines, created, updated, unchanged, rejected, seconds, rejects,
+if there are none. An interrupted import finishes when it is run again.
+
+Examples:
+  ./apps-service import catalogue.ndjson.gz
+  ./apps-service import --schema
+  ./apps-service import - --dry-run --json < catalogue.ndjson.gz
+
+JSON: {lines, created, updated, unchanged, rejected, seconds, rejects,
 reasons: [{reason, count}]}. rejects: the rejects file; it and reasons are left
 out if no line was refused. A reason for several messages has the first of them
 as its example. --dry-run adds updates, the first 1,000: line, app_id or

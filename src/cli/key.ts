@@ -24,12 +24,14 @@ const issue = buildDatabaseCommand({
       parseFutureTime,
     )
     .option('--name <text>', 'what the key is for; key list shows it'),
-  about: 'Only the key goes to standard output.',
-  examples: [
-    'key issue --developer "Harbour Software"',
-    'key issue --developer Ada --expires 90d --name nightly',
-  ],
-  json: '{id, key, name, developer_name, expires_at}; name may be null.',
+  help: `
+Only the key goes to standard output.
+
+Examples:
+  ./apps-service key issue --developer "Harbour Software"
+  ./apps-service key issue --developer Ada --expires 90d --name nightly
+
+JSON: {id, key, name, developer_name, expires_at}; name may be null.`,
   run: (database, { developer: developerName, expires: expiresAt, name }: IssueOptions) =>
     database.write(
       async (connection) => {
@@ -58,11 +60,15 @@ const list = buildListCommand({
   command: new Command('list')
     .description('list keys by developer, oldest first, without their secret part')
     .option('--developer <name>', 'only keys of this developer'),
-  examples: ['key list --developer "Harbour Software"'],
-  rows: 'keys',
-  json: `A key: {id, name, developer_name, created_at, expires_at, last_used_at,
+  help: `
+Examples:
+  ./apps-service key list --developer "Harbour Software"
+
+JSON: {keys, pagination: {current_page, total_pages, per_page, total}}.
+A key: {id, name, developer_name, created_at, expires_at, last_used_at,
 revoked_at, state}. state is active, expired or revoked; name, last_used_at and
 revoked_at may be null. last_used_at is updated at most once an hour.`,
+  rows: 'keys',
   async find(connection, { developer: name }: { developer?: string }, limit, offset) {
     const accounts = accountStore(connection)
     const developer = name === undefined ? undefined : await accounts.requireDeveloper(name)
@@ -98,8 +104,11 @@ const revoke = buildDatabaseCommand({
   command: new Command('revoke')
     .description('revoke a key; it is refused from the next request on')
     .argument('<key>', 'id of the key, as key list shows it, or the whole key', parseKey),
-  examples: ['key revoke apps_3k9x0v2m1qzt'],
-  json: '{id, developer_name, revoked_at}.',
+  help: `
+Examples:
+  ./apps-service key revoke apps_3k9x0v2m1qzt
+
+JSON: {id, developer_name, revoked_at}.`,
   run: (database, id: string) =>
     database.write((connection) => accountStore(connection).revoke(id, currentOperator()), {
       changesPublicData: () => false,

@@ -1,9 +1,9 @@
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { type Decision, isListed } from '../catalogue/policy.ts'
 import { type AppReference, formatReference } from '../catalogue/revision.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
-import type { AppRow } from '../db/tables.ts'
+import type { Database } from '../db/database.ts'
 import type { AppFilter } from '../moderation/app-filter.ts'
 import {
   type AppReviewDetails,
@@ -13,9 +13,9 @@ import {
   moderationStore,
 } from '../moderation/moderation-store.ts'
 import type { SimilarApp } from '../moderation/similar-names.ts'
+import { pick } from '../util/helpers.ts'
 import { printEntries } from './audit.ts'
 import {
-  buildCommand,
   buildDatabaseCommand,
   buildListCommand,
   commandGroup,
@@ -27,7 +27,6 @@ import {
   printFields,
   printInfo,
   printTable,
-  withDatabase,
   withFilterOptions,
 } from './command.ts'
 import { type GivenDecision, readDecisions } from './decision-file.ts'
@@ -41,25 +40,28 @@ const queue = buildListCommand({
       '--changed',
       'approved apps that their owners have changed since the last decision, with the changes',
     ),
-  examples: [
-    'moderation queue',
-    'moderation queue --changed --limit 10',
-    'moderation queue --developer "Harbour Software"',
-    'moderation queue --category games --search tide',
-    "moderation queue --json | jq '.apps[].id'",
-  ],
-  rows: 'apps',
-  jsonLimit: 10_000,
-  about: `Each id is printed with the app's revision, which is new after every change.
+  help: `
+Each id is printed with the app's revision, which is new after every change.
 approve, reject and decide accept both, such as 42@k3f9a, and then refuse the
-app if it has changed since.`,
-  json: `An app: {id, revision, name, slug, short_description, developer_name,
+app if it has changed since.
+
+Examples:
+  ./apps-service moderation queue
+  ./apps-service moderation queue --changed --limit 10
+  ./apps-service moderation queue --developer "Harbour Software"
+  ./apps-service moderation queue --category games --search tide
+  ./apps-service moderation queue --json | jq '.apps[].id'
+
+JSON: {apps, pagination: {current_page, total_pages, per_page, total}}.
+An app: {id, revision, name, slug, short_description, developer_name,
 category_slug, created_at, updated_at, waiting_since, changes, similar,
 waiting_seconds}. A change: {field, before, after}; before is the value at the
 last decision. A similar app: {id, name, developer_name, total_downloads}, a
 listed app of another developer. Texts are not shortened. There is also {as_of},
 the time of the newest update, for --as-of of approve, reject and decide; null
 without apps. Without --limit, JSON has the first 10,000 apps.`,
+  rows: 'apps',
+  jsonLimit: 10_000,
   async find(connection, options: AppFilter & { changed?: true }, limit, offset) {
     const name = options.changed ? 'changed' : 'pending'
     const { apps, ...page } = await moderationStore(connection).queue(name, options, limit, offset)
@@ -110,8 +112,11 @@ const show = buildDatabaseCommand({
   command: new Command('show')
     .description('show an app with everything needed to decide on it, and its history')
     .argument('<id>', 'id of the app, which may be deleted', parsePositiveInteger),
-  examples: ['moderation show 42'],
-  json: `{id, revision, slug, name, short_description, description, version,
+  help: `
+Examples:
+  ./apps-service moderation show 42
+
+JSON: {id, revision, slug, name, short_description, description, version,
 package_name, status, rejection_reason, deleted_at, unreviewed_since,
 created_at, updated_at, approved_at, total_downloads, average_rating,
 rating_count, review_count, category: {id, slug, name},
@@ -123,29 +128,35 @@ history: the newest ${historyLimit} entries as in audit}.`,
   print: (details) => printDetails(details),
 })
 
-function detailsJson({ app, developer, similar, changes, history }: AppReviewDetails) {
-  const {
-    developer_id,
-    developer_name,
-    category_id,
-    category_slug,
-    category_name,
-    package_key,
-    reviews,
-    ...kept
-  } = app
-  const {
-    changed_at,
-    unreviewed_changes,
-    rating_sum,
-    weighted_rating,
-    other_rating_sum,
-    other_rating_count,
-    ...own
-  } = kept
-  const category = { id: category_id, slug: category_slug, name: category_name }
-  return { ...own, category, developer, similar, changes, history }
-}
+const detailsJson = ({ app, developer, similar, changes, history }: AppReviewDetails) => ({
+  ...pick(
+    app,
+    'id',
+    'revision',
+    'slug',
+    'name',
+    'short_description',
+    'description',
+    'version',
+    'package_name',
+    'status',
+    'rejection_reason',
+    'deleted_at',
+    'unreviewed_since',
+    'created_at',
+    'updated_at',
+    'approved_at',
+    'total_downloads',
+    'average_rating',
+    'rating_count',
+    'review_count',
+  ),
+  category: { id: app.category_id, slug: app.category_slug, name: app.category_name },
+  developer,
+  similar,
+  changes,
+  history,
+})
 
 function printDetails({
   app,
@@ -192,29 +203,35 @@ const prefixLines = (prefix: string, text: string | null) =>
 
 type DecideOptions = Pick<DecisionOptions, 'asOf' | 'dryRun'> & { json?: true }
 
-const decisionCommand = (decision: Decision, command: Command, examples: string[]) =>
-  buildCommand({
+const asOfOption = new Option(
+  '--as-of <time>',
+  'refuse apps that were updated after this time, in UTC',
+).argParser(parseTimeUntilNow)
+
+const decisionCommand = (decision: Decision, command: Command, examples: string) =>
+  buildDatabaseCommand({
     command: command
       .argument(
         '<ids...>',
         'ids of apps, optionally with the revisions that queue and show print',
         (text: string, others: AppReference[] = []) => [...others, parseAppReference(text)],
       )
-      .option(
-        '--as-of <time>',
-        'refuse apps that were updated after this time, in UTC',
-        parseTimeUntilNow,
-      ),
-    about: `With a revision, an app that has changed since is refused. Each app is decided
-separately. If one fails, the others are not affected, and the exit code is 1.`,
-    examples: examples.map((example) => `moderation ${example}`),
-    json: 'an array in the order of the ids: {id, slug, status}, or {id, error}.',
+      .addOption(asOfOption),
+    help: `
+With a revision, an app that has changed since is refused. Each app is decided
+separately. If one fails, the others are not affected, and the exit code is 1.
+
+Examples:
+${examples}
+
+JSON: an array in the order of the ids: {id, slug, status}, or {id, error}.`,
     run: (
+      database,
       apps: AppReference[],
       { reason = '', ...options }: DecideOptions & { reason?: string },
     ) => {
       const unique = new Map(apps.map((app) => [formatReference(app), app])).values()
-      return decideEach([...unique.map((app) => ({ ...app, decision, reason }))], options)
+      return decideEach(database, [...unique.map((app) => ({ ...app, decision, reason }))], options)
     },
   })
 
@@ -223,7 +240,8 @@ const approve = decisionCommand(
   new Command('approve').description(
     'show pending or rejected apps to everyone; accept the changes of approved ones',
   ),
-  ['approve 42@k3f9a', 'approve 42 43 --as-of 2026-01-31T09:30:00Z'],
+  `  ./apps-service moderation approve 42@k3f9a
+  ./apps-service moderation approve 42 43 --as-of 2026-01-31T09:30:00Z`,
 )
 
 const reject = decisionCommand(
@@ -231,10 +249,10 @@ const reject = decisionCommand(
   new Command('reject')
     .description('reject pending apps, or take approved ones down')
     .requiredOption('--reason <text>', 'why; the owner reads it', parseReason),
-  ['reject 42@k3f9a --reason "The link is dead."'],
+  '  ./apps-service moderation reject 42@k3f9a --reason "The link is dead."',
 )
 
-const decide = buildCommand({
+const decide = buildDatabaseCommand({
   command: new Command('decide')
     .description('apply decisions from a file')
     .argument(
@@ -242,64 +260,63 @@ const decide = buildCommand({
       'CSV whose header is id,decision,reason, or NDJSON with these fields, in UTF-8',
     )
     .option('--dry-run', 'only check the decisions, and list those that would be refused')
-    .option(
-      '--as-of <time>',
-      'refuse apps that were updated after this time, in UTC',
-      parseTimeUntilNow,
-    ),
-  about: `A decision is approve or reject; reject needs a reason. An id may have the
+    .addOption(asOfOption),
+  help: `
+A decision is approve or reject; reject needs a reason. An id may have the
 revision that queue and show print, such as 42@k3f9a: an app that has changed
 since is refused. If a row is not valid, nothing is decided. Then each app is
 decided separately. If one fails, the others are not affected, and the exit code
-is 1.`,
-  examples: ['moderation decide decisions.csv --dry-run', 'moderation decide decisions.csv'],
-  json: 'an array in the order of the file: {id, slug, status}, or {id, error}.',
-  run: async (file: string, options: DecideOptions) =>
-    decideEach(await readDecisions(file), options),
+is 1.
+
+Examples:
+  ./apps-service moderation decide decisions.csv --dry-run
+  ./apps-service moderation decide decisions.csv
+
+JSON: an array in the order of the file: {id, slug, status}, or {id, error}.`,
+  run: async (database, file: string, options: DecideOptions) =>
+    decideEach(database, await readDecisions(file), options),
 })
 
 /**
  * Applies each decision in its own transaction, and prints it unless `json`. Refused ones are
  * printed as errors.
  */
-const decideEach = (decisions: GivenDecision[], { asOf, dryRun, json }: DecideOptions) =>
-  withDatabase(async (database) => {
-    const actor = currentOperator()
-    const results: (DecisionResult | { id: number; error: string })[] = []
-    for (const { id, revision, decision, reason } of decisions) {
-      try {
-        const { before, ...result } = await database.write(
-          (connection) =>
-            moderationStore(connection).decide(decision, id, actor, {
-              reason,
-              revision,
-              asOf,
-              dryRun,
-            }),
-          {
-            changesPublicData: ({ before, status }) =>
-              !dryRun && (isListed(before) || status === 'approved'),
-          },
-        )
-        results.push(result)
-        if (!json) print(formatDecision(result, before, dryRun))
-      } catch (error) {
-        if (!(error instanceof OperatorError || error instanceof ServiceError)) throw error
-        printError(error.message)
-        results.push({ id, error: error.message })
-      }
+async function decideEach(
+  database: Database,
+  decisions: GivenDecision[],
+  { asOf, dryRun, json }: DecideOptions,
+) {
+  const actor = currentOperator()
+  const results: (DecisionResult | { id: number; error: string })[] = []
+  for (const { id, decision, reason, revision } of decisions) {
+    try {
+      const { before, ...result } = await database.write(
+        (connection) =>
+          moderationStore(connection).decide(decision, id, actor, {
+            reason,
+            revision,
+            asOf,
+            dryRun,
+          }),
+        {
+          changesPublicData: ({ before, status }) =>
+            !dryRun && (isListed(before) || status === 'approved'),
+        },
+      )
+      results.push(result)
+      if (json) continue
+      const outcome = dryRun ? `would be ${result.status}` : `is ${result.status} now`
+      // The name at the time of the decision may differ from the one that was read.
+      print(
+        `App ${id} (${result.slug}) ${outcome}: ${JSON.stringify(before.name)}, last changed ${formatAge(before.updated_at)} ago.`,
+      )
+    } catch (error) {
+      if (!(error instanceof OperatorError || error instanceof ServiceError)) throw error
+      printError(error.message)
+      results.push({ id, error: error.message })
     }
-    return results
-  })
-
-/** Prints the name at the time of the decision, which may differ from the one that was read. */
-function formatDecision(
-  { id, slug, status }: DecisionResult,
-  { name, updated_at }: Pick<AppRow, 'name' | 'updated_at'>,
-  dryRun = false,
-): string {
-  const outcome = dryRun ? `would be ${status}` : `is ${status} now`
-  return `App ${id} (${slug}) ${outcome}: ${JSON.stringify(name)}, last changed ${formatAge(updated_at)} ago.`
+  }
+  return results
 }
 
 export const command = commandGroup('moderation', 'decide which apps the catalogue shows', [

@@ -17,9 +17,13 @@ const list = buildListCommand({
   command: new Command('list')
     .description('list the reviews of an app in any state, newest first')
     .requiredOption('--app <id>', 'id of the app', parsePositiveInteger),
-  examples: ['review list --app 42'],
+  help: `
+Examples:
+  ./apps-service review list --app 42
+
+JSON: {reviews, pagination: {current_page, total_pages, per_page, total}}.
+A review: {id, reviewer_name, rating, comment, created_at}.`,
   rows: 'reviews',
-  json: 'A review: {id, reviewer_name, rating, comment, created_at}.',
   async find(connection, { app: appId }: { app: number }, limit, offset) {
     const { review_count } = await moderationStore(connection).requireApp(appId)
     return { reviews: await findReviews(connection, appId, limit, offset), total: review_count }
@@ -45,8 +49,11 @@ const remove = buildDatabaseCommand({
     .description('remove a review and its rating; the audit log keeps it, with the reason')
     .argument('<id>', 'id of the review, as review list prints it', parsePositiveInteger)
     .requiredOption('--reason <text>', 'why, for the audit log'),
-  examples: ['review remove 1234 --reason "It names a private person."'],
-  json: '{id, app_id, rating, created_at, reviewer_name, comment}.',
+  help: `
+Examples:
+  ./apps-service review remove 1234 --reason "It names a private person."
+
+JSON: {id, app_id, rating, created_at, reviewer_name, comment}.`,
   run: (database, id: number, { reason }: { reason: string }) =>
     database.write((connection) =>
       removeReview(connection, id, parseReason(reason), currentOperator()),

@@ -13,10 +13,15 @@ export const command = buildCommand({
   command: new Command('status').description(
     'show what waits for operators, and the state of the database',
   ),
-  about:
-    'If the database is not migrated, only the database and its pending migrations\nare shown.',
-  examples: ['status', "status --json | jq '.catalogue.apps.pending'"],
-  json: `{engine, bytes, pending_migrations, catalogue}; catalogue is null if
+  help: `
+If the database is not migrated, only the database and its pending migrations
+are shown.
+
+Examples:
+  ./apps-service status
+  ./apps-service status --json | jq '.catalogue.apps.pending'
+
+JSON: {engine, bytes, pending_migrations, catalogue}; catalogue is null if
 migrations are pending, or else {apps: {pending, changed, approved, rejected,
 deleted}, oldest_pending: {id, name, waiting_since}, oldest_changed, developers,
 expiring_keys: [{id, developer_name, expires_at}], last_import: {at, operator,
