@@ -9,10 +9,9 @@ import {
   currentOperator,
   parseAppReference,
   parsePositiveInteger,
-  print,
-  printTable,
   withFilterOptions,
 } from './command.ts'
+import { print, printTable } from './output.ts'
 import { formatAge } from './time.ts'
 
 const states: AppState[] = ['pending', 'approved', 'rejected', 'deleted']
@@ -40,12 +39,15 @@ is the one before the deletion; otherwise the current one.`,
     moderationStore(connection).list(options.status, options, limit, offset),
   print: ({ apps }) =>
     printTable(
-      ['ID', 'NAME', 'DEVELOPER', 'CATEGORY', 'STATUS', 'UPDATED'],
-      apps.map(({ id, name, developer_name, category_slug, status, deleted_at, updated_at }) => {
-        const state = deleted_at === null ? status : 'deleted'
-        return [id, name, developer_name, category_slug, state, formatAge(updated_at)]
-      }),
-      { shrinkable: ['NAME', 'DEVELOPER', 'CATEGORY'] },
+      apps.map((app) => ({
+        ID: app.id,
+        NAME: app.name,
+        DEVELOPER: app.developer_name,
+        CATEGORY: app.category_slug,
+        STATUS: app.deleted_at === null ? app.status : 'deleted',
+        UPDATED: formatAge(app.updated_at),
+      })),
+      ['NAME', 'DEVELOPER', 'CATEGORY'],
     ),
 })
 

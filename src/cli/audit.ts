@@ -4,14 +4,8 @@ import { keyPrefix } from '../accounts/keys.ts'
 import { type AuditEntry, auditStore } from '../audit/audit-store.ts'
 import { moderationStore } from '../moderation/moderation-store.ts'
 import { required } from '../util/helpers.ts'
-import {
-  buildDatabaseCommand,
-  formatOperator,
-  parsePositiveInteger,
-  printInfo,
-  printTable,
-} from './command.ts'
-import { formatDifference, toSingleLine, truncate } from './terminal-text.ts'
+import { buildDatabaseCommand, formatOperator, parsePositiveInteger } from './command.ts'
+import { formatDifference, printInfo, printTable, toSingleLine, truncate } from './output.ts'
 import { formatMinute, parsePastTime } from './time.ts'
 
 export const command = buildDatabaseCommand({
@@ -58,16 +52,14 @@ type Options = { app?: number; developer?: string; since?: string; limit: number
 /** Prints entries as a table, each with its changes below. */
 export function printEntries(entries: AuditEntry[], withSubject: boolean) {
   printTable(
-    ['WHEN (UTC)', 'WHO', 'WHAT', ...(withSubject ? ['ON'] : [])],
-    entries.map((entry) => {
-      return [
-        formatMinute(entry.at),
-        actorOf(entry),
-        entry.action,
-        ...(withSubject ? [subjectOf(entry)] : []),
-      ]
-    }),
-    { shrinkable: ['ON', 'WHO'], details: entries.map(changeLines) },
+    entries.map((entry) => ({
+      'WHEN (UTC)': formatMinute(entry.at),
+      WHO: actorOf(entry),
+      WHAT: entry.action,
+      ...(withSubject && { ON: subjectOf(entry) }),
+    })),
+    ['ON', 'WHO'],
+    entries.map(changeLines),
   )
 }
 

@@ -1,13 +1,8 @@
 import { Command } from 'commander'
 import { categoryStore } from '../catalogue/category-store.ts'
 import { OperatorError } from '../contract/errors.ts'
-import {
-  buildDatabaseCommand,
-  commandGroup,
-  currentOperator,
-  print,
-  printTable,
-} from './command.ts'
+import { buildDatabaseCommand, commandGroup, currentOperator } from './command.ts'
+import { print, printInfo, printTable } from './output.ts'
 
 const slugHelp = 'slug, by which the list is filtered: lower-case letters, digits, hyphens'
 
@@ -38,18 +33,19 @@ JSON: an array of {id, slug, name, listed_apps, all_apps}. listed_apps counts
 the apps that everyone sees; all_apps counts pending, rejected and deleted ones
 too.`,
   run: (database) => database.read((connection) => categoryStore(connection).listWithCounts()),
-  print: (categories) =>
+  print(categories) {
+    if (categories.length === 0) return printInfo('No categories.')
     printTable(
-      ['ID', 'SLUG', 'NAME', 'LISTED APPS', 'ALL APPS'],
-      categories.map(({ id, slug, name, listed_apps, all_apps }) => [
-        id,
-        slug,
-        name,
-        listed_apps,
-        all_apps,
-      ]),
-      { shrinkable: ['SLUG', 'NAME'] },
-    ),
+      categories.map((category) => ({
+        ID: category.id,
+        SLUG: category.slug,
+        NAME: category.name,
+        'LISTED APPS': category.listed_apps,
+        'ALL APPS': category.all_apps,
+      })),
+      ['SLUG', 'NAME'],
+    )
+  },
 })
 
 const rename = buildDatabaseCommand({

@@ -6,11 +6,11 @@ import { describeDatabaseUrl, readConfig } from '../config.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { type Database, openMigratedDatabase } from '../db/database.ts'
 import type { Connection, ServerOptions } from '../db/engine.ts'
-import { sanitize, tableLines, toSingleLine } from './terminal-text.ts'
+import { printInfo, printJson } from './output.ts'
 
 /**
- * Shared by all commands: building them, opening the database, and printing. A command's `run` gets
- * checked arguments and returns a result, which is printed for people or, with `--json`, as JSON.
+ * Shared by all commands: building them, and opening the database. A command's `run` gets checked
+ * arguments and returns a result, which is printed for people or, with `--json`, as JSON.
  */
 
 export function commandGroup(name: string, description: string, commands: Command[]): Command {
@@ -198,39 +198,3 @@ function parseLimit(text: string): number {
   if (limit > maxPageSize) throw new InvalidArgumentError(`It must be ${maxPageSize} at most.`)
   return limit
 }
-
-/**
- * Prints text for people. Replaces control characters, with which stored data could move the
- * cursor.
- */
-export function print(text: string) {
-  process.stdout.write(`${sanitize(text)}\n`)
-}
-
-/** Prints a line for each field that is not null. */
-export function printFields(fields: Record<string, string | number | null>) {
-  for (const [label, value] of Object.entries(fields)) {
-    if (value !== null) print(`${label.padEnd(16)}${toSingleLine(String(value))}`)
-  }
-}
-
-/** Prints to standard error, so that programs that read standard output do not see it. */
-export function printInfo(text: string) {
-  process.stderr.write(`${sanitize(text)}\n`)
-}
-
-/** Begins all errors and warnings. */
-export const errorPrefix = 'apps-service: '
-
-/** Prints an error and sets the exit code to 1; the command may go on. */
-export function printError(message: string) {
-  printInfo(errorPrefix + message)
-  process.exitCode = 1
-}
-
-export function printJson(value: unknown) {
-  process.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
-}
-
-export const printTable = (...table: Parameters<typeof tableLines>) =>
-  print(tableLines(...table).join('\n'))

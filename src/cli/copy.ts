@@ -3,9 +3,9 @@ import { readConfig } from '../config.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { copyDatabase } from '../db/copy-database.ts'
 import { expectedUrl, isDatabaseUrl } from '../db/database.ts'
-import { buildCommand, print } from './command.ts'
+import { buildCommand } from './command.ts'
+import { formatCount, print } from './output.ts'
 import { showCount } from './progress.ts'
-import { formatCount } from './terminal-text.ts'
 import { elapsedSeconds } from './time.ts'
 
 export const command = buildCommand({

@@ -1,14 +1,8 @@
 import { Command } from 'commander'
 import { accountStore } from '../accounts/account-store.ts'
 import { OperatorError } from '../contract/errors.ts'
-import {
-  buildDatabaseCommand,
-  buildListCommand,
-  commandGroup,
-  currentOperator,
-  print,
-  printTable,
-} from './command.ts'
+import { buildDatabaseCommand, buildListCommand, commandGroup, currentOperator } from './command.ts'
+import { print, printTable } from './output.ts'
 import { showCount } from './progress.ts'
 
 const list = buildListCommand({
@@ -27,13 +21,16 @@ rejected, deleted}}. A deleted app counts only as deleted.`,
     accountStore(connection).developers(limit, offset),
   print: ({ developers }) =>
     printTable(
-      ['ID', 'NAME', 'PENDING', 'APPROVED', 'REJECTED', 'DELETED', 'ACTIVE KEYS'],
-      developers.map(
-        ({ id, name, apps: { pending, approved, rejected, deleted }, active_keys }) => {
-          return [id, name, pending, approved, rejected, deleted, active_keys]
-        },
-      ),
-      { shrinkable: ['NAME'] },
+      developers.map(({ id, name, apps, active_keys }) => ({
+        ID: id,
+        NAME: name,
+        PENDING: apps.pending,
+        APPROVED: apps.approved,
+        REJECTED: apps.rejected,
+        DELETED: apps.deleted,
+        'ACTIVE KEYS': active_keys,
+      })),
+      ['NAME'],
     ),
 })
 

@@ -10,20 +10,19 @@ import type { Database } from '../db/database.ts'
 import { catalogueLines, type ImportSummary, importLines } from '../import-export/import-lines.ts'
 import { type LineUpdate, lineSchema } from '../import-export/line.ts'
 import type { ReasonCount } from '../import-export/rejects.ts'
+import { buildCommand, currentOperator, withDatabase } from './command.ts'
+import { cannotRead, describeFile, fileErrorReason } from './file-errors.ts'
 import {
-  buildCommand,
-  currentOperator,
+  formatChanges,
+  formatCount,
   print,
   printError,
   printInfo,
   printJson,
   printTable,
-  withDatabase,
-} from './command.ts'
-import { cannotRead, describeFile, fileErrorReason } from './file-errors.ts'
+} from './output.ts'
 import { showProgress } from './progress.ts'
 import { hasEarlierRejects, rejectsWriter } from './rejects-file.ts'
-import { formatChanges, formatCount } from './terminal-text.ts'
 import { elapsedSeconds } from './time.ts'
 
 type Options = { dryRun?: boolean; onlyNew?: boolean; rejects?: string }
@@ -88,14 +87,15 @@ const maxUpdates = 1000
 function printUpdates(updates: Update[], total: number) {
   const printed = updates.slice(0, maxPrintedUpdates)
   printTable(
-    ['LINE', 'UPDATES'],
-    printed.map(({ line, slug, ...update }) => [
-      line,
-      'app_id' in update
-        ? `app ${update.app_id} ${slug}`
-        : `category ${update.category_id} ${slug}`,
-    ]),
-    { details: printed.map(({ changes }) => formatChanges(changes)) },
+    printed.map(({ line, slug, ...update }) => ({
+      LINE: line,
+      UPDATES:
+        'app_id' in update
+          ? `app ${update.app_id} ${slug}`
+          : `category ${update.category_id} ${slug}`,
+    })),
+    [],
+    printed.map(({ changes }) => formatChanges(changes)),
   )
   if (total <= printed.length) return
   print(

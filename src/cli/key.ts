@@ -3,15 +3,8 @@ import { accountStore } from '../accounts/account-store.ts'
 import { keyPrefix, parseKeyIdOrPrefix } from '../accounts/keys.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { findSimilarDevelopers } from '../moderation/similar-names.ts'
-import {
-  buildDatabaseCommand,
-  buildListCommand,
-  commandGroup,
-  currentOperator,
-  print,
-  printInfo,
-  printTable,
-} from './command.ts'
+import { buildDatabaseCommand, buildListCommand, commandGroup, currentOperator } from './command.ts'
+import { print, printInfo, printTable } from './output.ts'
 import { formatAge, formatDate, formatSecond, parseFutureTime } from './time.ts'
 
 const issue = buildDatabaseCommand({
@@ -76,20 +69,16 @@ revoked_at may be null. last_used_at is updated at most once an hour.`,
   },
   print: ({ keys }) =>
     printTable(
-      ['KEY', 'DEVELOPER', 'NAME', 'CREATED', 'EXPIRES', 'USED', 'STATE'],
-      keys.map(({ id, developer_name, name, created_at, expires_at, last_used_at, state }) => {
-        const used = last_used_at ? formatAge(last_used_at) : 'never'
-        return [
-          keyPrefix(id),
-          developer_name,
-          name,
-          formatDate(created_at),
-          formatDate(expires_at),
-          used,
-          state,
-        ]
-      }),
-      { shrinkable: ['DEVELOPER', 'NAME'] },
+      keys.map((key) => ({
+        KEY: keyPrefix(key.id),
+        DEVELOPER: key.developer_name,
+        NAME: key.name,
+        CREATED: formatDate(key.created_at),
+        EXPIRES: formatDate(key.expires_at),
+        USED: key.last_used_at ? formatAge(key.last_used_at) : 'never',
+        STATE: key.state,
+      })),
+      ['DEVELOPER', 'NAME'],
     ),
 })
 

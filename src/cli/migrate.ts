@@ -1,7 +1,8 @@
 import { Command } from 'commander'
 import { readConfig } from '../config.ts'
 import { openDatabase } from '../db/database.ts'
-import { print, rethrowWithOrigin } from './command.ts'
+import { rethrowWithOrigin } from './command.ts'
+import { print } from './output.ts'
 
 export const command = new Command('migrate')
   .description(

@@ -22,15 +22,20 @@ import {
   currentOperator,
   parseAppReference,
   parsePositiveInteger,
+  withFilterOptions,
+} from './command.ts'
+import { type GivenDecision, readDecisions } from './decision-file.ts'
+import {
+  formatChanges,
+  formatCount,
+  noValue,
   print,
   printError,
   printFields,
   printInfo,
   printTable,
-  withFilterOptions,
-} from './command.ts'
-import { type GivenDecision, readDecisions } from './decision-file.ts'
-import { formatChanges, formatCount, noValue, sanitize } from './terminal-text.ts'
+  sanitize,
+} from './output.ts'
 import { formatAge, parseTimeUntilNow, secondsSince } from './time.ts'
 
 const queue = buildListCommand({
@@ -77,23 +82,24 @@ without apps. Without --limit, JSON has the first 10,000 apps.`,
   },
   print({ apps }, { changed }) {
     printTable(
-      ['ID', 'NAME', 'DEVELOPER', 'CATEGORY', 'WAITED', 'UPDATED'],
-      apps.map(({ name, developer_name, category_slug, waiting_since, updated_at, ...app }) => {
-        const ages = [formatAge(waiting_since), formatAge(updated_at)]
-        return [formatReference(app), name, developer_name, category_slug, ...ages]
-      }),
-      {
-        shrinkable: ['NAME', 'DEVELOPER', 'CATEGORY'],
-        details: apps.map(({ short_description, similar, changes }) => [
-          ...similar.map((app) => `similar: ${formatSimilar(app)}`),
-          ...(changed ? changeLines(changes) : [short_description ?? []].flat()),
-        ]),
-      },
+      apps.map((app) => ({
+        ID: formatReference(app),
+        NAME: app.name,
+        DEVELOPER: app.developer_name,
+        CATEGORY: app.category_slug,
+        WAITED: formatAge(app.waiting_since),
+        UPDATED: formatAge(app.updated_at),
+      })),
+      ['NAME', 'DEVELOPER', 'CATEGORY'],
+      apps.map(({ short_description, similar, changes }) => [
+        ...similar.map((app) => `similar: ${formatSimilar(app)}`),
+        ...(changed ? changeLines(changes) : [short_description ?? []].flat()),
+      ]),
     )
-    for (const app of apps.slice(0, 1)) {
-      const withRevision = formatReference(app)
+    const [first] = apps
+    if (first) {
       printInfo(
-        `A decision on ${withRevision} is refused if the app has changed since; one on ${app.id} is not.`,
+        `A decision on ${formatReference(first)} is refused if the app has changed since; one on ${first.id} is not.`,
       )
     }
   },
@@ -192,8 +198,10 @@ function printDetails({
   for (const { field, before, after } of changes) {
     print(`\n  ${field}\n${prefixLines('  - ', before)}\n${prefixLines('  + ', after)}`)
   }
-  print('\nHistory\n')
-  printEntries(history, false)
+  if (history.length > 0) {
+    print('\nHistory\n')
+    printEntries(history, false)
+  }
   if (hasOlderHistory)
     printInfo(`The newest ${historyLimit} entries; audit --app ${app.id} --limit shows more.`)
 }

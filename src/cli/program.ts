@@ -5,8 +5,8 @@ import document from '../../generated/openapi.json' with { type: 'json' }
 import { envFile } from '../config.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { readText } from '../import-export/read-lines.ts'
-import { errorPrefix, printError, printInfo } from './command.ts'
 import { cannotRead } from './file-errors.ts'
+import { errorPrefix, printError, printInfo } from './output.ts'
 
 /**
  * The command line: finds the command, runs it, prints its error and sets the exit code. Called by

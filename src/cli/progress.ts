@@ -1,6 +1,5 @@
 import { Presets, SingleBar } from 'cli-progress'
-import { printInfo } from './command.ts'
-import { formatCount } from './terminal-text.ts'
+import { formatCount, printInfo } from './output.ts'
 
 /** Milliseconds between two lines. */
 const lineInterval = 10_000

@@ -8,9 +8,8 @@ import {
   commandGroup,
   currentOperator,
   parsePositiveInteger,
-  print,
-  printTable,
 } from './command.ts'
+import { print, printTable } from './output.ts'
 import { formatMinute } from './time.ts'
 
 const list = buildListCommand({
@@ -30,17 +29,14 @@ A review: {id, reviewer_name, rating, comment, created_at}.`,
   },
   print: ({ reviews }) =>
     printTable(
-      ['ID', 'RATING', 'REVIEWER', 'WHEN (UTC)'],
-      reviews.map(({ id, rating, reviewer_name: name, created_at }) => [
-        id,
-        rating,
-        name,
-        formatMinute(created_at),
-      ]),
-      {
-        shrinkable: ['REVIEWER'],
-        details: reviews.map(({ comment }) => (comment === '' ? [] : [comment])),
-      },
+      reviews.map((review) => ({
+        ID: review.id,
+        RATING: review.rating,
+        REVIEWER: review.reviewer_name,
+        'WHEN (UTC)': formatMinute(review.created_at),
+      })),
+      ['REVIEWER'],
+      reviews.map(({ comment }) => (comment === '' ? [] : [comment])),
     ),
 })
 

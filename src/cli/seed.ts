@@ -2,7 +2,8 @@ import { Command } from 'commander'
 import { accountStore } from '../accounts/account-store.ts'
 import { categoryStore } from '../catalogue/category-store.ts'
 import { readConfig } from '../config.ts'
-import { currentOperator, print, withDatabase } from './command.ts'
+import { currentOperator, withDatabase } from './command.ts'
+import { print } from './output.ts'
 
 export const command = new Command('seed')
   .description(

@@ -5,8 +5,8 @@ import { OperatorError } from '../contract/errors.ts'
 import { openDatabase } from '../db/database.ts'
 import { compareMigrations, schemaErrors } from '../db/migrations.ts'
 import { type OldestWaiting, statusStore } from '../moderation/catalogue-status.ts'
-import { buildCommand, formatOperator, printFields, rethrowWithOrigin } from './command.ts'
-import { formatCount } from './terminal-text.ts'
+import { buildCommand, formatOperator, rethrowWithOrigin } from './command.ts'
+import { formatCount, printFields } from './output.ts'
 import { formatAge, formatDate, formatMinute } from './time.ts'
 
 export const command = buildCommand({

@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve, sep } from 'node:path'
 import { getSystemErrorMessage } from 'node:util'
 import { OperatorError } from '../contract/errors.ts'
 import { withPrivateDirectory } from '../util/temporary-directory.ts'
-import { errorPrefix, printInfo } from './command.ts'
+import { errorPrefix, printInfo } from './output.ts'
 
 /**
  * Writes a file in a private directory next to it, and links it to its name when it is complete and

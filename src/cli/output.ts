@@ -1,10 +1,42 @@
 import stringWidth from 'string-width'
-import { required } from '../util/helpers.ts'
 
 /**
- * Makes text safe to print on a terminal, and fits it to the width. Widths are in columns of the
- * terminal.
+ * Prints results and messages. Texts are made safe for a terminal, and tables fitted to its width.
+ * Widths are in columns of the terminal.
  */
+
+/**
+ * Prints text for people. Replaces control characters, with which stored data could move the
+ * cursor.
+ */
+export function print(text: string) {
+  process.stdout.write(`${sanitize(text)}\n`)
+}
+
+/** Prints a line for each field that is not null. */
+export function printFields(fields: Record<string, string | number | null>) {
+  for (const [label, value] of Object.entries(fields)) {
+    if (value !== null) print(`${label.padEnd(16)}${toSingleLine(String(value))}`)
+  }
+}
+
+/** Prints to standard error, so that programs that read standard output do not see it. */
+export function printInfo(text: string) {
+  process.stderr.write(`${sanitize(text)}\n`)
+}
+
+/** Begins all errors and warnings. */
+export const errorPrefix = 'apps-service: '
+
+/** Prints an error and sets the exit code to 1; the command may go on. */
+export function printError(message: string) {
+  printInfo(errorPrefix + message)
+  process.exitCode = 1
+}
+
+export function printJson(value: unknown) {
+  process.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
+}
 
 /** The width of the terminal; 80 if standard output is not one. */
 export const terminalWidth = () => process.stdout.columns ?? 80
@@ -63,12 +95,7 @@ export const formatChanges = (
     return label + formatDifference(String(before ?? noValue), String(after ?? noValue), width)
   })
 
-type TableOptions = {
-  /** Columns that are narrowed, the widest first, if the table is wider than the terminal. */
-  shrinkable?: string[]
-  /** Lines printed below each row, cut to the width of the terminal. */
-  details?: string[][]
-}
+type Row = Record<string, string | number | null>
 
 type Column = { name: string; cells: string[]; width: number }
 
@@ -78,14 +105,18 @@ const indent = '    '
 /** The width of the lines below a table's rows. */
 export const detailWidth = () => terminalWidth() - indent.length
 
+/**
+ * Prints rows, of which there is at least one. Its fields are the columns. If the table is wider
+ * than the terminal, the `shrinkable` columns are narrowed, the widest first. `details` are lines
+ * printed below each row, cut to the width of the terminal.
+ */
+export const printTable = (...table: Parameters<typeof tableLines>) =>
+  print(tableLines(...table).join('\n'))
+
 /** The lines of a table, the head first. */
-export function tableLines(
-  head: string[],
-  rows: (string | number | null)[][],
-  { shrinkable = [], details = [] }: TableOptions = {},
-): string[] {
-  const columns = head.map((name, index): Column => {
-    const cells = [name, ...rows.map((row) => toSingleLine(String(row[index] ?? '')))]
+export function tableLines(rows: Row[], shrinkable: string[] = [], details: string[][] = []) {
+  const columns = Object.keys(rows[0] ?? {}).map((name): Column => {
+    const cells = [name, ...rows.map((row) => toSingleLine(String(row[name] ?? '')))]
     return {
       name,
       cells,
@@ -93,16 +124,14 @@ export function tableLines(
     }
   })
   fitToTerminal(columns, shrinkable)
-  return [head, ...rows].flatMap((_, line) => {
-    const cells = columns.map(({ cells, width }) =>
-      fitToWidth(required(cells[line], 'a cell'), width),
-    )
-    const below = details[line - 1] ?? []
-    return [
-      cells.join(separator).trimEnd(),
-      ...below.map((text) => indent + truncate(toSingleLine(text), detailWidth())),
-    ]
-  })
+  const lineOf = (index: number) =>
+    columns
+      .map(({ cells, width }) => fitToWidth(cells[index] ?? '', width))
+      .join(separator)
+      .trimEnd()
+  const detailsOf = (index: number) =>
+    (details[index] ?? []).map((text) => indent + truncate(toSingleLine(text), detailWidth()))
+  return [lineOf(0), ...rows.flatMap((_, index) => [lineOf(index + 1), ...detailsOf(index)])]
 }
 
 function fitToTerminal(columns: Column[], shrinkable: string[]) {

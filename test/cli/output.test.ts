@@ -7,7 +7,7 @@ import {
   tableLines,
   toSingleLine,
   truncate,
-} from '../../src/cli/terminal-text.ts'
+} from '../../src/cli/output.ts'
 
 test.for<[text: string, width: number, cut: string]>([
   ['tide', 4, 'tide'],
@@ -60,12 +60,17 @@ test.for<[what: string, before: string, after: string, shown: string]>([
 
 describe('a table', () => {
   const long = 'word '.repeat(40)
-  test.for<[what: string, rows: (string | number)[][], shortened: string[]]>([
-    ['of long texts', [[1, long, long, 'x']], ['NAME', 'TEXT']],
-    ['of wide characters', [[1, '日本語'.repeat(30), 'b', 'x']], ['NAME', 'TEXT']],
-    ['of many rows', Array.from({ length: 1000 }, (_, index) => [index, long, 'b', '']), ['NAME']],
+  const row = { ID: 1, NAME: long, TEXT: 'b', STATE: 'x' }
+  test.for<[what: string, rows: (typeof row)[], shortened: string[]]>([
+    ['of long texts', [{ ...row, TEXT: long }], ['NAME', 'TEXT']],
+    ['of wide characters', [{ ...row, NAME: '日本語'.repeat(30) }], ['NAME', 'TEXT']],
+    [
+      'of many rows',
+      Array.from({ length: 1000 }, (_, index) => ({ ...row, ID: index, STATE: '' })),
+      ['NAME'],
+    ],
   ])('%s is no wider than the terminal', ([, rows, shortened]) => {
-    const lines = tableLines(['ID', 'NAME', 'TEXT', 'STATE'], rows, { shrinkable: shortened })
+    const lines = tableLines(rows, shortened)
     expect(lines).toHaveLength(rows.length + 1)
     for (const line of lines) expect(stringWidth(line)).toBeLessThanOrEqual(80)
   })
@@ -73,32 +78,33 @@ describe('a table', () => {
   test('aligns its columns, and cuts only shrinkable ones', () => {
     expect(
       tableLines(
-        ['ID', 'NAME', 'KEY'],
         [
-          [1, '日本', 'k'.repeat(90)],
-          [22, 'Bird\nSong', ''],
+          { ID: 1, NAME: '日本', KEY: 'k'.repeat(90) },
+          { ID: 22, NAME: 'Bird\nSong', KEY: '' },
         ],
-        { shrinkable: ['NAME'] },
+        ['NAME'],
       ),
     ).toEqual(['ID  NAME  KEY', `1   日本  ${'k'.repeat(90)}`, '22  Bir…'])
-    expect(tableLines(['ID', 'NAME'], [])).toEqual(['ID  NAME'])
   })
 
   test('as wide as the terminal stays whole, and a wider one cuts its widest column', () => {
-    const shown = (...widths: [number, number]) =>
-      tableLines(['A', 'B'], [widths.map((width) => 'x'.repeat(width))], {
-        shrinkable: ['A', 'B'],
-      })[1]?.split('  ')
+    const shown = (a: number, b: number) =>
+      tableLines([{ A: 'x'.repeat(a), B: 'x'.repeat(b) }], ['A', 'B'])[1]?.split('  ')
     expect(shown(39, 39)).toEqual(['x'.repeat(39), 'x'.repeat(39)])
     expect(shown(30, 70)).toEqual(['x'.repeat(30), `${'x'.repeat(47)}…`])
   })
 
   test('has empty cells for missing values', () => {
-    expect(tableLines(['A', 'B'], [['a'], ['b', 'c']])).toEqual(['A  B', 'a', 'b  c'])
+    expect(
+      tableLines([
+        { A: 'a', B: null },
+        { A: 'b', B: 'c' },
+      ]),
+    ).toEqual(['A  B', 'a', 'b  c'])
   })
 
   test('has lines below its rows, no wider than the terminal', () => {
-    const lines = tableLines(['ID'], [[1], [2]], { details: [['a\nb', 'x'.repeat(90)]] })
+    const lines = tableLines([{ ID: 1 }, { ID: 2 }], [], [['a\nb', 'x'.repeat(90)]])
     expect(lines).toEqual(['ID', '1', '    a b', `    ${'x'.repeat(75)}…`, '2'])
   })
 })
