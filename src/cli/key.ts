@@ -5,7 +5,7 @@ import { OperatorError } from '../contract/errors.ts'
 import { findSimilarDevelopers } from '../moderation/similar-names.ts'
 import { buildDatabaseCommand, buildListCommand, commandGroup, currentOperator } from './command.ts'
 import { print, printInfo, printTable } from './output.ts'
-import { formatAge, formatDate, formatSecond, parseFutureTime } from './time.ts'
+import { formatAge, formatMinute, parseFutureTime } from './time.ts'
 
 const issue = buildDatabaseCommand({
   command: new Command('issue')
@@ -42,7 +42,9 @@ JSON: {id, key, name, developer_name, expires_at}; name may be null.`,
   print({ developer, similar, issued }) {
     if (similar.length > 0) printInfo(`New developer; similar: ${similar.join(', ')}.`)
     const owner = `${developer.isNew ? 'the new developer ' : ''}${developer.name}`
-    printInfo(`Key of ${owner}, until ${formatSecond(issued.expires_at)}. It is not shown again:`)
+    printInfo(
+      `Key of ${owner}, until ${formatMinute(issued.expires_at)} UTC. It is not shown again:`,
+    )
     print(issued.key)
   },
 })
@@ -73,8 +75,8 @@ revoked_at may be null. last_used_at is updated at most once an hour.`,
         KEY: keyPrefix(key.id),
         DEVELOPER: key.developer_name,
         NAME: key.name,
-        CREATED: formatDate(key.created_at),
-        EXPIRES: formatDate(key.expires_at),
+        AGE: formatAge(key.created_at),
+        'EXPIRES (UTC)': formatMinute(key.expires_at),
         USED: key.last_used_at ? formatAge(key.last_used_at) : 'never',
         STATE: key.state,
       })),

@@ -7,7 +7,7 @@ import { compareMigrations, schemaErrors } from '../db/migrations.ts'
 import { type OldestWaiting, statusStore } from '../moderation/catalogue-status.ts'
 import { buildCommand, formatOperator, rethrowWithOrigin } from './command.ts'
 import { formatCount, printFields } from './output.ts'
-import { formatAge, formatDate, formatMinute } from './time.ts'
+import { formatAge, formatMinute } from './time.ts'
 
 export const command = buildCommand({
   command: new Command('status').description(
@@ -83,7 +83,7 @@ function printCatalogue({
     Deleted: formatCount(apps.deleted),
     Developers: formatCount(developers),
     'Expiring keys': firstKey
-      ? `${formatCount(expiring_keys.length)} within 30 days, first ${keyPrefix(firstKey.id)} of ${firstKey.developer_name} on ${formatDate(firstKey.expires_at)}`
+      ? `${formatCount(expiring_keys.length)} within 30 days, first ${keyPrefix(firstKey.id)} of ${firstKey.developer_name} on ${formatMinute(firstKey.expires_at)}`
       : '0 within 30 days',
     'Last import': last_import
       ? `${formatMinute(last_import.at)} by ${formatOperator(last_import.operator, last_import.operator_name)}`

@@ -60,10 +60,5 @@ export const secondsSince = (time: string) =>
 /** Seconds since `begin`, a `performance.now()`, rounded to hundredths. */
 export const elapsedSeconds = (begin: number) => Math.round((performance.now() - begin) / 10) / 100
 
-export const formatDate = (time: string) => time.slice(0, 10)
-
-/** `2026-01-31 09:30:00 UTC`. */
-export const formatSecond = (time: string) => `${time.slice(0, 19).replace('T', ' ')} UTC`
-
 /** `2026-01-31 09:30`. */
 export const formatMinute = (time: string) => time.slice(0, 16).replace('T', ' ')

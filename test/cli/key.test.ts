@@ -32,7 +32,7 @@ test('keys are shown by their prefix, never with their secret', async () => {
   const table = await cli.run('key', 'list', '--developer', 'Bob')
   expect(table.stdout).toMatch(
     new RegExp(
-      `^KEY +DEVELOPER +NAME +CREATED +EXPIRES +USED +STATE\napps_${idOf(keys.bob)} +Bob +\\d{4}-\\d\\d-\\d\\d +\\d{4}-\\d\\d-\\d\\d +never +active\n$`,
+      `^KEY +DEVELOPER +NAME +AGE +EXPIRES \\(UTC\\) +USED +STATE\napps_${idOf(keys.bob)} +Bob +\\d+\\w+ +\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d +never +active\n$`,
     ),
   )
   expect(table.stderr).toBe('Page 1 of 1, 1 in all.\n')

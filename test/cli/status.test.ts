@@ -61,7 +61,7 @@ test('status shows what waits, the keys that expire, the last import and the dat
     /^Pending +4, longest for \d+d: 2 Cloud Atlas\nChanged +1, longest for \d+d: \d+ Bird Song\n/,
   )
   expect(stdout).toContain(
-    `Expiring keys   2 within 30 days, first apps_${expiring[0].id} of Ada on ${soon.slice(0, 10)}\n`,
+    `Expiring keys   2 within 30 days, first apps_${expiring[0].id} of Ada on ${soon.slice(0, 16).replace('T', ' ')}\n`,
   )
   expect(stdout).toMatch(
     /\nLast import +20\d\d-\d\d-\d\d \d\d:\d\d by \S+\nDatabase +(SQLite|PostgreSQL) [\d.]+.*, [\d.]+ MB\n$/,

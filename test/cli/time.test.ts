@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import {
   elapsedSeconds,
   formatAge,
-  formatDate,
   formatMinute,
   parseFutureTime,
   parsePastTime,
@@ -91,7 +90,6 @@ test('ages, dates and minutes', () => {
     ),
   ).toEqual(['3d', '5h', '0ms'])
   expect(secondsSince('2026-11-20T11:58:58.900Z')).toBe(61)
-  expect(formatDate('2026-11-20T11:58:58.900Z')).toBe('2026-11-20')
   expect(formatMinute('2026-11-20T11:58:58.900Z')).toBe('2026-11-20 11:58')
 })
 
