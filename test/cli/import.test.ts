@@ -555,7 +555,7 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
       else: { required: ['name', 'description', 'category', 'developer_name'] },
       properties: {
         package_name: {
-          description: expect.stringContaining('by its developer_name and exact name'),
+          description: expect.stringContaining('Its developer_name and exact name'),
         },
       },
     })
