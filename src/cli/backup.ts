@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { Command } from 'commander'
 import { OperatorError } from '../contract/errors.ts'
 import { buildDatabaseCommand } from './command.ts'
-import { formatCount, print } from './output.ts'
+import { formatCount, formatMegabytes, print } from './output.ts'
 import { elapsedSeconds } from './time.ts'
 import { assertMissing, writeNewFile } from './write-new-file.ts'
 
@@ -36,10 +36,8 @@ JSON: {file, bytes, apps, seconds}.`,
     })
     return { file: target, ...written, seconds: elapsedSeconds(begin) }
   },
-  print({ file, bytes, apps, seconds }) {
-    const megabytes = (bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1 })
+  print: ({ file, bytes, apps, seconds }) =>
     print(
-      `Backed up ${formatCount(apps)} apps to ${file}: ${megabytes} MB, verified, in ${seconds} s.`,
-    )
-  },
+      `Backed up ${formatCount(apps)} apps to ${file}: ${formatMegabytes(bytes)}, verified, in ${seconds} s.`,
+    ),
 })

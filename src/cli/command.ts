@@ -4,7 +4,7 @@ import type { Operator } from '../audit/audit-store.ts'
 import { type AppReference, parseReference, referenceFormat } from '../catalogue/revision.ts'
 import { describeDatabaseUrl, readConfig } from '../config.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
-import { type Database, openMigratedDatabase } from '../db/database.ts'
+import { type Database, openDatabase, openMigratedDatabase } from '../db/database.ts'
 import type { Connection, ServerOptions } from '../db/engine.ts'
 import { printInfo, printJson } from './output.ts'
 
@@ -138,22 +138,21 @@ export async function withDatabase<T>(
     ...databaseOptions,
     ...options,
   }).catch(rethrowWithOrigin)
-  try {
-    return await work(database)
-  } finally {
-    await database.close()
-  }
+  return work(database).finally(database.close)
+}
+
+/** The same for work on a database that may not exist or not be migrated. */
+export async function withUncheckedDatabase<T>(
+  work: (database: Database) => Promise<T>,
+): Promise<T> {
+  const { databaseUrl, databaseOptions } = readConfig()
+  const database = openDatabase(databaseUrl, databaseOptions)
+  return work(database).catch(rethrowWithOrigin).finally(database.close)
 }
 
 /** Adds the source of DATABASE_URL to an error about an unusable database. */
-export function rethrowWithOrigin(error: unknown): never {
-  if (
-    !(
-      error instanceof OperatorError ||
-      (error instanceof ServiceError && error.cause === undefined)
-    )
-  )
-    throw error
+function rethrowWithOrigin(error: unknown): never {
+  if (!(error instanceof OperatorError || error instanceof ServiceError) || error.cause) throw error
   throw new OperatorError(`${error.message} (${describeDatabaseUrl()})`)
 }
 

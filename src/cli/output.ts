@@ -152,3 +152,5 @@ function fitToWidth(text: string, width: number): string {
 }
 
 export const formatCount = (count: number) => count.toLocaleString('en')
+
+export const formatMegabytes = (bytes: number) => `${formatCount(Math.round(bytes / 1e5) / 10)} MB`

@@ -1,12 +1,11 @@
 import { Command } from 'commander'
 import { keyPrefix } from '../accounts/keys.ts'
-import { readConfig } from '../config.ts'
 import { OperatorError } from '../contract/errors.ts'
-import { openDatabase } from '../db/database.ts'
+import type { Database } from '../db/database.ts'
 import { compareMigrations, schemaErrors } from '../db/migrations.ts'
 import { type OldestWaiting, statusStore } from '../moderation/catalogue-status.ts'
-import { buildCommand, formatOperator, rethrowWithOrigin } from './command.ts'
-import { formatCount, printFields } from './output.ts'
+import { buildCommand, formatOperator, withUncheckedDatabase } from './command.ts'
+import { formatCount, formatMegabytes, printFields } from './output.ts'
 import { formatAge, formatMinute } from './time.ts'
 
 export const command = buildCommand({
@@ -29,11 +28,28 @@ operator_name}}.
 changed apps are approved ones that moderation queue --changed lists.
 expiring_keys expire within 30 days. The oldest apps and last_import may be
 null.`,
-  run: readStatus,
+  run: () => withUncheckedDatabase(readStatus),
   print({ engine, bytes, pending_migrations, catalogue }) {
-    if (catalogue) printCatalogue(catalogue)
+    if (catalogue) {
+      const { apps, expiring_keys, last_import } = catalogue
+      const [firstKey] = expiring_keys
+      printFields({
+        Pending: formatQueue(apps.pending, catalogue.oldest_pending),
+        Changed: formatQueue(apps.changed, catalogue.oldest_changed),
+        Approved: formatCount(apps.approved),
+        Rejected: formatCount(apps.rejected),
+        Deleted: formatCount(apps.deleted),
+        Developers: formatCount(catalogue.developers),
+        'Expiring keys': firstKey
+          ? `${formatCount(expiring_keys.length)} within 30 days, first ${keyPrefix(firstKey.id)} of ${firstKey.developer_name} on ${formatMinute(firstKey.expires_at)}`
+          : '0 within 30 days',
+        'Last import': last_import
+          ? `${formatMinute(last_import.at)} by ${formatOperator(last_import.operator, last_import.operator_name)}`
+          : 'none',
+      })
+    }
     printFields({
-      Database: `${engine}, ${(bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 1 })} MB`,
+      Database: `${engine}, ${formatMegabytes(bytes)}`,
       Migrations:
         pending_migrations.length === 0
           ? null
@@ -42,56 +58,21 @@ null.`,
   },
 })
 
-/** Other commands refuse a database that is not migrated; this one lists the missing migrations. */
-async function readStatus() {
-  const { databaseUrl, databaseOptions } = readConfig()
-  const database = openDatabase(databaseUrl, databaseOptions)
-  try {
-    const healthError = await database.checkHealth()
-    if (healthError !== undefined)
-      throw new OperatorError(`the database ${database.name} ${healthError}`)
-    return await database.snapshot(async (connection) => {
-      const { pending, unknown } = await compareMigrations(connection.sql)
-      if (unknown.size > 0)
-        throw new OperatorError(`the database ${database.name} ${schemaErrors.newer}`)
-      const catalogue = pending.size > 0 ? null : await statusStore(connection).status()
-      return { ...(await connection.describe()), pending_migrations: [...pending], catalogue }
-    })
-  } catch (error) {
-    return rethrowWithOrigin(error)
-  } finally {
-    await database.close()
-  }
-}
-
-type Catalogue = NonNullable<Awaited<ReturnType<typeof readStatus>>['catalogue']>
-
-function printCatalogue({
-  apps,
-  oldest_pending,
-  oldest_changed,
-  developers,
-  expiring_keys,
-  last_import,
-}: Catalogue) {
-  const [firstKey] = expiring_keys
-  printFields({
-    Pending: formatQueue(apps.pending, oldest_pending),
-    Changed: formatQueue(apps.changed, oldest_changed),
-    Approved: formatCount(apps.approved),
-    Rejected: formatCount(apps.rejected),
-    Deleted: formatCount(apps.deleted),
-    Developers: formatCount(developers),
-    'Expiring keys': firstKey
-      ? `${formatCount(expiring_keys.length)} within 30 days, first ${keyPrefix(firstKey.id)} of ${firstKey.developer_name} on ${formatMinute(firstKey.expires_at)}`
-      : '0 within 30 days',
-    'Last import': last_import
-      ? `${formatMinute(last_import.at)} by ${formatOperator(last_import.operator, last_import.operator_name)}`
-      : 'none',
-  })
-}
-
 const formatQueue = (count: number, oldest: OldestWaiting | null) =>
   oldest
     ? `${formatCount(count)}, longest for ${formatAge(oldest.waiting_since)}: ${oldest.id} ${oldest.name}`
     : '0'
+
+/** Other commands refuse a database that is not migrated; this one lists the missing migrations. */
+async function readStatus(database: Database) {
+  const healthError = await database.checkHealth()
+  if (healthError !== undefined)
+    throw new OperatorError(`the database ${database.name} ${healthError}`)
+  return database.snapshot(async (connection) => {
+    const { pending, unknown } = await compareMigrations(connection.sql)
+    if (unknown.size > 0)
+      throw new OperatorError(`the database ${database.name} ${schemaErrors.newer}`)
+    const catalogue = pending.size > 0 ? null : await statusStore(connection).status()
+    return { ...(await connection.describe()), pending_migrations: [...pending], catalogue }
+  })
+}
