@@ -3,9 +3,6 @@ import { getSystemErrorMessage } from 'node:util'
 
 /** Describes files, and errors of reading or writing them, in messages. */
 
-/** The absolute path; `-` is standard input. */
-export const describeFile = (file: string) => (file === '-' ? 'standard input' : resolve(file))
-
 /**
  * An error of the file system in words, such as "no such file or directory"; the message of any
  * other error.
@@ -15,5 +12,6 @@ export const fileErrorReason = (error: Error & { errno?: number; syscall?: strin
     ? getSystemErrorMessage(error.errno)
     : error.message
 
-export const cannotRead = (file: string, error: Error) =>
-  `cannot read ${describeFile(file)}: ${fileErrorReason(error)}`
+/** The file `-` is standard input. `part` of it could not be read; by default all of it. */
+export const cannotRead = (file: string, error: Error, part = '') =>
+  `cannot read ${file === '-' ? 'standard input' : resolve(file)}${part}: ${fileErrorReason(error)}`

@@ -9,9 +9,8 @@ import { withTemporaryCopy } from '../db/copy-database.ts'
 import type { Database } from '../db/database.ts'
 import { catalogueLines, type ImportSummary, importLines } from '../import-export/import-lines.ts'
 import { type LineUpdate, lineSchema } from '../import-export/line.ts'
-import type { ReasonCount } from '../import-export/rejects.ts'
-import { buildCommand, currentOperator, withDatabase } from './command.ts'
-import { cannotRead, describeFile, fileErrorReason } from './file-errors.ts'
+import { buildDatabaseCommand, currentOperator } from './command.ts'
+import { cannotRead } from './file-errors.ts'
 import {
   formatChanges,
   formatCount,
@@ -25,9 +24,7 @@ import { showProgress } from './progress.ts'
 import { hasEarlierRejects, rejectsWriter } from './rejects-file.ts'
 import { elapsedSeconds } from './time.ts'
 
-type Options = { dryRun?: boolean; onlyNew?: boolean; rejects?: string }
-
-export const command = buildCommand({
+export const command = buildDatabaseCommand({
   command: new Command('import')
     .description('import a catalogue file: newline-delimited JSON, gzip or not, one app per line')
     .argument('<file>', 'path of the file, or - for standard input')
@@ -69,12 +66,16 @@ the field reviews are their numbers.`,
   toJson: ({ summary: { readError, reasons, ...counts }, seconds, rejects, updates }) => ({
     ...counts,
     seconds,
-    ...(updates && { updates }),
+    updates,
     ...(counts.rejected > 0 && { rejects, reasons: reasons.all() }),
   }),
   print({ summary, seconds, updates }) {
-    if (updates && summary.updated > 0) printUpdates(updates, summary.updated)
-    print(formatSummary(summary, seconds) + (updates ? '; nothing was written.' : '.'))
+    const { lines, created, updated, unchanged } = summary
+    if (updates && updated > 0) printUpdates(updates, updated)
+    const counts = `${created} created, ${updated} updated, ${unchanged} unchanged`
+    print(
+      `${lines} lines in ${seconds.toFixed(1)} s (${linesPerSecond(lines, seconds)}/s): ${counts}${updates ? '; nothing was written.' : '.'}`,
+    )
   },
 })
 
@@ -103,9 +104,15 @@ function printUpdates(updates: Update[], total: number) {
   )
 }
 
-async function runImport(file: string, { dryRun, onlyNew = false, rejects: path }: Options) {
+type Options = { dryRun?: true; onlyNew?: boolean; rejects?: string }
+
+async function runImport(
+  database: Database,
+  file: string,
+  { dryRun, onlyNew = false, rejects: rejectsFile }: Options,
+) {
   const isStdin = file === '-'
-  const rejectsPath = path ?? (isStdin ? 'stdin.rejects.ndjson' : `${file}.rejects.ndjson`)
+  const rejectsPath = rejectsFile ?? (isStdin ? 'stdin.rejects.ndjson' : `${file}.rejects.ndjson`)
   const input = isStdin
     ? fstatSync(process.stdin.fd)
     : await stat(file).catch((error) => {
@@ -116,27 +123,24 @@ async function runImport(file: string, { dryRun, onlyNew = false, rejects: path 
   const source: Readable & { bytesRead: number } = isStdin ? process.stdin : createReadStream(file)
   const begin = performance.now()
   const { update, stop } = showProgress()
-  function onProgress({ lines }: Pick<ImportSummary, 'lines'>) {
+  function showLines(lines: number) {
     const rate = linesPerSecond(lines, elapsedSeconds(begin))
     update(source.bytesRead, input.isFile() ? input.size : undefined, `${lines} lines, ${rate}/s`)
   }
-  onProgress({ lines: 0 })
+  showLines(0)
 
-  const updates: Update[] | undefined = dryRun ? [] : undefined
-  function onUpdate(line: number, update: LineUpdate) {
-    if (updates && updates.length < maxUpdates) updates.push({ line, ...update })
-  }
-
+  const updates: Update[] | undefined = dryRun && []
   limitHeapGrowth()
-  const importInto = (database: Database) =>
-    importLines(database, source, catalogueLines({ actor: currentOperator(), onlyNew }), {
+  const importInto = (target: Database) =>
+    importLines(target, source, catalogueLines({ actor: currentOperator(), onlyNew }), {
       onReject: rejects.add,
-      onUpdate,
-      onProgress,
+      onUpdate(line, update) {
+        if (updates && updates.length < maxUpdates) updates.push({ line, ...update })
+      },
+      onProgress: ({ lines }) => showLines(lines),
     })
-  const summary = await withDatabase((database) =>
-    dryRun ? withTemporaryCopy(database, importInto) : importInto(database),
-  ).finally(async () => {
+  const importing = dryRun ? withTemporaryCopy(database, importInto) : importInto(database)
+  const summary = await importing.finally(async () => {
     stop()
     await rejects.close()
   })
@@ -146,7 +150,8 @@ async function runImport(file: string, { dryRun, onlyNew = false, rejects: path 
     `: see ${resolve(rejectsPath)}; correct the lines there and import that file`,
   )
   const isComplete = summary.rejected === 0 && !summary.readError
-  if (isComplete && isReplacing && !isStdin && path === undefined && !dryRun) await rm(rejectsPath)
+  if (isComplete && isReplacing && !isStdin && rejectsFile === undefined && !dryRun)
+    await rm(rejectsPath)
   return { summary, seconds: elapsedSeconds(begin), rejects: rejectsPath, updates }
 }
 
@@ -159,26 +164,11 @@ function limitHeapGrowth() {
   setFlagsFromString('--heap-growing-percent=75')
 }
 
-function formatSummary(
-  { lines, created, updated, unchanged }: ImportSummary,
-  seconds: number,
-): string {
-  const counts = `${created} created, ${updated} updated, ${unchanged} unchanged`
-  return `${lines} lines in ${seconds.toFixed(1)} s (${linesPerSecond(lines, seconds)}/s): ${counts}`
-}
-
 const linesPerSecond = (lines: number, seconds: number) =>
   Math.round(lines / Math.max(seconds, 0.01))
 
 /** Reasons that are printed. */
 const maxReasons = 10
-
-function formatReason({ reason, count, example }: ReasonCount): string {
-  if (example === undefined) return `${formatCount(count)} × ${reason}`
-  return count === 1
-    ? `1 × ${example}`
-    : `${formatCount(count)} × ${reason}; for example ${example}`
-}
 
 /** Prints why lines were refused or not read, if any. The exit code is then 1. */
 export function printProblems(
@@ -190,13 +180,17 @@ export function printProblems(
     process.exitCode = 1
     printInfo(`${formatCount(rejected)} refused${advice}`)
     const all = reasons.all()
-    for (const reason of all.slice(0, maxReasons)) printInfo(`  ${formatReason(reason)}`)
+    for (const { reason, count, example } of all.slice(0, maxReasons)) {
+      const shown = count === 1 ? (example ?? reason) : reason
+      const more = count > 1 && example !== undefined ? `; for example ${example}` : ''
+      printInfo(`  ${formatCount(count)} × ${shown}${more}`)
+    }
     if (all.length > maxReasons) printInfo(`  and ${all.length - maxReasons} more reasons`)
   }
   if (!readError) return
-  if (lines === 0) return printError(cannotRead(file, readError))
-  const reason = fileErrorReason(readError)
   printError(
-    `cannot read ${describeFile(file)} beyond line ${lines}: ${reason}; the lines before were imported`,
+    lines === 0
+      ? cannotRead(file, readError)
+      : `${cannotRead(file, readError, ` beyond line ${lines}`)}; the lines before were imported`,
   )
 }
