@@ -97,14 +97,12 @@ export async function programFor(name: string): Promise<Command> {
  */
 function commandLineError(text: string, program: Command): string {
   const message = text.trim().replace(/^error: /, '')
-  const unknown = /^unknown command '(.+)'/.exec(message)?.[1]
-  const groups = program.commands.filter(({ commands }) =>
-    commands.some((command) => command.name() === unknown),
-  )
-  const found = groups.map((group) => `${group.name()} ${unknown}`)
-  const hint =
-    found.length > 0 ? `unknown command '${unknown}'; did you mean ${found.join(' or ')}?` : message
-  return `${errorPrefix}${hint.replaceAll('\n', ' ')}`
+  const [, unknown] = /^unknown command '(.+)'/.exec(message) ?? []
+  const found = program.commands
+    .filter(({ commands }) => commands.some((command) => command.name() === unknown))
+    .map((group) => `${group.name()} ${unknown}`)
+  if (found.length === 0) return errorPrefix + message.replaceAll('\n', ' ')
+  return `${errorPrefix}unknown command '${unknown}'; did you mean ${found.join(' or ')}?`
 }
 
 /** The whole message of errors meant for operators; the first line of any other. */
