@@ -5,7 +5,7 @@ import { newApp } from '../contract/valid-requests.ts'
 import { freezeClock } from '../support/clock.ts'
 import { expectConsistentAt } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
-import { commandLine, serve } from '../support/process.ts'
+import { commandLine, expectRefusal, serve } from '../support/process.ts'
 
 test('categories have counts, and a rename shows in a running server at once', async () => {
   const address = await copyWorld()
@@ -186,4 +186,27 @@ test('a category without apps can be removed, and a running server no longer kno
     stderr: 'apps-service: the category games has apps, possibly deleted ones; rename it instead\n',
   })
   await expectConsistentAt(address)
+})
+
+test('an added category is printed', async () => {
+  const args = ['category', 'add', '--slug', 'travel', '--name', 'Travel']
+  expect(await commandLine(await copyWorld()).run(...args)).toEqual({
+    code: 0,
+    stdout: 'Added category 4: Travel (travel).\n',
+    stderr: '',
+  })
+  expect(await commandLine(await copyWorld()).json(...args)).toEqual({
+    id: 4,
+    slug: 'travel',
+    name: 'Travel',
+  })
+})
+
+test.for<[what: string, slug: string, name: string, message: RegExp]>([
+  ['a slug that exists', 'tools', 'More', /already a category with the slug tools/],
+  ['a name that exists', 'more', 'Tools', /already a category with the name Tools/],
+  ['a slug of other characters', 'Bad Slug', 'Bad', /lower-case letters and digits/],
+])('no category is added with %s', async ([, slug, name, message]) => {
+  const cli = commandLine(await copyWorld())
+  expectRefusal(await cli.run('category', 'add', '--slug', slug, '--name', name), message)
 })

@@ -136,3 +136,12 @@ test('a developer whose only app is deleted is not removed', async () => {
     stderr: 'apps-service: there is no developer "Mia"\n',
   })
 })
+
+test('a rename prints the new name', async () => {
+  const cli = commandLine(await copyWorld())
+  expect(await cli.run('developer', 'rename', 'Ada', '--to', 'Lovelace')).toEqual({
+    code: 0,
+    stdout: 'The developer is Lovelace now, with 1 listed apps.\n',
+    stderr: '',
+  })
+})

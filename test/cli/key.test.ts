@@ -176,3 +176,50 @@ test('a command that finds no developer of a name lists similar ones', async () 
     ])
   }
 })
+
+test.for<[what: string, args: string[], outcome: object]>([
+  [
+    'a key, alone on standard output',
+    ['issue', '--developer', 'Ada'],
+    {
+      code: 0,
+      stdout: expect.stringMatching(/^apps_[0-9a-z]{12}_[0-9A-Za-z]{49}\n$/),
+      stderr: expect.stringMatching(
+        /^Key of Ada, until \d{4}-\d\d-\d\d \d\d:\d\d UTC\. It is not shown again:\n$/,
+      ),
+    },
+  ],
+  [
+    'the new developer of a key',
+    ['issue', '--developer', ' Grace '],
+    { code: 0, stderr: expect.stringMatching(/^Key of the new developer Grace, .*\n$/) },
+  ],
+  [
+    'why a developer needs a name',
+    ['issue', '--developer', ' '],
+    {
+      code: 1,
+      stdout: '',
+      stderr: 'apps-service: a developer name must have 1 to 100 characters, not 0\n',
+    },
+  ],
+  [
+    'that a developer does not exist',
+    ['list', '--developer', 'Eve'],
+    { code: 1, stdout: '', stderr: 'apps-service: there is no developer "Eve"\n' },
+  ],
+])('prints %s', async ([, args, outcome]) => {
+  const cli = commandLine(await copyWorld())
+  expect(await cli.run('key', ...args)).toMatchObject(outcome)
+})
+
+test('a key is issued as JSON', async () => {
+  const cli = commandLine(await copyWorld())
+  expect(await cli.json('key', 'issue', '--developer', 'Ada')).toEqual({
+    id: expect.stringMatching(/^[0-9a-z]{12}$/),
+    key: expect.stringMatching(/^apps_/),
+    name: null,
+    developer_name: 'Ada',
+    expires_at: expect.stringMatching(/Z$/),
+  })
+})

@@ -4,6 +4,8 @@ import { describe, test } from 'vitest'
 import { temporaryFolder } from '../support/database.ts'
 import { expectRefusal, run } from '../support/process.ts'
 
+/** Commands on a database file that is missing or damaged. */
+
 describe('one line and exit code 1', () => {
   test.for<[what: string, args: string[], file: () => string, line: RegExp]>([
     [

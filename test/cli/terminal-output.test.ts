@@ -1,0 +1,164 @@
+import { describe, expect, inject, test } from 'vitest'
+import { appStore } from '../../src/catalogue/app-store.ts'
+import { categoryStore } from '../../src/catalogue/category-store.ts'
+import { mergeUnreviewed } from '../../src/catalogue/policy.ts'
+import { openDatabase } from '../../src/db/database.ts'
+import type { Connection } from '../../src/db/engine.ts'
+import { copyWorld } from '../support/database.ts'
+import { hasTerminal, run, runInTerminal } from '../support/process.ts'
+
+/** What commands print on a terminal: stored texts cannot control it, and tables fit it. */
+
+/** The address of a changed copy of the world. */
+async function changedWorld(change: (connection: Connection) => Promise<void>): Promise<string> {
+  const address = await copyWorld()
+  const database = openDatabase(address)
+  await database.write(change)
+  await database.close()
+  return address
+}
+
+/** Returns a function that appends the ending to the texts of a table's columns. */
+const appender =
+  ({ sql }: Connection, ending: string) =>
+  (table: string, ...columns: string[]) =>
+    sql(table).update(
+      Object.fromEntries(columns.map((column) => [column, sql.raw('?? || ?', [column, ending])])),
+    )
+
+describe('stored texts cannot control the terminal:', () => {
+  /** Stored as part of a text: starts an escape sequence and reverses the reading direction. */
+  const trap = '\u001b\u202e'
+  /** The same in the output. */
+  const shown = '\uFFFD\uFFFD'
+
+  /** The address of a copy of the world in which every free text ends with the trap. */
+  async function trappedWorld(): Promise<string> {
+    return changedWorld(async (connection) => {
+      const append = appender(connection, trap)
+      await append('developers', 'name')
+      await append('categories', 'name')
+      await connection.sql('api_keys').update({ name: `nightly${trap}` })
+      await append(
+        'apps',
+        'name',
+        'short_description',
+        'description',
+        'version',
+        'package_name',
+        'rejection_reason',
+      )
+      const apps = appStore(connection)
+      const app = await apps.find(1)
+      if (!app) throw new Error('the world has no app 1')
+      const texts = {
+        name: `Ebb${trap}`,
+        short_description: `Shore${trap}`,
+        description: `One.${trap}\nTwo.${trap}`,
+        version: `2${trap}`,
+        package_name: `org.example.ebb${trap}`,
+      }
+      const unreviewed_since = '2020-01-01T00:00:00.000Z'
+      const changes = {
+        ...texts,
+        unreviewed_since,
+        unreviewed_changes: mergeUnreviewed(app, texts),
+      }
+      await apps.save('app update', app, changes, { operator: `root${trap}` })
+    })
+  }
+
+  test.for<[command: string, texts: string[]]>([
+    ['moderation queue', ['Cloud Atlas', 'Ada']],
+    ['moderation queue --changed', ['Ebb', 'name: Tide Clock', 'version: 1.0.0', '→ 2', 'Ada']],
+    [
+      'moderation show 1',
+      [
+        'Name            Ebb',
+        'Version         2',
+        'Package name    org.example.ebb',
+        'Category        Tools',
+        'Developer       Ada',
+        'In short        Shore',
+        '\nOne.',
+        '\nTwo.',
+        '- Tide Clock',
+        '+ Ebb',
+        '- High and low water',
+        '+ Shore',
+        '- Tide Clock is here.',
+        '+ One.',
+        '+ Two.',
+        '- 1.0.0',
+        '+ 2',
+        '- org.example.tideclock',
+        '+ org.example.ebb',
+        'root',
+        'name: Tide Clock',
+      ],
+    ],
+    ['moderation show 3', ['Reason          It points south.']],
+    ['audit', ['root', 'name: Tide Clock']],
+    ['key list', ['nightly', 'Bob']],
+    ['developer list', ['Ada', 'Bob']],
+    ['category list', ['Empty', 'Games', 'Tools']],
+  ])('%s', async ([command, texts]) => {
+    const { code, stdout, stderr } = await run(command.split(' '), {
+      DATABASE_URL: await trappedWorld(),
+    })
+    expect(code, stderr).toBe(0)
+    expect(stdout + stderr).not.toMatch(/[^\P{Cc}\n]|[\u202A-\u202E\u2066-\u2069]/u)
+    for (const text of texts) expect(stdout).toContain(text + shown)
+  })
+
+  test('in results and errors of commands', async () => {
+    const env = { DATABASE_URL: await trappedWorld() }
+    const revoked = await run(['key', 'revoke', inject('world').keys.bob], env)
+    expect(revoked.stdout).toContain(`Bob${shown}`)
+    const transferred = await run(['app', 'transfer', '1', '--to', `Bob${trap}`], env)
+    expect(transferred.stdout).toContain(`Bob${shown}`)
+    const missing = await run(['app', 'transfer', '1', '--to', `Eve${trap}`], env)
+    expect([missing.code, missing.stderr]).toEqual([
+      1,
+      expect.stringMatching(/^apps-service: there is no developer "Eve/),
+    ])
+    for (const { stdout, stderr } of [revoked, transferred, missing]) {
+      expect(stdout + stderr).not.toMatch(/[^\P{Cc}\n]|[\u202A-\u202E\u2066-\u2069]/u)
+    }
+  })
+})
+
+describe('lists with long names fit the terminal:', () => {
+  // `cut` is how many columns are shortened.
+  test.for<[command: string, cut: number]>([
+    ['app list', 3],
+    ['audit --limit 1', 2],
+    ['category list', 2],
+    ['developer list', 1],
+    ['key list', 2],
+    ['moderation queue', 3],
+  ])('%s', async ([command, cut]) => {
+    const { stdout } = await run(command.split(' '), { DATABASE_URL: await longWorld() })
+    expect(widthOf(stdout)).toBe(80)
+    const [, row = ''] = stdout.split('\n')
+    expect(row.match(/x…/g)).toHaveLength(cut)
+  })
+
+  test.skipIf(!hasTerminal).for([70, 110])('which has %i columns', async (columns) => {
+    const shown = await runInTerminal(columns, ['app', 'list'], { DATABASE_URL: await longWorld() })
+    expect(widthOf(shown)).toBe(columns)
+  })
+
+  const longWorld = () =>
+    changedWorld(async (connection) => {
+      const long = 'x'.repeat(90)
+      const append = appender(connection, long)
+      await append('apps', 'name', 'slug')
+      await append('developers', 'name')
+      await append('categories', 'name', 'slug')
+      await connection.sql('api_keys').update({ name: long })
+      await categoryStore(connection).add('x'.repeat(80), 'X', { operator: long })
+    })
+
+  const widthOf = (text: string) => Math.max(...text.split('\n').map((line) => line.length))
+})
