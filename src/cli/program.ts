@@ -3,7 +3,7 @@ import { parseEnv } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { envFile } from '../config.ts'
-import { OperatorError, ServiceError } from '../contract/errors.ts'
+import { OperatorError } from '../contract/errors.ts'
 import { readText } from '../import-export/read-lines.ts'
 import { cannotRead } from './file-errors.ts'
 import { errorPrefix, printError, printInfo } from './output.ts'
@@ -62,7 +62,7 @@ export async function run(args: string[]) {
   } catch (error) {
     // commander has printed the error or the help.
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
-    else printError(messageOf(error))
+    else printError(messageOf(error as Error))
   }
 }
 
@@ -105,11 +105,11 @@ function commandLineError(text: string, program: Command): string {
   return `${errorPrefix}unknown command '${unknown}'; did you mean ${found.join(' or ')}?`
 }
 
-/** The whole message of errors meant for operators; the first line of any other. */
-function messageOf(error: unknown): string {
-  if (error instanceof ServiceError && error.cause instanceof OperatorError)
-    return error.cause.message
-  if (error instanceof OperatorError || error instanceof ServiceError) return error.message
-  const message = error instanceof Error ? error.message : String(error)
-  return message.split('\n', 1).join()
+/**
+ * The message of the cause if that is for operators. Further lines, which only other errors have,
+ * are for developers.
+ */
+function messageOf({ message, cause }: Error): string {
+  const shown = cause instanceof OperatorError ? cause.message : message
+  return shown.split('\n', 1).join()
 }
