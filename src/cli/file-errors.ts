@@ -7,7 +7,7 @@ import { getSystemErrorMessage } from 'node:util'
  * An error of the file system in words, such as "no such file or directory"; the message of any
  * other error.
  */
-export const fileErrorReason = (error: Error & { errno?: number; syscall?: string }) =>
+export const fileErrorReason = (error: NodeJS.ErrnoException) =>
   error.syscall !== undefined && error.errno !== undefined
     ? getSystemErrorMessage(error.errno)
     : error.message

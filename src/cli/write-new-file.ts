@@ -1,9 +1,9 @@
 import { closeSync, existsSync, linkSync, openSync, renameSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { basename, dirname, join, resolve, sep } from 'node:path'
-import { getSystemErrorMessage } from 'node:util'
 import { OperatorError } from '../contract/errors.ts'
 import { withPrivateDirectory } from '../util/temporary-directory.ts'
+import { fileErrorReason } from './file-errors.ts'
 import { errorPrefix, printInfo } from './output.ts'
 
 /**
@@ -36,9 +36,7 @@ export async function writeNewFile<T>(
       await syncToDisk(dirname(target), 'r')
       return written
     },
-  ).catch((error: unknown) => {
-    throw explainFileError(error, target)
-  })
+  ).catch((error) => rethrowFileError(error, target))
 }
 
 function linkIntoPlace(path: string, target: string) {
@@ -70,11 +68,11 @@ async function syncToDisk(path: string, flags: 'r' | 'r+') {
   await handle.sync()
 }
 
-/** Converts an error of the file system to a message for the operator. */
-function explainFileError(error: unknown, target: string): unknown {
-  if (!(error instanceof Error && 'syscall' in error && 'errno' in error)) return error
-  // An error of a database connection has these, too, but no path.
-  if (!('path' in error) && error.syscall !== 'write' && error.syscall !== 'fsync') return error
-  if ('code' in error && error.code === 'EEXIST') return alreadyExists(target)
-  return new OperatorError(`cannot write ${target}: ${getSystemErrorMessage(Number(error.errno))}`)
+/** Throws an error of the file system as a message for the operator. */
+function rethrowFileError(error: NodeJS.ErrnoException, target: string): never {
+  // An error of a database connection has an errno and a syscall, too.
+  const isOfFile = error.path !== undefined || ['write', 'fsync'].includes(error.syscall ?? '')
+  if (!isOfFile) throw error
+  if (error.code === 'EEXIST') throw alreadyExists(target)
+  throw new OperatorError(`cannot write ${target}: ${fileErrorReason(error)}`)
 }
