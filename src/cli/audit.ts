@@ -3,7 +3,6 @@ import { accountStore } from '../accounts/account-store.ts'
 import { keyPrefix } from '../accounts/keys.ts'
 import { type AuditEntry, auditStore } from '../audit/audit-store.ts'
 import { moderationStore } from '../moderation/moderation-store.ts'
-import { required } from '../util/helpers.ts'
 import { buildDatabaseCommand, formatOperator, parsePositiveInteger } from './command.ts'
 import { formatDifference, printInfo, printTable, toSingleLine, truncate } from './output.ts'
 import { formatMinute, parsePastTime } from './time.ts'
@@ -67,20 +66,10 @@ export function printEntries(entries: AuditEntry[], withSubject: boolean) {
  * A developer changes only what belongs to them, so the developer of the entry is the one with the
  * key.
  */
-function actorOf({
-  id,
-  operator,
-  operator_name,
-  key_id,
-  developer_id,
-  developer_name,
-}: AuditEntry): string {
-  const key = () => keyPrefix(required(key_id, `the key of audit entry ${id}`))
-  return (
-    formatOperator(operator, operator_name) ??
-    `${developer_name ?? `developer ${developer_id}`} (${key()})`
-  )
-}
+const actorOf = ({ operator, operator_name, key_id, developer_id, developer_name }: AuditEntry) =>
+  key_id === null
+    ? formatOperator(operator, operator_name)
+    : `${developer_name ?? `developer ${developer_id}`} (${keyPrefix(key_id)})`
 
 function subjectOf({
   app_id,

@@ -138,7 +138,11 @@ export async function withDatabase<T>(
     ...databaseOptions,
     ...options,
   }).catch(rethrowWithOrigin)
-  return work(database).finally(database.close)
+  try {
+    return await work(database)
+  } finally {
+    await database.close()
+  }
 }
 
 /** The same for work on a database that may not exist or not be migrated. */

@@ -296,16 +296,11 @@ async function decideEach(
 ) {
   const actor = currentOperator()
   const results: (DecisionResult | { id: number; error: string })[] = []
-  for (const { id, decision, reason, revision } of decisions) {
+  for (const { id, decision, ...given } of decisions) {
     try {
       const { before, ...result } = await database.write(
         (connection) =>
-          moderationStore(connection).decide(decision, id, actor, {
-            reason,
-            revision,
-            asOf,
-            dryRun,
-          }),
+          moderationStore(connection).decide(decision, id, actor, { ...given, asOf, dryRun }),
         {
           changesPublicData: ({ before, status }) =>
             !dryRun && (isListed(before) || status === 'approved'),

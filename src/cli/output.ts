@@ -39,7 +39,7 @@ export function printJson(value: unknown) {
 }
 
 /** The width of the terminal; 80 if standard output is not one. */
-export const terminalWidth = () => process.stdout.columns ?? 80
+const terminalWidth = () => process.stdout.columns ?? 80
 
 /**
  * Characters that move the cursor or reverse the reading direction, and so could disguise text; not
@@ -103,7 +103,7 @@ const separator = '  '
 const indent = '    '
 
 /** The width of the lines below a table's rows. */
-export const detailWidth = () => terminalWidth() - indent.length
+const detailWidth = () => terminalWidth() - indent.length
 
 /**
  * Prints rows, of which there is at least one. Its fields are the columns. If the table is wider
