@@ -3,26 +3,12 @@ import type { Knex } from 'knex'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { required } from '../util/helpers.ts'
 import { Bulkhead } from './bulkhead.ts'
-import type { Connection, Dialect, Engine, SchemaHelpers, ServerOptions } from './engine.ts'
+import { parseFileUrl, parseServerUrl } from './database-url.ts'
+import type { Connection, Engine, SchemaHelpers, ServerOptions } from './engine.ts'
 import { type GroupCommit, groupCommit } from './group-commit.ts'
 import { findSchemaError, migrate, readSchemaAge, runSeeds, type SchemaAge } from './migrations.ts'
-import { postgres } from './postgres/engine.ts'
-import { sqlite } from './sqlite/engine.ts'
-
-const dialects: readonly Dialect[] = [sqlite, postgres]
-
-/**
- * The formats of DATABASE_URL, in words, and the correction of the given text, if it resembles one.
- */
-export function expectedUrl(text: string): string {
-  const formats = dialects.map(({ urlFormat }) => urlFormat).join(', or ')
-  const corrected = dialects
-    .map(({ correctUrl }) => correctUrl?.(text))
-    .find((url) => url !== undefined)
-  return corrected === undefined ? formats : `${formats}: write ${corrected}`
-}
-
-export const isDatabaseUrl = (text: string) => dialects.some(({ openerOf }) => openerOf(text))
+import { openPostgres } from './postgres/engine.ts'
+import { openSqlite } from './sqlite/engine.ts'
 
 export type WorkOptions = Readonly<{
   /** May take long: searches, and pages far behind the first. Fewer of these run at once. */
@@ -94,11 +80,10 @@ export const openDatabase = (url: string, options?: ServerOptions): Database =>
 
 /** For code that needs the engine without the queues of `Database`. */
 export function openEngine(url: string, options?: ServerOptions): Engine {
-  for (const { openerOf } of dialects) {
-    const open = openerOf(url)
-    if (open) return open(options)
-  }
-  throw new Error('no engine has a URL of this format')
+  const filename = parseFileUrl(url)
+  return filename === undefined
+    ? openPostgres(required(parseServerUrl(url), 'a DATABASE_URL'), options)
+    : openSqlite(filename)
 }
 
 export async function closeEngine({ reader, monitor, writer }: Engine) {

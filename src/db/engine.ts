@@ -6,23 +6,7 @@ import type { ErrorMeaning } from './errors.ts'
 /** The health error of a database in which migrations are missing. */
 export const notMigrated = 'is not migrated to this version; run ./apps-service migrate'
 
-/**
- * All differences between database engines. Stores also use features that both engines have:
- * `returning`, partial indexes, row values, `on conflict` and `cast(… as bigint)`.
- */
-export type Dialect = Readonly<{
-  /** The format of this engine's DATABASE_URL, in words. */
-  urlFormat: string
-  /** Returns a function that opens the database; undefined if the URL is not of this engine. */
-  openerOf: (url: string) => ((options?: ServerOptions) => Engine) | undefined
-  /**
-   * The URL for a text that names a database of this engine in another format; undefined for any
-   * other text.
-   */
-  correctUrl?: (text: string) => string | undefined
-}>
-
-/** Options of engines whose databases are on a server. */
+/** Options for PostgreSQL. */
 export type ServerOptions = {
   /** The most connections at a time. */
   pool?: number
@@ -34,8 +18,9 @@ export type ServerOptions = {
 export const defaultPoolSize = 12
 
 /**
- * One database, which connects when the first statement runs. Text is compared and ordered by code
- * point.
+ * All differences between SQLite and PostgreSQL: one database, which connects when the first
+ * statement runs. Text is compared and ordered by code point. Stores also use features that both
+ * have: `returning`, partial indexes, row values, `on conflict` and `cast(… as bigint)`.
  */
 export type Engine = Readonly<{
   /** Name of the database for messages, without a password. */

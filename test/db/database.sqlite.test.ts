@@ -11,11 +11,11 @@ import { describe, expect, test } from 'vitest'
 import {
   closeEngine,
   databaseFor,
-  isDatabaseUrl,
   openDatabase,
   openEngine,
   openMigratedDatabase,
 } from '../../src/db/database.ts'
+import { isDatabaseUrl } from '../../src/db/database-url.ts'
 import { copyWorld, copyWorldFile, temporaryFolder } from '../support/database.ts'
 
 /**

@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module'
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
+import type { ServerUrl } from '../database-url.ts'
 import type { Connection } from '../engine.ts'
 import { breaksConnection, isQueryTimeout, isStaleStatement } from './errors.ts'
-import type { ServerUrl } from './url.ts'
 
 /** What this file uses of the driver's connections. */
 type DriverConnection = pg.Client & {

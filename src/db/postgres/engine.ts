@@ -1,27 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { OperatorError } from '../../contract/errors.ts'
-import {
-  type Dialect,
-  defaultPoolSize,
-  type Engine,
-  notMigrated,
-  type ServerOptions,
-} from '../engine.ts'
+import type { ServerUrl } from '../database-url.ts'
+import { defaultPoolSize, type Engine, notMigrated, type ServerOptions } from '../engine.ts'
 import { applicationName, isPooled, openReader, openWriter } from './client.ts'
 import { committedBefore } from './committed-before.ts'
 import { connectionOf } from './connection.ts'
 import { explain, isStarting, isUnavailable, reasonOf } from './errors.ts'
 import { schema } from './schema.ts'
-import { parseServerUrl, type ServerUrl } from './url.ts'
-
-/** PostgreSQL, 14 or newer. Several servers of this program may share a database. */
-export const postgres: Dialect = {
-  urlFormat: 'postgres://USER:PASSWORD@HOST:PORT/DATABASE',
-  openerOf(text) {
-    const url = parseServerUrl(text)
-    return url && ((options = {}) => openServer(url, options))
-  },
-}
 
 /** One connection is the monitor's; the others are divided. */
 function shareConnections(pool: number): Engine['concurrency'] {
@@ -60,9 +45,10 @@ const monitorTimeout = 5000
  */
 const longTimeout = 3_600_000
 
-function openServer(
+/** PostgreSQL, 14 or newer. Several servers of this program may share a database. */
+export function openPostgres(
   url: ServerUrl,
-  { pool = defaultPoolSize, writeTimeout = longTimeout }: ServerOptions,
+  { pool = defaultPoolSize, writeTimeout = longTimeout }: ServerOptions = {},
 ): Engine {
   const concurrency = shareConnections(pool)
   const writer = openWriter(url, concurrency.write, writeTimeout)
