@@ -69,9 +69,8 @@ export function openSqlite(filename: string): Engine {
     explain,
     // There is one writer at a time, so all earlier ones have ended.
     committedBefore: () => writer.transaction(async () => new Date()),
-    // With a connection for one copy, so that the writer stays free.
-    copyTo: (target, options) =>
-      copyTo(() => openWriter(filename, file), filename, target, options),
+    // With its own connection, so that the writer stays free; readers cannot run VACUUM.
+    copyTo: (target, options) => copyTo(openWriter(filename, file), filename, target, options),
     withExclusiveLock: (work) => withExclusiveLock(filename, work),
     async optimize() {
       // Not TRUNCATE: writers would wait until the last reader has ended
