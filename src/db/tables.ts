@@ -1,5 +1,4 @@
-import type { App, AppChanges } from '../contract/contract.ts'
-import type { SearchableColumns } from '../search/terms.ts'
+import type { App } from '../contract/contract.ts'
 
 /**
  * The rows of each table as the driver returns them; `Generated` columns may be left out of an
@@ -66,107 +65,6 @@ export const appDefaults = {
   rating_count: 0,
   weighted_rating: 0,
 } as const satisfies Partial<AppRow>
-
-type Column = keyof AppRow
-
-/**
- * For each column of an app: whether the audit log records its changes, whether the search index
- * depends on it, whether owners can change it, and whether a public export may have it. Operators
- * see changes in this order.
- */
-const appColumns = {
-  name: { isAudited: true, isSearched: true, isOwnerEditable: true, isPublic: true },
-  short_description: { isAudited: true, isSearched: true, isOwnerEditable: true, isPublic: true },
-  description: { isAudited: true, isSearched: true, isOwnerEditable: true, isPublic: true },
-  version: { isAudited: true, isSearched: false, isOwnerEditable: true, isPublic: true },
-  package_name: { isAudited: true, isSearched: true, isOwnerEditable: true, isPublic: true },
-  category_id: { isAudited: true, isSearched: true, isOwnerEditable: true, isPublic: true },
-  status: { isAudited: true, isSearched: false, isOwnerEditable: false, isPublic: true },
-  rejection_reason: { isAudited: true, isSearched: false, isOwnerEditable: false, isPublic: false },
-  // Null in each line of a public export: it brings back an app that was hidden before.
-  deleted_at: { isAudited: true, isSearched: false, isOwnerEditable: false, isPublic: true },
-  developer_id: { isAudited: true, isSearched: true, isOwnerEditable: false, isPublic: false },
-  approved_at: { isAudited: true, isSearched: false, isOwnerEditable: false, isPublic: true },
-  total_downloads: { isAudited: true, isSearched: true, isOwnerEditable: false, isPublic: true },
-  average_rating: { isAudited: true, isSearched: false, isOwnerEditable: false, isPublic: true },
-  other_rating_sum: { isAudited: false, isSearched: false, isOwnerEditable: false, isPublic: true },
-  other_rating_count: {
-    isAudited: true,
-    isSearched: false,
-    isOwnerEditable: false,
-    isPublic: true,
-  },
-  id: { isAudited: false, isSearched: false, isOwnerEditable: false, isPublic: true },
-  unreviewed_since: {
-    isAudited: false,
-    isSearched: false,
-    isOwnerEditable: false,
-    isPublic: false,
-  },
-  unreviewed_changes: {
-    isAudited: false,
-    isSearched: false,
-    isOwnerEditable: false,
-    isPublic: false,
-  },
-  created_at: { isAudited: false, isSearched: false, isOwnerEditable: false, isPublic: true },
-  updated_at: { isAudited: false, isSearched: false, isOwnerEditable: false, isPublic: true },
-  changed_at: { isAudited: false, isSearched: false, isOwnerEditable: false, isPublic: false },
-  review_count: { isAudited: false, isSearched: false, isOwnerEditable: false, isPublic: true },
-  rating_sum: { isAudited: false, isSearched: false, isOwnerEditable: false, isPublic: false },
-  rating_count: { isAudited: false, isSearched: false, isOwnerEditable: false, isPublic: true },
-  weighted_rating: { isAudited: false, isSearched: false, isOwnerEditable: false, isPublic: false },
-  slug: { isAudited: false, isSearched: false, isOwnerEditable: false, isPublic: true },
-  package_key: { isAudited: false, isSearched: false, isOwnerEditable: false, isPublic: false },
-  revision: { isAudited: false, isSearched: false, isOwnerEditable: false, isPublic: false },
-} as const satisfies {
-  // The contract says what owners can change, and all of that is audited. The search document says
-  // what is searched.
-  [C in Column | keyof AppChanges]: C extends Column
-    ? C extends keyof AppChanges
-      ? { isAudited: true; isSearched: IsSearched<C>; isOwnerEditable: true; isPublic: IsPublic<C> }
-      : {
-          isAudited: boolean
-          isSearched: IsSearched<C>
-          isOwnerEditable: false
-          isPublic: IsPublic<C>
-        }
-    : never
-}
-
-/** The index also has each app's category and its developer's name. */
-type IsSearched<C extends Column> = C extends
-  | keyof SearchableColumns
-  | 'category_id'
-  | 'developer_id'
-  ? true
-  : false
-
-/**
- * The contract's fields are public, except for the reason of a rejection. A mirror needs some more
- * for the same responses.
- */
-type IsPublic<C extends Column> = C extends 'rejection_reason'
-  ? false
-  : C extends keyof App
-    ? true
-    : boolean
-
-type ColumnFlag = keyof (typeof appColumns)[Column]
-type ColumnWith<M extends ColumnFlag> = {
-  [C in Column]: (typeof appColumns)[C][M] extends true ? C : never
-}[Column]
-
-const columnsWith = <M extends ColumnFlag>(flag: M) =>
-  (Object.keys(appColumns) as Column[]).filter(
-    (column): column is ColumnWith<M> => appColumns[column][flag],
-  )
-
-export const auditedColumns = columnsWith('isAudited')
-export const searchedColumns = columnsWith('isSearched')
-export const ownerColumns = columnsWith('isOwnerEditable')
-export const publicColumns = columnsWith('isPublic')
-export type OwnerColumn = ColumnWith<'isOwnerEditable'>
 
 /**
  * The condition of the public list. Literals, because planners use the partial indexes of the
