@@ -2,8 +2,8 @@ import { type Action, type Actor, auditStore } from '../audit/audit-store.ts'
 import type { Caller } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { Connection } from '../db/engine.ts'
-import { indexListedApps } from '../db/index-apps.ts'
-import { type AppRow, type AppStatus, appDefaults, listed, type ReviewRow } from '../db/tables.ts'
+import { indexListedApps, listed } from '../db/listed-apps.ts'
+import { type AppRow, type AppStatus, appDefaults, type ReviewRow } from '../db/tables.ts'
 import {
   popularity,
   type SearchDocument,

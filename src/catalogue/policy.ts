@@ -7,7 +7,7 @@ import { pick } from '../util/helpers.ts'
  * Rules for who may change an app, and how a change affects its status and review. Pure functions.
  */
 
-/** Whether an app is in the public list. The same in SQL is `listed` in db/tables.ts. */
+/** Whether an app is in the public list. The same in SQL is `listed` in db/listed-apps.ts. */
 export const isListed = ({ status, deleted_at }: Pick<AppRow, 'status' | 'deleted_at'>) =>
   status === 'approved' && deleted_at === null
 

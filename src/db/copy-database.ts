@@ -6,7 +6,7 @@ import { required } from '../util/helpers.ts'
 import { withPrivateDirectory } from '../util/temporary-directory.ts'
 import { assertUsable, type Database, openDatabase, openMigratedDatabase } from './database.ts'
 import type { Connection, NewRow } from './engine.ts'
-import { indexListedApps } from './index-apps.ts'
+import { indexListedApps } from './listed-apps.ts'
 import { findSchemaError } from './migrations.ts'
 
 /**

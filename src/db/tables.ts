@@ -66,12 +66,6 @@ export const appDefaults = {
   weighted_rating: 0,
 } as const satisfies Partial<AppRow>
 
-/**
- * The condition of the public list. Literals, because planners use the partial indexes of the
- * listed apps only with these.
- */
-export const listed = "apps.status = 'approved' and apps.deleted_at is null"
-
 export type ReviewRow = {
   id: number
   app_id: number
