@@ -4,7 +4,7 @@ import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { required } from '../util/helpers.ts'
 import { Bulkhead } from './bulkhead.ts'
 import { parseFileUrl, parseServerUrl } from './database-url.ts'
-import type { Connection, Engine, ServerOptions } from './engine.ts'
+import type { Connection, Engine, EngineConnection, ServerOptions } from './engine.ts'
 import { type GroupCommit, groupCommit } from './group-commit.ts'
 import { findSchemaError, migrate, readSchemaAge, runSeeds } from './migrations.ts'
 import { openPostgres } from './postgres/engine.ts'
@@ -67,7 +67,8 @@ const maxAttempts = 10
 const snapshotMode: Knex.TransactionConfig = { isolationLevel: 'repeatable read', readOnly: true }
 
 export function databaseFor(engine: Engine) {
-  const { name, reader, writer, monitor, connectionOf, concurrency } = engine
+  const { name, reader, writer, monitor, concurrency } = engine
+  const connectionOf = (sql: Knex) => toConnection(engine.connectionOf(sql))
   const cheap = new Bulkhead({ ...queueLimits.cheap, concurrency: concurrency.cheap })
   const expensive = new Bulkhead({ ...queueLimits.expensive, concurrency: concurrency.expensive })
   const writing = new Bulkhead({
@@ -213,6 +214,35 @@ export function databaseFor(engine: Engine) {
       // SQLite's last connection to close writes the log into the file. If two close at once, each
       // may see the other open.
       await writer.destroy()
+    },
+  }
+}
+
+function toConnection({ insert, ...connection }: EngineConnection): Connection {
+  return {
+    ...connection,
+
+    async insertRows(table, rows) {
+      // Rows with an id come first, so that the table gives greater ids to the others
+      // (https://sqlite.org/autoinc.html). It gives them in ascending order.
+      await insert(
+        table,
+        rows.filter(({ id }) => id !== undefined),
+      )
+      const others = rows.filter(({ id }) => id === undefined).map(({ id, ...row }) => row)
+      const ids = (await insert(table, others)).toSorted((a, b) => a - b).values()
+      return rows.map((row) => ({ ...row, id: row.id ?? required(ids.next().value, 'an id') }))
+    },
+
+    async insertUnlessTaken(table, row, unique) {
+      // A conflict alone would use up an id:
+      // https://www.postgresql.org/docs/current/functions-sequence.html
+      const isFree = unique.map(
+        (column) => `not exists (select 1 from ${table} where ${column} = given.${column})`,
+      )
+      const condition = `where ${isFree.join(' and ')} on conflict do nothing`
+      const [id] = await insert(table, [row], condition)
+      return id
     },
   }
 }
