@@ -37,7 +37,8 @@ export async function newestMigration(): Promise<string> {
 /** Brings the schema up to date; returns the names of the migrations it ran. */
 export async function migrate(sql: Knex, schema: SchemaHelpers): Promise<string[]> {
   if ((await readSchemaAge(sql)) === 'newer') throw new OperatorError(schemaErrors.newer)
-  await releaseMigrationsLock(sql)
+  // knex's lock outlives a killed process, and `engine.migrate` admits one process at a time.
+  await sql.migrate.forceFreeMigrationsLock()
   const [, names] = await sql.migrate.latest({ migrationSource: migrationSource(schema) })
   return names
 }
@@ -55,15 +56,6 @@ const migrationSource = (schema: SchemaHelpers): Knex.MigrationSource<string> =>
     }
   },
 })
-
-/**
- * knex's lock outlives a killed process. It is unnecessary, since `engine.migrate` admits one
- * process at a time.
- */
-async function releaseMigrationsLock(sql: Knex) {
-  if (!(await sql.schema.hasTable('knex_migrations_lock'))) return
-  await sql('knex_migrations_lock').where({ is_locked: 1 }).update({ is_locked: 0 })
-}
 
 /** How the schema compares with the one that this program needs. */
 export async function readSchemaAge(sql: Knex): Promise<SchemaAge> {
