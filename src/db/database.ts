@@ -10,14 +10,14 @@ import { findSchemaError, migrate, readSchemaAge, runSeeds } from './migrations.
 import { openPostgres } from './postgres/engine.ts'
 import { openSqlite } from './sqlite/engine.ts'
 
-export type WorkOptions = Readonly<{
+type WorkOptions = Readonly<{
   /** May take long: searches, and pages far behind the first. Fewer of these run at once. */
   isExpensive?: boolean
   /** Aborted when the caller disconnects: work that is still queued then never starts. */
   signal?: AbortSignal | undefined
 }>
 
-export type WriteOptions<T> = Pick<WorkOptions, 'signal'> & {
+type WriteOptions<T> = Pick<WorkOptions, 'signal'> & {
   /**
    * Whether a result means that public data may have changed. By default it always does, and cached
    * responses are stale.

@@ -73,7 +73,7 @@ export type Engine = Readonly<{
   optimize: (options: { isLast: boolean }) => Promise<void>
 }>
 
-/** What differs between engines for stores. */
+/** The part of the stores' interface where engines differ. */
 export type EngineConnection = Readonly<{
   sql: Knex
   /** The engine with its version, and the size of the database with its indexes. */
@@ -97,7 +97,7 @@ export type EngineConnection = Readonly<{
   insert: (table: string, rows: NewRow[], condition?: string) => Promise<number[]>
 }>
 
-/** The stores' interface: SQL that all engines support, and methods where engines differ. */
+/** The stores' interface: SQL that both engines support, and methods where they differ. */
 export type Connection = Omit<EngineConnection, 'insert'> &
   Readonly<{
     /**

@@ -16,9 +16,7 @@ import type { DatabaseFile } from './database-file.ts'
 type DriverConnection = Database & {
   /** Prepared statements by their SQL. */
   statements: LRUCache<string, Promise<Statement>>
-  /**
-   * How often the file had been found damaged when this connection last dropped its cached pages.
-   */
+  /** How often the file had been found damaged when the connection last dropped its page cache. */
   damageCount?: number
 }
 
@@ -170,8 +168,7 @@ const clientOf = (file: DatabaseFile, begin: string, settings: Settings): typeof
 
     override acquireRawConnection() {
       return file.openConnection(
-        async () =>
-          Object.assign(await super.acquireRawConnection(), { damageCount: file.damageCount() }),
+        () => super.acquireRawConnection(),
         (connection) => super.destroyRawConnection(connection),
       )
     }
