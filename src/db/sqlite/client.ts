@@ -173,11 +173,6 @@ const clientOf = (file: DatabaseFile, begin: string, settings: Settings): typeof
       )
     }
 
-    override destroyRawConnection(connection: DriverConnection) {
-      file.forgetConnection()
-      return super.destroyRawConnection(connection)
-    }
-
     /**
      * After damage, drops the cached pages and not the connection: closing it could write the log
      * into a damaged file.
@@ -254,8 +249,8 @@ const open = (filename: string, mode: OpenMode, client: typeof Knex.Client, max 
     acquireConnectionTimeout: acquireTimeout,
     // knex would print errors that it also throws.
     log: { warn: ignore, error: ignore, debug: ignore },
-    // Opening a connection costs more than keeping it.
-    pool: { min: 0, max, idleTimeoutMillis: 2 ** 31 - 1 },
+    // Opening a connection costs more than keeping it, and `DatabaseFile` relies on the first one.
+    pool: { min: 0, max, idleTimeoutMillis: Number.POSITIVE_INFINITY },
   })
 
 const ignore = () => {}

@@ -70,7 +70,8 @@ export function openSqlite(filename: string): Engine {
     // There is one writer at a time, so all earlier ones have ended.
     committedBefore: () => writer.transaction(async () => new Date()),
     // With its own connection, so that the writer stays free; readers cannot run VACUUM.
-    copyTo: (target, options) => copyTo(openWriter(filename, file), filename, target, options),
+    copyTo: (target, options) =>
+      copyTo(openWriter(filename, databaseFile(filename)), filename, target, options),
     withExclusiveLock: (work) => withExclusiveLock(filename, work),
     async optimize() {
       // Not TRUNCATE: writers would wait until the last reader has ended
