@@ -81,8 +81,8 @@ class PostgresClient extends PgClient {
   }
 
   /**
-   * The weaker lock is enough, and other transactions can insert rows that refer to a locked one. A
-   * removal locks its row itself.
+   * The weaker lock is enough, and other transactions can insert rows that refer to a locked one
+   * (interleavings.postgres.test.ts). A removal locks its row itself.
    */
   override queryCompiler(builder: unknown, formatter?: unknown) {
     const compiler = super.queryCompiler(builder, formatter)
