@@ -6,7 +6,7 @@ import { Bulkhead } from './bulkhead.ts'
 import { parseFileUrl, parseServerUrl } from './database-url.ts'
 import type { Connection, Engine, EngineConnection, ServerOptions } from './engine.ts'
 import { type GroupCommit, groupCommit } from './group-commit.ts'
-import { findSchemaError, migrate, readSchemaAge, runSeeds } from './migrations.ts'
+import { findSchemaError, migrate, readSchemaAge } from './migrations.ts'
 import { openPostgres } from './postgres/engine.ts'
 import { openSqlite } from './sqlite/engine.ts'
 
@@ -122,17 +122,6 @@ export function databaseFor(engine: Engine) {
     }
   }
 
-  /**
-   * Runs work in a transaction that survives a crash once this resolves. The work may run several
-   * times, so it must have no effects outside its connection. It locks the rows that it reads in
-   * order to change them.
-   */
-  const write = <T>(
-    work: Work<T>,
-    { signal, changesPublicData = () => true }: WriteOptions<T> = {},
-  ): Promise<T> =>
-    writing.run(() => transaction(work, changesPublicData), { signal }).catch(rethrowUnavailable)
-
   return {
     name,
     checkHealth: engine.checkHealth,
@@ -147,7 +136,16 @@ export function databaseFor(engine: Engine) {
     snapshot: <T>(work: Work<T>, options?: WorkOptions): Promise<T> =>
       runRead(() => reader.transaction((sql) => work(connectionOf(sql)), snapshotMode), options),
 
-    write,
+    /**
+     * Runs work in a transaction that survives a crash once this resolves. The work may run several
+     * times, so it must have no effects outside its connection. It locks the rows that it reads in
+     * order to change them.
+     */
+    write: <T>(
+      work: Work<T>,
+      { signal, changesPublicData = () => true }: WriteOptions<T> = {},
+    ): Promise<T> =>
+      writing.run(() => transaction(work, changesPublicData), { signal }).catch(rethrowUnavailable),
 
     /** See `Engine.withExclusiveLock`. */
     withExclusiveLock: <T>(work: Work<T>): Promise<T> =>
@@ -175,9 +173,6 @@ export function databaseFor(engine: Engine) {
      * queue.
      */
     schemaAge: () => cheap.run(() => readSchemaAge(reader), { isFirst: true }),
-
-    /** Runs the seeds of a directory, each in a transaction. */
-    seed: (directory: string) => runSeeds(write, directory),
 
     /** See `Engine.committedBefore`. */
     committedBefore: () => engine.committedBefore().catch(rethrowUnavailable),

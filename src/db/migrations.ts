@@ -3,21 +3,15 @@ import { join } from 'node:path'
 import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
 import { required } from '../util/helpers.ts'
-import { type Connection, notMigrated, type SchemaHelpers } from './engine.ts'
+import { notMigrated, type SchemaHelpers } from './engine.ts'
 
-/**
- * Compares the schema of a database with migrations/, runs the migrations that are missing, and
- * runs seeds.
- */
+/** Compares the schema of a database with migrations/, and runs the migrations that are missing. */
 
 /** How the schema of a database compares with the one that this program needs. */
 export type SchemaAge = 'older' | 'current' | 'newer'
 
 /** A module in migrations/. */
 type Migration = { up: (sql: Knex, schema: SchemaHelpers) => Promise<void> }
-
-/** A module in a directory of seeds, which insert demo data. */
-type Seed = { seed: (connection: Connection) => Promise<void> }
 
 const migrationsDirectory = `${import.meta.dirname}/migrations`
 
@@ -82,12 +76,4 @@ export async function compareMigrations(
   const completed = new Set<string>(hasAny ? await sql('knex_migrations').pluck('name') : [])
   const known = new Set((await readdir(migrationsDirectory)).toSorted())
   return { pending: known.difference(completed), unknown: completed.difference(known) }
-}
-
-/** Runs the seeds of a directory in the order of their names, each in a transaction. */
-export async function runSeeds(write: (work: Seed['seed']) => Promise<void>, directory: string) {
-  for (const name of (await readdir(directory)).filter((file) => file.endsWith('.ts')).toSorted()) {
-    const { seed }: Seed = await import(join(directory, name))
-    await write(seed)
-  }
 }
