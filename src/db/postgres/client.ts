@@ -64,6 +64,10 @@ const beginWriting = (writeTimeout: number) =>
     'set local gin_pending_list_limit = 64',
   ].join('; ')
 
+/**
+ * knex's client, extended. server.postgres.test.ts fails without either of the first two overrides,
+ * interleavings.postgres.test.ts without the third, and database.test.ts without the fourth.
+ */
 class PostgresClient extends PgClient {
   override async _query(connection: DriverConnection, query: Query): Promise<Query> {
     // After 5 s knex would release the connection, though its transaction may not have ended.
@@ -81,8 +85,8 @@ class PostgresClient extends PgClient {
   }
 
   /**
-   * The weaker lock is enough, and other transactions can insert rows that refer to a locked one
-   * (interleavings.postgres.test.ts). A removal locks its row itself.
+   * The weaker lock is enough, and other transactions can insert rows that refer to a locked one. A
+   * removal locks its row itself.
    */
   override queryCompiler(builder: unknown, formatter?: unknown) {
     const compiler = super.queryCompiler(builder, formatter)

@@ -9,7 +9,8 @@ import type { DatabaseFile } from './database-file.ts'
 /**
  * knex's client for SQLite, extended: it caches prepared statements, sets PRAGMAs, and checks the
  * database file around each use. The functions at the end open a file with it, one for each
- * purpose.
+ * purpose. database-file.sqlite.test.ts fails without any of the overrides, except for
+ * `skipLocked`, which creates with an `Idempotency-Key` need.
  */
 
 /** A connection of the driver, with what is added to it here. */
