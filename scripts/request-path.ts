@@ -3,6 +3,7 @@ import { Session } from 'node:inspector/promises'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { addDemoCatalogue } from '../seeds/demo-catalogue.ts'
 import { accountStore } from '../src/accounts/account-store.ts'
 import { appStore } from '../src/catalogue/app-store.ts'
 import { readConfig } from '../src/config.ts'
@@ -26,7 +27,7 @@ const root = join(import.meta.dirname, '..')
 const folder = mkdtempSync(join(tmpdir(), 'apps-path-'))
 const database = openDatabase(`sqlite:${folder}/apps.sqlite`)
 await database.migrate()
-await database.seed(join(root, 'seeds'))
+await database.write(addDemoCatalogue)
 const key = await database.write(async (connection) => {
   const accounts = accountStore(connection)
   const { developer_name } = required(

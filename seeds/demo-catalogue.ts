@@ -25,7 +25,7 @@ type DemoCatalogue = { categories: { slug: string; name: string }[]; apps: DemoA
 const seeder = { operator: 'seed' }
 
 /** Puts the demo catalogue into an empty database: all of it, or nothing. The same every time. */
-export async function seed(connection: Connection) {
+export async function addDemoCatalogue(connection: Connection) {
   const catalogue: DemoCatalogue = JSON.parse(
     await readFile(`${import.meta.dirname}/demo-catalogue.json`, 'utf8'),
   )

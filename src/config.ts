@@ -4,7 +4,7 @@ import { parseEnv } from 'node:util'
 import proxyaddr from 'proxy-addr'
 import { OperatorError } from './contract/errors.ts'
 import { operatorNameFormat, parseOperatorName } from './contract/field-rules.ts'
-import { expectedUrl, isDatabaseUrl } from './db/database.ts'
+import { expectedUrl, isDatabaseUrl } from './db/database-url.ts'
 import { defaultPoolSize } from './db/engine.ts'
 import { required } from './util/helpers.ts'
 

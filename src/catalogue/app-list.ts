@@ -1,8 +1,8 @@
 import type { AppSummary, Input, Sort } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/engine.ts'
-import { nearestSlice, orderBy, orderKeys, type Slice } from '../db/page-slice.ts'
-import { type AppRow, listed } from '../db/tables.ts'
+import { listed, nearestSlice, orderKeys, type Slice } from '../db/listed-apps.ts'
+import type { AppRow } from '../db/tables.ts'
 import {
   cutNote,
   findOrRelax,
@@ -103,7 +103,7 @@ async function readSlice(
     ? 'and apps.category_id = (select id from categories where slug = ?)'
     : ''
   // Names are joined to the rows of the page only: skipping joined rows makes late pages slow.
-  const ids = `select apps.id from apps where ${listed} ${inCategory} ${orderBy(order, direction)} limit ? offset ?`
+  const ids = `select apps.id from apps where ${listed} ${inCategory} order by ${orderKeys(order, direction)} limit ? offset ?`
   const keys = order.filter((column) => !fields.includes(column)).map((column) => `apps.${column}`)
   const page = `(select ${[...columns, ...keys]} from (${ids}) as page join apps on apps.id = page.id ${nameJoins}) as apps`
   const [found] = await select<{ apps: string; listed: number }>(

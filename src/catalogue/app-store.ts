@@ -2,19 +2,16 @@ import { type Action, type Actor, auditStore } from '../audit/audit-store.ts'
 import type { Caller } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { Connection } from '../db/engine.ts'
-import { indexListedApps } from '../db/index-apps.ts'
+import { indexListedApps, listed } from '../db/listed-apps.ts'
+import { type AppRow, type AppStatus, appDefaults, type ReviewRow } from '../db/tables.ts'
 import {
-  type AppRow,
-  type AppStatus,
-  appDefaults,
-  auditedColumns,
-  listed,
-  type ReviewRow,
-  searchedColumns,
-} from '../db/tables.ts'
-import { popularity, type SearchDocument, toSearchDocument } from '../search/terms.ts'
+  popularity,
+  type SearchDocument,
+  searchedTexts,
+  toSearchDocument,
+} from '../search/terms.ts'
 import { chunk, pick, required } from '../util/helpers.ts'
-import { isListed } from './policy.ts'
+import { isListed, ownerColumns } from './policy.ts'
 import { addRatings, ratingColumns, ratingsOf } from './ratings.ts'
 import { newRevision } from './revision.ts'
 import { toSlug } from './slug.ts'
@@ -313,6 +310,19 @@ export type AppStore = ReturnType<typeof appStore>
 export const hasChanges = (row: AppRow, changes: AppRowChanges) =>
   Object.entries(changes).some(([column, value]) => row[column as keyof AppRow] !== value)
 
+/** The columns whose changes the audit log records, in the order in which operators see them. */
+const auditedColumns = [
+  ...ownerColumns,
+  'status',
+  'rejection_reason',
+  'deleted_at',
+  'developer_id',
+  'approved_at',
+  'total_downloads',
+  'average_rating',
+  'other_rating_count',
+] as const
+
 /**
  * The audited columns in which two states of an app differ. A column that is missing in both does
  * not differ.
@@ -322,16 +332,16 @@ export function auditedDifference(before: Partial<AppRow> | undefined, after: Pa
   return { ...(before && { before: pick(before, ...columns) }), after: pick(after, ...columns) }
 }
 
+/** The columns that the search index depends on, besides the downloads. */
+const searchedColumns = [...searchedTexts, 'category_id', 'developer_id'] as const
+
 /**
  * Whether the search index needs no update. It stores the popularity that follows from the
  * downloads, not their number.
  */
 const hasSameDocument = (before: AppRow, after: AppRow) =>
-  searchedColumns.every((column) =>
-    column === 'total_downloads'
-      ? popularity(before.total_downloads) === popularity(after.total_downloads)
-      : before[column] === after[column],
-  )
+  searchedColumns.every((column) => before[column] === after[column]) &&
+  popularity(before.total_downloads) === popularity(after.total_downloads)
 
 /** A complete row, except for a generated id. */
 const toRow = (app: NewAppRow, slug: string) => ({

@@ -1,13 +1,13 @@
-import type { Caller } from '../contract/contract.ts'
+import type { AppChanges, Caller } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
-import { type AppRow, type AppStatus, type OwnerColumn, ownerColumns } from '../db/tables.ts'
+import type { AppRow, AppStatus } from '../db/tables.ts'
 import { pick } from '../util/helpers.ts'
 
 /**
  * Rules for who may change an app, and how a change affects its status and review. Pure functions.
  */
 
-/** Whether an app is in the public list. The same in SQL is `listed` in db/tables.ts. */
+/** Whether an app is in the public list. The same in SQL is `listed` in db/listed-apps.ts. */
 export const isListed = ({ status, deleted_at }: Pick<AppRow, 'status' | 'deleted_at'>) =>
   status === 'approved' && deleted_at === null
 
@@ -38,6 +38,18 @@ export const canDecide = (
   app: { status: AppStatus; unreviewed_since: string | null },
 ) => app.status !== decisions[decision] || (decision === 'approve' && app.unreviewed_since !== null)
 
+export type OwnerColumn = keyof AppChanges
+
+/** The columns that owners can change, in the order in which operators see changes. */
+export const ownerColumns = Object.keys({
+  name: true,
+  short_description: true,
+  description: true,
+  version: true,
+  package_name: true,
+  category_id: true,
+} satisfies Record<OwnerColumn, true>) as OwnerColumn[]
+
 /**
  * The fields that the owner has changed since the last decision, with their values at that
  * decision.
@@ -60,5 +72,5 @@ export function mergeUnreviewed(app: AppRow, changes: Partial<AppRow>): string {
   // Earlier values win: they are those of the last decision.
   const before: UnreviewedChanges = { ...pick(app, ...changed), ...parseUnreviewed(app) }
   // In the order of the columns, so that equal changes give equal texts.
-  return JSON.stringify(before, [...ownerColumns])
+  return JSON.stringify(before, ownerColumns)
 }

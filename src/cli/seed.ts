@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { addDemoCatalogue } from '../../seeds/demo-catalogue.ts'
 import { accountStore } from '../accounts/account-store.ts'
 import { categoryStore } from '../catalogue/category-store.ts'
 import { readConfig } from '../config.ts'
@@ -23,7 +24,7 @@ ${addresses}
   Key        for another one: ./apps-service key issue --developer "Demo Developer"
 `)
     }
-    await database.seed(`${import.meta.dirname}/../../seeds`)
+    await database.write(addDemoCatalogue)
     const { key } = await database.write(async (connection) => {
       const accounts = accountStore(connection)
       return accounts.issueKey(

@@ -4,16 +4,9 @@ import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
 import { required } from '../util/helpers.ts'
 import { withPrivateDirectory } from '../util/temporary-directory.ts'
-import {
-  assertUsable,
-  closeEngine,
-  type Database,
-  openDatabase,
-  openEngine,
-  openMigratedDatabase,
-} from './database.ts'
+import { assertUsable, type Database, openDatabase, openMigratedDatabase } from './database.ts'
 import type { Connection, NewRow } from './engine.ts'
-import { indexListedApps } from './index-apps.ts'
+import { indexListedApps } from './listed-apps.ts'
 import { findSchemaError } from './migrations.ts'
 
 /**
@@ -53,23 +46,21 @@ export async function copyDatabase(
   to: string,
   onProgress: (done: number, total: number) => void,
 ): Promise<{ name: string; counts: RowCounts }> {
-  const source = openEngine(from)
-  const { name } = openEngine(to)
+  const source = openDatabase(from)
+  const { name } = openDatabase(to)
   if (source.name === name)
     throw new OperatorError(`${name} is the source; use another database for --to`)
   const target = await openMigratedDatabase(to)
   try {
-    assertUsable(source, await source.checkHealth())
-    const counts = await source.withExclusiveLock(async (sql) => {
-      assertUsable(source, await findSchemaError(sql))
-      return target.write((connection) =>
-        copyAndCount(source.connectionOf(sql), connection, onProgress),
-      )
+    assertUsable(source.name, await source.checkHealth())
+    const counts = await source.withExclusiveLock(async (connection) => {
+      assertUsable(source.name, await findSchemaError(connection.sql))
+      return target.write((copy) => copyAndCount(connection, copy, onProgress))
     })
     await target.optimize({ isLast: true })
     return { name, counts }
   } finally {
-    await Promise.all([closeEngine(source), target.close()])
+    await Promise.all([source.close(), target.close()])
   }
 }
 

@@ -3,35 +3,21 @@ import type { Knex } from 'knex'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { required } from '../util/helpers.ts'
 import { Bulkhead } from './bulkhead.ts'
-import type { Connection, Dialect, Engine, SchemaHelpers, ServerOptions } from './engine.ts'
+import { parseFileUrl, parseServerUrl } from './database-url.ts'
+import type { Connection, Engine, EngineConnection, ServerOptions } from './engine.ts'
 import { type GroupCommit, groupCommit } from './group-commit.ts'
-import { findSchemaError, migrate, readSchemaAge, runSeeds, type SchemaAge } from './migrations.ts'
-import { postgres } from './postgres/engine.ts'
-import { sqlite } from './sqlite/engine.ts'
+import { findSchemaError, migrate, readSchemaAge } from './migrations.ts'
+import { openPostgres } from './postgres/engine.ts'
+import { openSqlite } from './sqlite/engine.ts'
 
-const dialects: readonly Dialect[] = [sqlite, postgres]
-
-/**
- * The formats of DATABASE_URL, in words, and the correction of the given text, if it resembles one.
- */
-export function expectedUrl(text: string): string {
-  const formats = dialects.map(({ urlFormat }) => urlFormat).join(', or ')
-  const corrected = dialects
-    .map(({ correctUrl }) => correctUrl?.(text))
-    .find((url) => url !== undefined)
-  return corrected === undefined ? formats : `${formats}: write ${corrected}`
-}
-
-export const isDatabaseUrl = (text: string) => dialects.some(({ openerOf }) => openerOf(text))
-
-export type WorkOptions = Readonly<{
+type WorkOptions = Readonly<{
   /** May take long: searches, and pages far behind the first. Fewer of these run at once. */
   isExpensive?: boolean
   /** Aborted when the caller disconnects: work that is still queued then never starts. */
   signal?: AbortSignal | undefined
 }>
 
-export type WriteOptions<T> = Pick<WorkOptions, 'signal'> & {
+type WriteOptions<T> = Pick<WorkOptions, 'signal'> & {
   /**
    * Whether a result means that public data may have changed. By default it always does, and cached
    * responses are stale.
@@ -39,46 +25,10 @@ export type WriteOptions<T> = Pick<WorkOptions, 'signal'> & {
   changesPublicData?: (result: T) => boolean
 }
 
-/** Methods throw `unavailable` if the database cannot be reached or is overloaded. */
-export type Database = Pick<
-  Engine,
-  'name' | 'checkHealth' | 'explain' | 'committedBefore' | 'optimize'
-> &
-  Readonly<{
-    /** Runs work of one statement. Cannot write. */
-    read: <T>(work: (connection: Connection) => Promise<T>, options?: WorkOptions) => Promise<T>
-    /** Runs work whose statements share one snapshot. Cannot write. */
-    snapshot: <T>(work: (connection: Connection) => Promise<T>, options?: WorkOptions) => Promise<T>
-    /**
-     * Runs work in a transaction that survives a crash once this resolves. The work may run several
-     * times, so it must have no effects outside its connection. It locks the rows that it reads in
-     * order to change them.
-     */
-    write: <T>(
-      work: (connection: Connection) => Promise<T>,
-      options?: WriteOptions<T>,
-    ) => Promise<T>
-    /** Brings the schema up to date; returns the names of the migrations it ran. */
-    migrate: () => Promise<string[]>
-    /** How the schema compares with this program's. Rejects if the database cannot be read. */
-    schemaAge: () => Promise<SchemaAge>
-    /** Runs the seeds of a directory, each in a transaction. */
-    seed: (directory: string) => Promise<void>
-    /**
-     * A value that changes with every commit, by any process, that may have changed public data. It
-     * never repeats.
-     */
-    dataVersion: () => Promise<string>
-    /** See `Engine.copyTo`. */
-    copyTo: Engine['copyTo']
-    usage: () => Usage
-    /**
-     * Calls the listener with the text of each statement before it runs. Bound values are not in
-     * it.
-     */
-    onStatement: (listener: (statement: string) => void) => void
-    close: () => Promise<void>
-  }>
+/** An open database. Methods throw `unavailable` if it cannot be reached or is overloaded. */
+export type Database = Readonly<ReturnType<typeof databaseFor>>
+
+type Work<T> = (connection: Connection) => Promise<T>
 
 export type Usage = Readonly<{
   pools: readonly Readonly<{ name: string; used: number; idle: number; waiting: number }>[]
@@ -92,20 +42,12 @@ export type Usage = Readonly<{
 export const openDatabase = (url: string, options?: ServerOptions): Database =>
   databaseFor(openEngine(url, options))
 
-/** For code that needs the engine without the queues of `Database`. */
+/** Only tests need an engine without the queues of its `Database`. */
 export function openEngine(url: string, options?: ServerOptions): Engine {
-  for (const { openerOf } of dialects) {
-    const open = openerOf(url)
-    if (open) return open(options)
-  }
-  throw new Error('no engine has a URL of this format')
-}
-
-export async function closeEngine({ reader, monitor, writer }: Engine) {
-  await Promise.all([reader.destroy(), monitor.destroy()])
-  // SQLite's last connection to close writes the log into the file. If two close at once, each may
-  // see the other open.
-  await writer.destroy()
+  const filename = parseFileUrl(url)
+  return filename === undefined
+    ? openPostgres(required(parseServerUrl(url), 'a DATABASE_URL'), options)
+    : openSqlite(filename)
 }
 
 /**
@@ -124,20 +66,18 @@ const maxAttempts = 10
 /** For engines whose default isolation gives each statement its own snapshot. */
 const snapshotMode: Knex.TransactionConfig = { isolationLevel: 'repeatable read', readOnly: true }
 
-export function databaseFor(engine: Engine): Database {
-  const { name, reader, writer, monitor, connectionOf, copyTo, groupCommitSize: groupSize } = engine
-  const cheap = new Bulkhead({ ...queueLimits.cheap, concurrency: engine.concurrency.cheap })
-  const expensive = new Bulkhead({
-    ...queueLimits.expensive,
-    concurrency: engine.concurrency.expensive,
-  })
-  const runTransaction: GroupCommit =
-    groupSize > 1 ? groupCommit(writer) : (work) => writer.transaction(work)
+export function databaseFor(engine: Engine) {
+  const { name, reader, writer, monitor, concurrency } = engine
+  const connectionOf = (sql: Knex) => toConnection(engine.connectionOf(sql))
+  const cheap = new Bulkhead({ ...queueLimits.cheap, concurrency: concurrency.cheap })
+  const expensive = new Bulkhead({ ...queueLimits.expensive, concurrency: concurrency.expensive })
   const writing = new Bulkhead({
     ...queueLimits.write,
-    concurrency: engine.concurrency.write,
-    groupSize,
+    concurrency: concurrency.write,
+    groupSize: engine.groupCommitSize,
   })
+  const runTransaction: GroupCommit =
+    engine.groupCommitSize > 1 ? groupCommit(writer) : (work) => writer.transaction(work)
   const readConnection = connectionOf(reader)
   const monitorConnection = connectionOf(monitor)
   /** Transactions that have renewed the version: writes that share one need it once. */
@@ -160,20 +100,8 @@ export function databaseFor(engine: Engine): Database {
     )
   }
 
-  function rethrowCopyError(error: unknown): never {
-    const { reason } = engine.explain(error)
-    throw reason
-      ? new ServiceError('unavailable', `the database cannot be copied: ${reason}`)
-      : error
-  }
-
-  function rethrowMigrationError(error: unknown): never {
-    const reason = error instanceof OperatorError ? error.message : engine.explain(error).reason
-    throw reason ? new OperatorError(`the database ${name} cannot be migrated: ${reason}`) : error
-  }
-
   async function transaction<T>(
-    work: (connection: Connection) => Promise<T>,
+    work: Work<T>,
     changesPublicData: (result: T) => boolean,
   ): Promise<T> {
     for (let attempt = 1; ; attempt++) {
@@ -194,26 +122,68 @@ export function databaseFor(engine: Engine): Database {
     }
   }
 
-  const write: Database['write'] = (work, { signal, changesPublicData = () => true } = {}) =>
-    writing.run(() => transaction(work, changesPublicData), { signal }).catch(rethrowUnavailable)
-
   return {
     name,
-    read: (work, options) => runRead(() => work(readConnection), options),
-    snapshot: (work, options) =>
-      runRead(() => reader.transaction((sql) => work(connectionOf(sql)), snapshotMode), options),
-    write,
-    migrate: () => engine.migrate(migrateAndRenew).catch(rethrowMigrationError),
-    // It waits for a slot that reads use, so that a server whose reads hang is not ready; but not
-    // in their queue.
-    schemaAge: () => cheap.run(() => readSchemaAge(reader), { isFirst: true }),
     checkHealth: engine.checkHealth,
     explain: engine.explain,
-    seed: (directory) => runSeeds(write, directory),
+    copyTo: engine.copyTo,
+
+    /** Runs work of one statement. Cannot write. */
+    read: <T>(work: Work<T>, options?: WorkOptions): Promise<T> =>
+      runRead(() => work(readConnection), options),
+
+    /** Runs work whose statements share one snapshot. Cannot write. */
+    snapshot: <T>(work: Work<T>, options?: WorkOptions): Promise<T> =>
+      runRead(() => reader.transaction((sql) => work(connectionOf(sql)), snapshotMode), options),
+
+    /**
+     * Runs work in a transaction that survives a crash once this resolves. The work may run several
+     * times, so it must have no effects outside its connection. It locks the rows that it reads in
+     * order to change them.
+     */
+    write: <T>(
+      work: Work<T>,
+      { signal, changesPublicData = () => true }: WriteOptions<T> = {},
+    ): Promise<T> =>
+      writing.run(() => transaction(work, changesPublicData), { signal }).catch(rethrowUnavailable),
+
+    /** See `Engine.withExclusiveLock`. */
+    withExclusiveLock: <T>(work: Work<T>): Promise<T> =>
+      engine.withExclusiveLock((sql) => work(connectionOf(sql))),
+
+    /** Brings the schema up to date; returns the names of the migrations it ran. */
+    async migrate(): Promise<string[]> {
+      try {
+        return await engine.migrate(async (sql, schema) => {
+          const names = await migrate(sql, schema)
+          if (names.length > 0) await renewVersion(sql)
+          return names
+        })
+      } catch (error) {
+        const reason = error instanceof OperatorError ? error.message : engine.explain(error).reason
+        throw reason
+          ? new OperatorError(`the database ${name} cannot be migrated: ${reason}`)
+          : error
+      }
+    },
+
+    /**
+     * How the schema compares with this program's. Rejects if the database cannot be read. Waits
+     * for a slot that reads use, so that a server whose reads hang is not ready; but not in their
+     * queue.
+     */
+    schemaAge: () => cheap.run(() => readSchemaAge(reader), { isFirst: true }),
+
+    /** See `Engine.committedBefore`. */
     committedBefore: () => engine.committedBefore().catch(rethrowUnavailable),
+
+    /**
+     * A value that changes with every commit, by any process, that may have changed public data. It
+     * never repeats.
+     */
     dataVersion: () => readVersion(monitorConnection).catch(rethrowUnavailable),
-    copyTo: copyTo && ((file, options) => copyTo(file, options).catch(rethrowCopyError)),
-    usage: () => ({
+
+    usage: (): Usage => ({
       pools: [
         poolUsage('reader', reader, [cheap, expensive]),
         poolUsage('writer', writer, [writing]),
@@ -221,12 +191,54 @@ export function databaseFor(engine: Engine): Database {
       writes,
       shed: { cheap: cheap.rejected, expensive: expensive.rejected, write: writing.rejected },
     }),
-    optimize: (options) => engine.optimize(options).catch(rethrowUnavailable),
-    onStatement(listener) {
+
+    /** See `Engine.optimize`. */
+    optimize: (options: { isLast: boolean }) => engine.optimize(options).catch(rethrowUnavailable),
+
+    /**
+     * Calls the listener with the text of each statement before it runs. Bound values are not in
+     * it.
+     */
+    onStatement(listener: (statement: string) => void) {
       for (const knex of [reader, writer, monitor])
         knex.on('query', ({ sql }: Knex.Sql) => listener(sql))
     },
-    close: () => closeEngine(engine),
+
+    async close() {
+      await Promise.all([reader.destroy(), monitor.destroy()])
+      // SQLite's last connection to close writes the log into the file. If two close at once, each
+      // may see the other open.
+      await writer.destroy()
+    },
+  }
+}
+
+function toConnection({ insert, ...connection }: EngineConnection): Connection {
+  return {
+    ...connection,
+
+    async insertRows(table, rows) {
+      // Rows with an id come first, so that the table gives greater ids to the others
+      // (https://sqlite.org/autoinc.html). It gives them in ascending order.
+      await insert(
+        table,
+        rows.filter(({ id }) => id !== undefined),
+      )
+      const others = rows.filter(({ id }) => id === undefined).map(({ id, ...row }) => row)
+      const ids = (await insert(table, others)).toSorted((a, b) => a - b).values()
+      return rows.map((row) => ({ ...row, id: row.id ?? required(ids.next().value, 'an id') }))
+    },
+
+    async insertUnlessTaken(table, row, unique) {
+      // A conflict alone would use up an id:
+      // https://www.postgresql.org/docs/current/functions-sequence.html
+      const isFree = unique.map(
+        (column) => `not exists (select 1 from ${table} where ${column} = given.${column})`,
+      )
+      const condition = `where ${isFree.join(' and ')} on conflict do nothing`
+      const [id] = await insert(table, [row], condition)
+      return id
+    },
   }
 }
 
@@ -246,12 +258,6 @@ async function readVersion({ select }: Connection): Promise<string> {
  */
 const renewVersion = (sql: Knex) => sql('catalogue_version').update({ value: randomUUID() })
 
-async function migrateAndRenew(sql: Knex, schema: SchemaHelpers): Promise<string[]> {
-  const names = await migrate(sql, schema)
-  if (names.length > 0) await renewVersion(sql)
-  return names
-}
-
 /** knex's pool is tarn's. Most work queues in the bulkheads before it. */
 function poolUsage(name: string, { client }: Knex, bulkheads: Bulkhead[]) {
   const pool: { numUsed: () => number; numFree: () => number; numPendingAcquires: () => number } =
@@ -269,16 +275,20 @@ export async function openMigratedDatabase(
   options?: ServerOptions,
 ): Promise<Database> {
   const engine = openEngine(url, options)
+  const database = databaseFor(engine)
   try {
-    assertUsable(engine, (await engine.checkHealth()) ?? (await findSchemaError(engine.reader)))
-    return databaseFor(engine)
+    assertUsable(
+      database.name,
+      (await database.checkHealth()) ?? (await findSchemaError(engine.reader)),
+    )
+    return database
   } catch (error) {
-    await closeEngine(engine)
+    await database.close()
     throw error
   }
 }
 
 /** Throws `unavailable` if there is a reason, such as "does not exist". */
-export function assertUsable({ name }: Engine, reason: string | undefined) {
+export function assertUsable(name: string, reason: string | undefined) {
   if (reason !== undefined) throw new ServiceError('unavailable', `the database ${name} ${reason}`)
 }

@@ -6,23 +6,7 @@ import type { ErrorMeaning } from './errors.ts'
 /** The health error of a database in which migrations are missing. */
 export const notMigrated = 'is not migrated to this version; run ./apps-service migrate'
 
-/**
- * All differences between database engines. Stores also use features that both engines have:
- * `returning`, partial indexes, row values, `on conflict` and `cast(… as bigint)`.
- */
-export type Dialect = Readonly<{
-  /** The format of this engine's DATABASE_URL, in words. */
-  urlFormat: string
-  /** Returns a function that opens the database; undefined if the URL is not of this engine. */
-  openerOf: (url: string) => ((options?: ServerOptions) => Engine) | undefined
-  /**
-   * The URL for a text that names a database of this engine in another format; undefined for any
-   * other text.
-   */
-  correctUrl?: (text: string) => string | undefined
-}>
-
-/** Options of engines whose databases are on a server. */
+/** Options for PostgreSQL. */
 export type ServerOptions = {
   /** The most connections at a time. */
   pool?: number
@@ -34,8 +18,9 @@ export type ServerOptions = {
 export const defaultPoolSize = 12
 
 /**
- * One database, which connects when the first statement runs. Text is compared and ordered by code
- * point.
+ * All differences between SQLite and PostgreSQL: one database, which connects when the first
+ * statement runs. Text is compared and ordered by code point. Stores also use features that both
+ * have: `returning`, partial indexes, row values, `on conflict` and `cast(… as bigint)`.
  */
 export type Engine = Readonly<{
   /** Name of the database for messages, without a password. */
@@ -58,8 +43,8 @@ export type Engine = Readonly<{
   monitor: Knex
   /** How many operations of each kind run at once. */
   concurrency: Readonly<{ cheap: number; expensive: number; write: number }>
-  /** Creates the stores' interface to the reader, the writer, or a transaction of one. */
-  connectionOf: (sql: Knex) => Connection
+  /** For the reader, the writer, or a transaction of one. */
+  connectionOf: (sql: Knex) => EngineConnection
   /**
    * Creates the database if it is missing, and runs the work in a transaction while no other
    * process migrates.
@@ -88,8 +73,8 @@ export type Engine = Readonly<{
   optimize: (options: { isLast: boolean }) => Promise<void>
 }>
 
-/** The stores' interface: SQL that all engines support, and methods where engines differ. */
-export type Connection = Readonly<{
+/** The part of the stores' interface where engines differ. */
+export type EngineConnection = Readonly<{
   sql: Knex
   /** The engine with its version, and the size of the database with its indexes. */
   describe: () => Promise<{ engine: string; bytes: number }>
@@ -106,20 +91,33 @@ export type Connection = Readonly<{
    */
   jsonRows: (from: string, columns: readonly string[], orderBy: string) => string
   /**
-   * In a transaction. Inserts rows that have the same columns, and returns them with their ids. A
-   * row without an id gets one that was never in use. Many rows are several statements.
+   * In a transaction. Inserts rows that have the same columns, and returns their ids in any order.
+   * In the condition, `given` is a row. Many rows are several statements.
    */
-  insertRows: <Row extends NewRow>(table: string, rows: Row[]) => Promise<(Row & { id: number })[]>
-  /**
-   * Inserts a row and returns its id; undefined if another row has the value of one of the unique
-   * columns. Then no id is used up, and the transaction can continue.
-   */
-  insertUnlessTaken: (
-    table: string,
-    row: NewRow,
-    unique: readonly string[],
-  ) => Promise<number | undefined>
+  insert: (table: string, rows: NewRow[], condition?: string) => Promise<number[]>
 }>
+
+/** The stores' interface: SQL that both engines support, and methods where they differ. */
+export type Connection = Omit<EngineConnection, 'insert'> &
+  Readonly<{
+    /**
+     * In a transaction. Inserts rows that have the same columns, and returns them with their ids. A
+     * row without an id gets one that was never in use. Many rows are several statements.
+     */
+    insertRows: <Row extends NewRow>(
+      table: string,
+      rows: Row[],
+    ) => Promise<(Row & { id: number })[]>
+    /**
+     * Inserts a row and returns its id; undefined if another row has the value of one of the unique
+     * columns. Then no id is used up, and the transaction can continue.
+     */
+    insertUnlessTaken: (
+      table: string,
+      row: NewRow,
+      unique: readonly string[],
+    ) => Promise<number | undefined>
+  }>
 
 export type NewRow = { id?: number | undefined } & Record<
   string,

@@ -3,21 +3,15 @@ import { join } from 'node:path'
 import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
 import { required } from '../util/helpers.ts'
-import { type Connection, notMigrated, type SchemaHelpers } from './engine.ts'
+import { notMigrated, type SchemaHelpers } from './engine.ts'
 
-/**
- * Compares the schema of a database with migrations/, runs the migrations that are missing, and
- * runs seeds.
- */
+/** Compares the schema of a database with migrations/, and runs the migrations that are missing. */
 
 /** How the schema of a database compares with the one that this program needs. */
 export type SchemaAge = 'older' | 'current' | 'newer'
 
 /** A module in migrations/. */
 type Migration = { up: (sql: Knex, schema: SchemaHelpers) => Promise<void> }
-
-/** A module in a directory of seeds, which insert demo data. */
-type Seed = { seed: (connection: Connection) => Promise<void> }
 
 const migrationsDirectory = `${import.meta.dirname}/migrations`
 
@@ -37,7 +31,8 @@ export async function newestMigration(): Promise<string> {
 /** Brings the schema up to date; returns the names of the migrations it ran. */
 export async function migrate(sql: Knex, schema: SchemaHelpers): Promise<string[]> {
   if ((await readSchemaAge(sql)) === 'newer') throw new OperatorError(schemaErrors.newer)
-  await releaseMigrationsLock(sql)
+  // knex's lock outlives a killed process, and `engine.migrate` admits one process at a time.
+  await sql.migrate.forceFreeMigrationsLock()
   const [, names] = await sql.migrate.latest({ migrationSource: migrationSource(schema) })
   return names
 }
@@ -55,15 +50,6 @@ const migrationSource = (schema: SchemaHelpers): Knex.MigrationSource<string> =>
     }
   },
 })
-
-/**
- * knex's lock outlives a killed process. It is unnecessary, since `engine.migrate` admits one
- * process at a time.
- */
-async function releaseMigrationsLock(sql: Knex) {
-  if (!(await sql.schema.hasTable('knex_migrations_lock'))) return
-  await sql('knex_migrations_lock').where({ is_locked: 1 }).update({ is_locked: 0 })
-}
 
 /** How the schema compares with the one that this program needs. */
 export async function readSchemaAge(sql: Knex): Promise<SchemaAge> {
@@ -90,12 +76,4 @@ export async function compareMigrations(
   const completed = new Set<string>(hasAny ? await sql('knex_migrations').pluck('name') : [])
   const known = new Set((await readdir(migrationsDirectory)).toSorted())
   return { pending: known.difference(completed), unknown: completed.difference(known) }
-}
-
-/** Runs the seeds of a directory in the order of their names, each in a transaction. */
-export async function runSeeds(write: (work: Seed['seed']) => Promise<void>, directory: string) {
-  for (const name of (await readdir(directory)).filter((file) => file.endsWith('.ts')).toSorted()) {
-    const { seed }: Seed = await import(join(directory, name))
-    await write(seed)
-  }
 }

@@ -1,9 +1,11 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 import { type AppReview, reviewColumns } from '../catalogue/app-store.ts'
+import type { App } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/engine.ts'
-import { type AppRow, listed, publicColumns } from '../db/tables.ts'
+import { listed } from '../db/listed-apps.ts'
+import type { AppRow } from '../db/tables.ts'
 import { chunk, pick, required } from '../util/helpers.ts'
 import type { Line, LineCategory, ParsedLine, RemovedApp } from './line.ts'
 
@@ -140,11 +142,32 @@ const toLine = (app: ExportedApp, categories: Categories): Required<Line> => ({
   reviews: app.reviews,
 })
 
-/** The fields of a public line: public columns, and what is in other tables. */
-const publicFields = new Set<string>([...publicColumns, 'category', 'developer_name', 'reviews'])
-
-function toPublicLine(app: ExportedApp, categories: Categories): Line {
-  const line = toLine(app, categories)
-  const isPublic = (field: string) => publicFields.has(field)
-  return pick(line, ...(Object.keys(line) as (keyof Line)[]).filter(isPublic))
-}
+/**
+ * Has what the API shows of a listed app, and `deleted_at`, which is null: it brings back an app
+ * that was hidden before.
+ */
+const toPublicLine = (
+  app: ExportedApp,
+  categories: Categories,
+): Required<Pick<Line, keyof Line & Exclude<keyof App, 'rejection_reason'>>> & Line =>
+  pick(
+    toLine(app, categories),
+    'id',
+    'name',
+    'short_description',
+    'description',
+    'version',
+    'package_name',
+    'slug',
+    'category',
+    'developer_name',
+    'status',
+    'total_downloads',
+    'average_rating',
+    'rating_count',
+    'created_at',
+    'updated_at',
+    'approved_at',
+    'deleted_at',
+    'reviews',
+  )

@@ -1,7 +1,7 @@
 import { type Actor, auditStore, type NewAuditEntry } from '../audit/audit-store.ts'
 import { auditedDifference } from '../catalogue/app-store.ts'
 import type { Connection } from '../db/engine.ts'
-import { indexListedApps } from '../db/index-apps.ts'
+import { indexListedApps } from '../db/listed-apps.ts'
 import type { AppRow } from '../db/tables.ts'
 import { popularity } from '../search/terms.ts'
 import { ratingsAfter } from './columns.ts'

@@ -6,13 +6,15 @@ import {
   canDecide,
   type Decision,
   decisions,
+  type OwnerColumn,
+  ownerColumns,
   parseUnreviewed,
   reviewedColumns,
 } from '../catalogue/policy.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
 import type { Connection } from '../db/engine.ts'
-import { type AppRow, type AppStatus, type OwnerColumn, ownerColumns } from '../db/tables.ts'
+import type { AppRow, AppStatus } from '../db/tables.ts'
 import { pick, required } from '../util/helpers.ts'
 import { type AppFilter, type AppState, findPage, findPageInState, queues } from './app-filter.ts'
 import { findSimilarApps, type SimilarApp } from './similar-names.ts'

@@ -1,5 +1,6 @@
 import type { Connection } from '../db/engine.ts'
-import { type AppRow, listed } from '../db/tables.ts'
+import { listed } from '../db/listed-apps.ts'
+import type { AppRow } from '../db/tables.ts'
 import { foldLookAlikes, lookAlikePhrases, skeletonsOf } from '../search/terms.ts'
 import { similarWords } from '../search/typos.ts'
 import { chunk } from '../util/helpers.ts'

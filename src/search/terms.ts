@@ -197,18 +197,14 @@ export type SearchDocument = Readonly<{
  */
 const marks = { name: '~', key: '=', skeleton: '=~', category: '/' }
 
-/**
- * The columns of an app that its document is made from. The developer's name is in another table.
- */
-export type SearchableColumns = {
-  name: string
-  short_description?: string | null
-  description?: string | null
-  package_name?: string | null
-  total_downloads?: number
-}
+/** The columns of an app whose words its document has. The developer's name is in another table. */
+export const searchedTexts = ['name', 'short_description', 'description', 'package_name'] as const
 
-export function toSearchDocument(app: SearchableColumns, developerName: string): SearchDocument {
+type SearchedApp = { name: string; total_downloads?: number } & Partial<
+  Record<(typeof searchedTexts)[number], string | null>
+>
+
+export function toSearchDocument(app: SearchedApp, developerName: string): SearchDocument {
   const name = indexTokens(nameText(app.name))
   const packageName = app.package_name ?? ''
   // The dots would join the parts of a package name into words such as "comexample".

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { addDemoCatalogue } from '../../seeds/demo-catalogue.ts'
 import { findApps } from '../../src/catalogue/app-list.ts'
 import type { AppSummary } from '../../src/contract/contract.ts'
 import type { Database } from '../../src/db/database.ts'
@@ -232,7 +233,7 @@ const queries: Record<string, [search: string, ...first: string[]][]> = {
 describe('in the demo catalogue', () => {
   test.for(Object.entries(queries))('what must come first does: %s', async ([, cases]) => {
     const database = await openEmptyCatalogue()
-    await database.seed(`${import.meta.dirname}/../../seeds`)
+    await database.write(addDemoCatalogue)
     const wrong: object[] = []
     for (const [search, ...first] of cases) {
       const { apps } = await firstPage(database, search)

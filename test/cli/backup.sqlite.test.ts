@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, inject, test } from 'vitest'
-import { closeEngine, openDatabase, openEngine } from '../../src/db/database.ts'
+import { openDatabase, openEngine } from '../../src/db/database.ts'
 import { copyWorldFile, temporaryFolder } from '../support/database.ts'
 import { executable, interrupt, run, runProcess, type Served, serve } from '../support/process.ts'
 
@@ -263,7 +263,7 @@ describe('one line, exit code 1 and no files', () => {
   async function damageWith(file: string, statements: string) {
     const engine = openEngine(`sqlite:${file}`)
     for (const statement of statements.split(';')) await engine.writer.raw(statement)
-    await closeEngine(engine)
+    await engine.writer.destroy()
   }
 
   test.for(['backup.sqlite', 'backup.sqlite-wal', 'backup.sqlite-journal'])(

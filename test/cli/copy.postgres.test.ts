@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { closeEngine, openDatabase, openEngine } from '../../src/db/database.ts'
+import { openDatabase } from '../../src/db/database.ts'
 import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
 import { ask } from '../support/postgres.ts'
 import { commandLine } from '../support/process.ts'
@@ -28,10 +28,10 @@ test('a copy has all indexes and foreign keys of a migrated database', async () 
 })
 
 test('the source may be idle for as long as the target takes', async () => {
-  const source = openEngine(await copyWorld())
-  const { rows } = await source.withExclusiveLock((sql) =>
+  const source = openDatabase(await copyWorld())
+  const { rows } = await source.withExclusiveLock(({ sql }) =>
     sql.raw('show idle_in_transaction_session_timeout'),
   )
-  await closeEngine(source)
+  await source.close()
   expect(rows).toEqual([{ idle_in_transaction_session_timeout: '0' }])
 })

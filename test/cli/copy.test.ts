@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
 import { appStore } from '../../src/catalogue/app-store.ts'
 import { categoryStore } from '../../src/catalogue/category-store.ts'
-import { closeEngine, type Database, openDatabase, openEngine } from '../../src/db/database.ts'
+import { type Database, openDatabase } from '../../src/db/database.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { expectConsistentAt } from '../support/consistency.ts'
 import {
@@ -240,20 +240,20 @@ test('kill -9 during a copy leaves everything or nothing, and the copy can be st
 })
 
 async function isInUse(address: string): Promise<boolean> {
-  const engine = openEngine(address)
-  const isAlone = await engine.withExclusiveLock(async () => true).catch(() => false)
-  await closeEngine(engine)
+  const database = openDatabase(address)
+  const isAlone = await database.withExclusiveLock(async () => true).catch(() => false)
+  await database.close()
   return !isAlone
 }
 
 test('a database cannot be written while it is copied', async () => {
   const address = await copyWorld()
-  const source = openEngine(address)
+  const source = openDatabase(address)
   const write = (database: Database) =>
     database.write(({ sql }) => sql('apps').update({ version: '2' }))
   await source.withExclusiveLock(async () => {
     await expect(using(address, write)).rejects.toMatchObject({ code: 'unavailable' })
   })
-  await closeEngine(source)
+  await source.close()
   expect(await using(address, write)).toBe(6)
 })

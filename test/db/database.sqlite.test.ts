@@ -9,13 +9,12 @@ import {
 import { join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import {
-  closeEngine,
   databaseFor,
-  isDatabaseUrl,
   openDatabase,
   openEngine,
   openMigratedDatabase,
 } from '../../src/db/database.ts'
+import { isDatabaseUrl } from '../../src/db/database-url.ts'
 import { copyWorld, copyWorldFile, temporaryFolder } from '../support/database.ts'
 
 /**
@@ -81,13 +80,13 @@ test.for<[what: string, write: ((file: string) => void) | undefined, message: Re
 
 test('reports an exclusively locked database as in use, not as invalid', async () => {
   const address = await copyWorld()
-  const other = openEngine(address)
+  const other = openDatabase(address)
   await other.withExclusiveLock(async () => {
     await expect(openMigratedDatabase(address)).rejects.toThrow(
       /apps\.sqlite is locked by another process/,
     )
   })
-  await closeEngine(other)
+  await other.close()
 })
 
 test.for<[address: string, name: string]>([
@@ -97,9 +96,9 @@ test.for<[address: string, name: string]>([
   ['sqlite:///var/lib/apps.sqlite', '/var/lib/apps.sqlite'],
   ['sqlite:////var/lib/apps.sqlite', '/var/lib/apps.sqlite'],
 ])('%s names the file %s', async ([address, name]) => {
-  const engine = openEngine(address)
-  expect(engine.name).toBe(name)
-  await closeEngine(engine)
+  const database = openDatabase(address)
+  expect(database.name).toBe(name)
+  await database.close()
 })
 
 test.for([

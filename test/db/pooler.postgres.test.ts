@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { withTemporaryCopy } from '../../src/db/copy-database.ts'
-import { closeEngine, type Database, openDatabase, openEngine } from '../../src/db/database.ts'
+import { type Database, openDatabase } from '../../src/db/database.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistency.ts'
@@ -97,9 +97,8 @@ describe.skipIf(!hasPgbouncer || configuredServer !== undefined)(
 
     test('a copy is refused, since a pooler hides whether a server is running', async () => {
       const { pooler } = await startPooled()
-      const engine = openEngine(pooler.address)
-      onTestFinished(() => closeEngine(engine))
-      await expect(engine.withExclusiveLock(async () => {})).rejects.toThrow(
+      const database = open(pooler.address)
+      await expect(database.withExclusiveLock(async () => {})).rejects.toThrow(
         /set DATABASE_URL to the address of PostgreSQL itself/,
       )
     })

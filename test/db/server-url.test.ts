@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { expect, test } from 'vitest'
-import { parseServerUrl } from '../../src/db/postgres/url.ts'
+import { parseServerUrl } from '../../src/db/database-url.ts'
 
 /** TLS options of a PostgreSQL address, as the driver understands them. */
 

@@ -1,7 +1,6 @@
 import type { Knex } from 'knex'
 import type { SchemaHelpers, SearchIndex } from '../engine.ts'
-import { indexListedApps } from '../index-apps.ts'
-import { listed } from '../tables.ts'
+import { indexListedApps, listed } from '../listed-apps.ts'
 
 /** Apps that are read and indexed at a time: some megabytes. */
 const batchSize = 500

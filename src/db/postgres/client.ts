@@ -1,13 +1,13 @@
 import { createRequire } from 'node:module'
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
+import type { ServerUrl } from '../database-url.ts'
 import type { Connection } from '../engine.ts'
 import { breaksConnection, isQueryTimeout, isStaleStatement } from './errors.ts'
-import type { ServerUrl } from './url.ts'
 
-/** What this file uses of the driver's connections. */
+/** A connection of the driver, with what its types lack. */
 type DriverConnection = pg.Client & {
-  /** Of the backend process; the driver's types lack it. */
+  /** Of the backend process. */
   processID?: number
   /** knex replaces a connection that has this property. */
   __knex__disposed?: unknown
@@ -64,6 +64,10 @@ const beginWriting = (writeTimeout: number) =>
     'set local gin_pending_list_limit = 64',
   ].join('; ')
 
+/**
+ * knex's client, extended. server.postgres.test.ts fails without either of the first two overrides,
+ * interleavings.postgres.test.ts without the third, and database.test.ts without the fourth.
+ */
 class PostgresClient extends PgClient {
   override async _query(connection: DriverConnection, query: Query): Promise<Query> {
     // After 5 s knex would release the connection, though its transaction may not have ended.
@@ -169,23 +173,8 @@ export const jsonRows: Connection['jsonRows'] = (from, columns, orderBy) => {
   return `(select cast(coalesce(json_agg(${row} order by ${orderBy}), '[]') as text) from ${from})`
 }
 
-const clientWith = (settings: string): typeof PostgresClient =>
-  class extends PostgresClient {
-    override async acquireRawConnection() {
-      const connection: DriverConnection = await super.acquireRawConnection()
-      connection.lastAnswer = ++lastEvent
-      try {
-        await connection.query(settings)
-      } catch (error) {
-        await this.destroyRawConnection(connection)
-        throw error
-      }
-      return connection
-    }
-  }
-
 const writerClient = (writeTimeout: number) =>
-  class extends clientWith(writerSettings) {
+  class extends PostgresClient {
     override transaction(container: unknown, config: unknown, outer: unknown) {
       const transaction = super.transaction(container, config, outer) as Knex.Transaction &
         InnerTransaction
@@ -194,15 +183,9 @@ const writerClient = (writeTimeout: number) =>
     }
   }
 
-/**
- * int8 and numeric, which the driver returns as text. All numbers here are safe integers or short
- * decimals.
- */
-const numericTypes = new Set<number>([20, 1700])
-const types: pg.CustomTypesConfig = {
-  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
-    numericTypes.has(oid) ? Number : pg.types.getTypeParser(oid, format),
-}
+// The driver returns int8 and numeric as text. All numbers here are safe integers or short decimals.
+for (const type of [pg.types.builtins.INT8, pg.types.builtins.NUMERIC])
+  pg.types.setTypeParser(type, Number)
 
 /** Identifies this program's sessions in pg_stat_activity. */
 export const applicationName = 'apps-service'
@@ -213,12 +196,12 @@ const idleTimeout = 5 * 60_000
 function open(
   url: ServerUrl,
   client: typeof Knex.Client,
+  settings: string,
   max: number,
   query_timeout: number,
 ): Knex {
   const connection: pg.ClientConfig = {
     connectionString: url.connectionString,
-    types,
     application_name: applicationName,
     connectionTimeoutMillis: url.connectTimeout,
     keepAlive: true,
@@ -236,19 +219,31 @@ function open(
     acquireConnectionTimeout: url.connectTimeout,
     // knex would print errors that it also throws.
     log: { warn: ignore, error: ignore, debug: ignore },
-    pool: { min: 0, max, idleTimeoutMillis: idleTimeout },
+    pool: { min: 0, max, idleTimeoutMillis: idleTimeout, afterCreate },
   })
+
+  function afterCreate(
+    connection: DriverConnection,
+    done: (error: Error, connection: DriverConnection) => void,
+  ) {
+    connection.lastAnswer = ++lastEvent
+    connection.query(settings, (error) => {
+      // knex does not close a connection whose settings fail.
+      if (error) connection.end(() => done(error, connection))
+      else done(error, connection)
+    })
+  }
 }
 
 const ignore = () => {}
 
 export const openWriter = (url: ServerUrl, max: number, writeTimeout: number) =>
-  open(url, writerClient(writeTimeout), max, writeTimeout)
+  open(url, writerClient(writeTimeout), writerSettings, max, writeTimeout)
 export const openReader = (url: ServerUrl, max: number, readTimeout = queryTimeout) =>
-  open(url, clientWith(readerSettings), max, readTimeout)
+  open(url, PostgresClient, readerSettings, max, readTimeout)
 
 /**
- * Whether a pooler stands before the server: the process id that it reports is not the backend's.
+ * Whether a pooler is in front of the server: the process id that it reports is not the backend's.
  * Call it in a transaction.
  */
 export async function isPooled(sql: Knex): Promise<boolean> {

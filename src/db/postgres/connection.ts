@@ -1,12 +1,10 @@
 import type { Knex } from 'knex'
 import { required } from '../../util/helpers.ts'
-import type { Connection, NewRow } from '../engine.ts'
-import { insertWithIds } from '../insert-rows.ts'
+import type { EngineConnection, NewRow } from '../engine.ts'
 import { jsonRows, select } from './client.ts'
 import { searchIndex } from './search.ts'
 
-/** Creates the stores' interface to the reader, the writer, or a transaction of one. */
-export const connectionOf = (sql: Knex): Connection => ({
+export const connectionOf = (sql: Knex): EngineConnection => ({
   sql,
   async describe() {
     const { rows } = await sql.raw(
@@ -17,21 +15,7 @@ export const connectionOf = (sql: Knex): Connection => ({
   select: select(sql),
   search: searchIndex(sql),
   jsonRows,
-  insertRows: insertWithIds((table, rows) => insertBatch(sql, table, rows)),
-  async insertUnlessTaken(table, row, unique) {
-    // A conflict alone would use up an id:
-    // https://www.postgresql.org/docs/current/functions-sequence.html
-    const isFree = unique.map(
-      (column) => `not exists (select from ${table} where ${column} = given.${column})`,
-    )
-    const [id] = await insertBatch(
-      sql,
-      table,
-      [row],
-      `where ${isFree.join(' and ')} on conflict do nothing`,
-    )
-    return id
-  },
+  insert: (...rows) => insertBatch(sql, ...rows),
 })
 
 /** Inserts rows as one JSON text, which takes the types of the table, and returns their ids. */

@@ -1,27 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { OperatorError } from '../../contract/errors.ts'
-import {
-  type Dialect,
-  defaultPoolSize,
-  type Engine,
-  notMigrated,
-  type ServerOptions,
-} from '../engine.ts'
+import type { ServerUrl } from '../database-url.ts'
+import { defaultPoolSize, type Engine, notMigrated, type ServerOptions } from '../engine.ts'
 import { applicationName, isPooled, openReader, openWriter } from './client.ts'
 import { committedBefore } from './committed-before.ts'
 import { connectionOf } from './connection.ts'
-import { explain, isStarting, isUnavailable, reasonOf } from './errors.ts'
+import { explain, isStarting } from './errors.ts'
 import { schema } from './schema.ts'
-import { parseServerUrl, type ServerUrl } from './url.ts'
-
-/** PostgreSQL, 14 or newer. Several servers of this program may share a database. */
-export const postgres: Dialect = {
-  urlFormat: 'postgres://USER:PASSWORD@HOST:PORT/DATABASE',
-  openerOf(text) {
-    const url = parseServerUrl(text)
-    return url && ((options = {}) => openServer(url, options))
-  },
-}
 
 /** One connection is the monitor's; the others are divided. */
 function shareConnections(pool: number): Engine['concurrency'] {
@@ -60,23 +45,24 @@ const monitorTimeout = 5000
  */
 const longTimeout = 3_600_000
 
-function openServer(
+/** PostgreSQL, 14 or newer. Several servers of this program may share a database. */
+export function openPostgres(
   url: ServerUrl,
-  { pool = defaultPoolSize, writeTimeout = longTimeout }: ServerOptions,
+  { pool = defaultPoolSize, writeTimeout = longTimeout }: ServerOptions = {},
 ): Engine {
   const concurrency = shareConnections(pool)
   const writer = openWriter(url, concurrency.write, writeTimeout)
   const reader = openReader(url, concurrency.cheap + concurrency.expensive)
   const monitor = openReader(url, 1, monitorTimeout)
 
-  async function findOpenError(): Promise<string | undefined> {
+  async function findOpenError(
+    deadline = performance.now() + url.connectTimeout,
+  ): Promise<string | undefined> {
     try {
-      const { rows } = await repeatWhileStarting(url.connectTimeout, () =>
-        monitor.raw(
-          `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding,
-             version() as engine, exists (${ownTableLocks}) as lists_locks, exists (${tableNames}) as has_tables,
-             exists (${tableNames} and tablename = 'knex_migrations') as is_own`,
-        ),
+      const { rows } = await monitor.raw(
+        `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding,
+           version() as engine, exists (${ownTableLocks}) as lists_locks, exists (${tableNames}) as has_tables,
+           exists (${tableNames} and tablename = 'knex_migrations') as is_own`,
       )
       const [{ version, encoding, engine, lists_locks, has_tables, is_own }] = rows
       if (!lists_locks)
@@ -87,8 +73,12 @@ function openServer(
       if (!is_own) return has_tables ? foreignDatabase : notMigrated
       return undefined
     } catch (error) {
-      const reason = isUnavailable(error) ? reasonOf(error) : undefined
-      if (reason === undefined) throw error
+      if (isStarting(error) && performance.now() < deadline) {
+        await delay(200)
+        return findOpenError(deadline)
+      }
+      const { isUnavailable, reason } = explain(error)
+      if (!isUnavailable || reason === undefined) throw error
       return `cannot be reached: ${reason}`
     }
   }
@@ -108,7 +98,7 @@ function openServer(
         await writer.raw(lockEverywhere).options({ query_timeout: url.connectTimeout })
         await monitor.raw('select 1')
       } catch (error) {
-        if (isUnavailable(error)) return 'does not answer'
+        if (explain(error).isUnavailable) return 'does not answer'
         throw error
       }
     },
@@ -158,19 +148,6 @@ function openServer(
       // Otherwise the planner has no statistics until autovacuum runs.
       if (isLast) await writer.raw('analyze')
     },
-  }
-}
-
-/** Repeats the work for so many milliseconds while the server reports that it is starting. */
-async function repeatWhileStarting<T>(milliseconds: number, work: () => Promise<T>): Promise<T> {
-  const deadline = performance.now() + milliseconds
-  for (;;) {
-    try {
-      return await work()
-    } catch (error) {
-      if (!isStarting(error) || performance.now() > deadline) throw error
-      await delay(200)
-    }
   }
 }
 

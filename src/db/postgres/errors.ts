@@ -47,7 +47,7 @@ function adviceOf(error: unknown): string | undefined {
 /** The server starts, or recovers after a crash. It refuses connections at once. */
 export const isStarting = (error: unknown) => codeOf(error) === '57P03'
 
-export function isUnavailable(error: unknown): boolean {
+function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = codeOf(error)
   return (
@@ -93,7 +93,7 @@ export const isQueryTimeout = (error: unknown) =>
 export const breaksConnection = (error: unknown) => isBroken(error) || isStaleStatement(error)
 
 /** knex puts the statement before the driver's message. Neither has values. */
-export function reasonOf(error: unknown): string | undefined {
+function reasonOf(error: unknown): string | undefined {
   if (error instanceof UnusableDatabase) return `the database ${error.message}`
   if (!(error instanceof Error)) return undefined
   const code = codeOf(error)

@@ -9,8 +9,7 @@ import {
   searchRank,
 } from '../../search/terms.ts'
 import type { SearchIndex } from '../engine.ts'
-import { orderBy } from '../page-slice.ts'
-import { listed } from '../tables.ts'
+import { listed, orderKeys } from '../listed-apps.ts'
 import { select as selectWith } from './client.ts'
 
 /**
@@ -47,7 +46,7 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       `tokens @@ ${query}${' and position(? in sequence) > 0'.repeat(runs.length)}`
     // In a subquery, so that the planner does not read all apps if it expects many matches.
     const condition = conditionOf('(select ?::tsquery)')
-    const inOrder = order ? orderBy(order, 'desc') : 'order by rank desc'
+    const inOrder = `order by ${order ? orderKeys(order, 'desc') : 'rank desc'}`
     const values = [tokens, ...runs, limit]
     const statement = (from: string) =>
       `select app_id as id, rank / ${idLimit} as popularity, name_words as "nameWords" from ${from} ${inOrder} limit ?`

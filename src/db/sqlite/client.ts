@@ -2,31 +2,23 @@ import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import knex, { type Knex } from 'knex'
 import { LRUCache } from 'lru-cache'
+import type { Database, RunResult, Statement } from 'sqlite3'
 import type { Connection } from '../engine.ts'
 import type { DatabaseFile } from './database-file.ts'
 
 /**
  * knex's client for SQLite, extended: it caches prepared statements, sets PRAGMAs, and checks the
  * database file around each use. The functions at the end open a file with it, one for each
- * purpose.
+ * purpose. database-file.sqlite.test.ts fails without any of the overrides, except for
+ * `skipLocked`, which creates with an `Idempotency-Key` need.
  */
 
-/** What this file uses of the driver's connections and statements. */
-type DriverConnection = {
-  exec: (sql: string, done: (error: Error | null) => void) => void
-  prepare: (sql: string, done: (error: Error | null) => void) => Statement
+/** A connection of the driver, with what is added to it here. */
+type DriverConnection = Database & {
   /** Prepared statements by their SQL. */
   statements: LRUCache<string, Promise<Statement>>
-  /**
-   * How often the file had been found damaged when this connection last dropped its cached pages.
-   */
+  /** How often the file had been found damaged when the connection last dropped its page cache. */
   damageCount?: number
-}
-type Done = (this: object, error: Error | null, rows?: unknown[]) => void
-type Statement = {
-  all: (values: readonly unknown[], done: Done) => void
-  run: (values: readonly unknown[], done: Done) => void
-  finalize: (done?: () => void) => void
 }
 
 // knex publishes no types for its SQLite client, nor for the methods that are overridden here.
@@ -73,7 +65,7 @@ const withoutReplanning = (sql: string) => sql.replaceAll(/\blimit \?/gi, 'limit
 
 const finalize = (preparing: Promise<Statement>) =>
   preparing.then(
-    (statement) => new Promise<void>((resolve) => statement.finalize(resolve)),
+    (statement) => new Promise<void>((resolve) => statement.finalize(() => resolve())),
     () => {},
   )
 
@@ -112,6 +104,10 @@ type Settings = Record<string, string | number>
 /** A client that sets these PRAGMAs on each new connection and caches its prepared statements. */
 const clientWith = (settings: Settings): typeof KnexSqliteClient =>
   class extends SqliteClient {
+    /**
+     * Not in knex's `afterCreate`: the PRAGMA journal_mode creates the log, which `openConnection`
+     * then identifies.
+     */
     override async acquireRawConnection() {
       const connection: DriverConnection = Object.assign(await super.acquireRawConnection(), {
         statements: new LRUCache<string, Promise<Statement>>({ max: maxCached, dispose: finalize }),
@@ -135,10 +131,12 @@ const clientWith = (settings: Settings): typeof KnexSqliteClient =>
       const isChange =
         ['insert', 'update', 'del', 'counter'].includes(query.method) && !query.returning
       return new Promise((resolve, reject) => {
-        statement[isChange ? 'run' : 'all'](query.bindings, function (error, rows) {
+        function done(this: RunResult, error: Error | null, rows?: unknown[]) {
           if (error) reject(error)
           else resolve(Object.assign(query, { response: rows, context: this }))
-        })
+        }
+        if (isChange) statement.run(query.bindings, done)
+        else statement.all(query.bindings, done)
       })
     }
 
@@ -171,18 +169,9 @@ const clientOf = (file: DatabaseFile, begin: string, settings: Settings): typeof
 
     override acquireRawConnection() {
       return file.openConnection(
-        async () =>
-          Object.assign(await super.acquireRawConnection(), {
-            file,
-            damageCount: file.damageCount(),
-          }),
+        () => super.acquireRawConnection(),
         (connection) => super.destroyRawConnection(connection),
       )
-    }
-
-    override destroyRawConnection(connection: DriverConnection) {
-      file.forgetConnection()
-      return super.destroyRawConnection(connection)
     }
 
     /**
@@ -261,8 +250,8 @@ const open = (filename: string, mode: OpenMode, client: typeof Knex.Client, max 
     acquireConnectionTimeout: acquireTimeout,
     // knex would print errors that it also throws.
     log: { warn: ignore, error: ignore, debug: ignore },
-    // Opening a connection costs more than keeping it.
-    pool: { min: 0, max, idleTimeoutMillis: 2 ** 31 - 1 },
+    // Opening a connection costs more than keeping it, and `DatabaseFile` relies on the first one.
+    pool: { min: 0, max, idleTimeoutMillis: Number.POSITIVE_INFINITY },
   })
 
 const ignore = () => {}

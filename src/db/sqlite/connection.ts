@@ -1,12 +1,10 @@
 import type { Knex } from 'knex'
 import { chunk } from '../../util/helpers.ts'
-import type { Connection, NewRow } from '../engine.ts'
-import { insertWithIds } from '../insert-rows.ts'
+import type { EngineConnection, NewRow } from '../engine.ts'
 import { jsonArrayBytes, jsonRows, select } from './client.ts'
 import { searchIndex } from './search.ts'
 
-/** Creates the stores' interface to the reader, the writer, or a transaction of one. */
-export const connectionOf = (sql: Knex): Connection => ({
+export const connectionOf = (sql: Knex): EngineConnection => ({
   sql,
   async describe() {
     const [row] = await sql.raw(
@@ -17,17 +15,7 @@ export const connectionOf = (sql: Knex): Connection => ({
   select: select(sql),
   search: searchIndex(sql),
   jsonRows,
-  insertRows: insertWithIds((table, rows) => insertBatches(sql, table, rows)),
-  async insertUnlessTaken(table, row, unique) {
-    // A conflict would use up an id, and there is one writer, so looking first is safe.
-    const columns = Object.keys(row)
-    const isFree = unique.map(
-      (column) =>
-        `not exists (select 1 from ${table} where ${column} = value->>${columns.indexOf(column)})`,
-    )
-    const [id] = await insertBatches(sql, table, [row], `where ${isFree.join(' and ')}`)
-    return id
-  },
+  insert: (...rows) => insertBatches(sql, ...rows),
 })
 
 /**
@@ -49,11 +37,12 @@ async function insertBatches(
   condition = '',
 ): Promise<number[]> {
   const columns = Object.keys(rows[0] ?? {})
-  const values = columns.map((_, index) => `value->>${index}`)
+  const values = columns.map((column, index) => `value->>${index} as ${column}`)
   const ids: number[] = []
   for (const batch of chunk(rows, maxRowsPerStatement)) {
     const inserted = await select(sql)<{ id: number }>(
-      `insert into ${table} (${columns}) select ${values} from jsonb_each(cast(? as text)) ${condition} returning id`,
+      `insert into ${table} (${columns})
+       select * from (select ${values} from jsonb_each(cast(? as text))) as given ${condition} returning id`,
       [jsonArrayBytes(batch.map((row) => columns.map((column) => row[column])))],
     )
     for (const { id } of inserted) ids.push(id)

@@ -1,49 +1,48 @@
 import { stat, statfs, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Knex } from 'knex'
-import { OperatorError } from '../../contract/errors.ts'
+import { OperatorError, ServiceError } from '../../contract/errors.ts'
 import { idLimit } from '../../search/terms.ts'
+import { listed } from '../listed-apps.ts'
 import { readSchemaAge } from '../migrations.ts'
-import { listed } from '../tables.ts'
 import { openCopy, openExclusive } from './client.ts'
-import { isUnavailable } from './errors.ts'
+import { explain, isUnavailable } from './errors.ts'
 
 /**
- * Copies a snapshot of the database at `filename` into the new `file`. No writer waits for it; the
- * log grows meanwhile. The copy is compact and not in WAL mode, so it needs no file beside it
- * (https://sqlite.org/lang_vacuum.html).
+ * Copies a snapshot of the database at `filename` into the new `file`, and closes the source. No
+ * writer waits for it; the log grows meanwhile. The copy is compact and not in WAL mode, so it
+ * needs no file beside it (https://sqlite.org/lang_vacuum.html).
  */
 export async function copyTo(
-  openSource: () => Knex,
+  source: Knex,
   filename: string,
   file: string,
   { verify }: { verify: boolean },
 ): Promise<{ apps: number }> {
-  await writeCopy(openSource, filename, file)
   const copy = openCopy(file)
   try {
+    await writeCopy(source, filename, file)
     const damage = verify ? await findDamage(copy) : undefined
     if (damage !== undefined)
       throw new OperatorError(`the copy is damaged, and the database itself may be, too: ${damage}`)
     const counted = await copy('apps').count({ apps: '*' }).first()
     return { apps: Number(counted?.apps) }
+  } catch (error) {
+    const { reason } = explain(error)
+    throw reason
+      ? new ServiceError('unavailable', `the database cannot be copied: ${reason}`)
+      : error
   } finally {
-    await copy.destroy()
+    await Promise.all([source.destroy(), copy.destroy()])
   }
 }
 
-async function writeCopy(openSource: () => Knex, filename: string, file: string) {
-  // Not a reader, since query_only forbids VACUUM.
-  const source = openSource()
-  try {
-    const { mode, size } = await stat(filename)
-    await assertDiskSpace(file, size)
-    // Created with the permissions of the database; SQLite would make it readable by everyone.
-    await writeFile(file, '', { flag: 'wx', mode })
-    await source.raw('vacuum into ?', [file])
-  } finally {
-    await source.destroy()
-  }
+async function writeCopy(source: Knex, filename: string, file: string) {
+  const { mode, size } = await stat(filename)
+  await assertDiskSpace(file, size)
+  // Created with the permissions of the database; SQLite would make it readable by everyone.
+  await writeFile(file, '', { flag: 'wx', mode })
+  await source.raw('vacuum into ?', [file])
 }
 
 /**

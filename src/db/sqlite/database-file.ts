@@ -16,7 +16,6 @@ export type DatabaseFile = ReturnType<typeof databaseFile>
  * (https://sqlite.org/howtocorrupt.html, section 2.2). Decision 14.
  */
 export function databaseFile(filename: string) {
-  let connections = 0
   let opened: FileIdentity | undefined
   let damageCount = 0
   let lastError: { reason: string; at: number } | undefined
@@ -53,12 +52,6 @@ export function databaseFile(filename: string) {
     })
   }
 
-  /** Call before closing a connection. Closing the last one removes the log. */
-  function forgetConnection() {
-    connections--
-    if (connections === 0) opened = undefined
-  }
-
   /**
    * Runs work on the file. If it fails with an error of the file or its disk, `checkHealth` reports
    * that.
@@ -74,7 +67,10 @@ export function databaseFile(filename: string) {
     }
   }
 
-  /** Opens a connection; throws if it has another file open than the other connections. */
+  /**
+   * Opens a connection; throws if it has another file open than the first connection, which stays
+   * open: closing the last one would remove the log.
+   */
   async function openConnection<C>(
     open: () => Promise<C>,
     close: (connection: C) => Promise<unknown>,
@@ -82,13 +78,13 @@ export function databaseFile(filename: string) {
     assertInPlace()
     const { file } = currentIdentity()
     const connection = await open()
-    connections++
+    const isFirst = opened === undefined
     // The first connection creates the log.
     opened ??= { file, log: currentIdentity().log }
     try {
       assertInPlace()
     } catch (error) {
-      forgetConnection()
+      if (isFirst) opened = undefined
       await close(connection)
       throw error
     }
@@ -100,7 +96,6 @@ export function databaseFile(filename: string) {
     assertInPlace,
     assertInPlaceThisTurn,
     openConnection,
-    forgetConnection,
     watch,
     /** How often the file was found damaged. */
     damageCount: () => damageCount,

@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
-import { dirname, resolve } from 'node:path'
+import { dirname } from 'node:path'
 import { OperatorError } from '../../contract/errors.ts'
-import type { Dialect, Engine } from '../engine.ts'
+import type { Engine } from '../engine.ts'
 import { UnusableDatabase } from '../errors.ts'
 import { openReader, openWriter } from './client.ts'
 import { connectionOf } from './connection.ts'
@@ -12,39 +12,11 @@ import { explain, healthErrorOf, isBusy, isUnavailable } from './errors.ts'
 import { findOpenError, foreignDatabase, inspectFile } from './inspect-file.ts'
 import { schema } from './schema.ts'
 
-/** SQLite: a database in one file, with one writer at a time and concurrent readers. */
-export const sqlite: Dialect = {
-  urlFormat: 'sqlite:PATH, the path of a file',
-  openerOf(url) {
-    const path = pathFromUrl(url)
-    // Absolute, so that messages name the file whatever the working directory is.
-    return path === undefined ? undefined : () => openFile(resolve(path))
-  },
-  correctUrl(text) {
-    const path = (text.match(otherUrl) ?? text.match(barePath))?.groups?.path
-    const corrected = `sqlite:${path}`
-    return path !== undefined && pathFromUrl(corrected) !== undefined ? corrected : undefined
-  },
-}
-
-/**
- * Refuses `sqlite://data/apps.sqlite`, where `data` would be a host, and parameters such as
- * `?mode=ro`.
- */
-function pathFromUrl(url: string): string | undefined {
-  const path = url.match(/^sqlite:(?:\/\/(?=\/)|(?!\/\/))(?<path>.+)$/)?.groups?.path
-  return path === undefined || path === ':memory:' || /\?\w+=/.test(path) ? undefined : path
-}
-
-/** The URL format of SQLAlchemy, Rails and Prisma, with or without parameters. */
-const otherUrl = /^(?:sqlite3?|file):(?:\/\/)?(?<path>[^?]+)/i
-const barePath = /^(?<path>[^:?]+\.(?:db|sqlite3?))$/i
-
 /**
  * Each operation occupies one of the threads that main.ts requests. Expensive ones leave a
  * processor to the others.
  */
-export const concurrency = {
+const concurrency = {
   cheap: 4,
   expensive: Math.max(1, Math.min(3, availableParallelism() - 1)),
   write: 1,
@@ -53,7 +25,8 @@ export const concurrency = {
 /** A commit costs as much as several writes. */
 const groupCommitSize = 32
 
-function openFile(filename: string): Engine {
+/** A database in one file, with one writer at a time and concurrent readers. */
+export function openSqlite(filename: string): Engine {
   const file = databaseFile(filename)
   const writer = openWriter(filename, file)
   const reader = openReader(filename, file, concurrency.cheap + concurrency.expensive)
@@ -96,9 +69,9 @@ function openFile(filename: string): Engine {
     explain,
     // There is one writer at a time, so all earlier ones have ended.
     committedBefore: () => writer.transaction(async () => new Date()),
-    // With a connection for one copy, so that the writer stays free.
+    // With its own connection, so that the writer stays free; readers cannot run VACUUM.
     copyTo: (target, options) =>
-      copyTo(() => openWriter(filename, file), filename, target, options),
+      copyTo(openWriter(filename, databaseFile(filename)), filename, target, options),
     withExclusiveLock: (work) => withExclusiveLock(filename, work),
     async optimize() {
       // Not TRUNCATE: writers would wait until the last reader has ended

@@ -2,8 +2,7 @@ import type { Knex } from 'knex'
 import { categoryToken, idLimit, isWordToken, type Phrase, searchRank } from '../../search/terms.ts'
 import { required } from '../../util/helpers.ts'
 import type { SearchIndex } from '../engine.ts'
-import { orderBy } from '../page-slice.ts'
-import { listed } from '../tables.ts'
+import { listed, orderKeys } from '../listed-apps.ts'
 import { jsonArrayBytes, select as selectWith } from './client.ts'
 
 /**
@@ -142,7 +141,7 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     async firstMatches(phrases, limit, order) {
       const expression = await matchExpression(phrases)
       const first = order
-        ? `select apps.id from ${await sortable(expression)} ${orderBy(order, 'desc')}`
+        ? `select apps.id from ${await sortable(expression)} order by ${orderKeys(order, 'desc')}`
         : firstIds
       return selectJson('id', `(${first} limit ?)`, [expression, limit])
     },

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../src/db/database.ts'
-import { listed } from '../../../src/db/tables.ts'
+import { listed } from '../../../src/db/listed-apps.ts'
 import { findSimilarApps } from '../../../src/moderation/similar-names.ts'
 import { toSearchDocument } from '../../../src/search/terms.ts'
 import { expectConsistent } from '../../support/consistency.ts'

@@ -1,3 +1,7 @@
+import { resolve } from 'node:path'
+
+/** DATABASE_URL of either engine: parsing it, and correcting similar formats. */
+
 /** A parsed DATABASE_URL of PostgreSQL. */
 export type ServerUrl = {
   /** For messages: without user, password and options. */
@@ -6,6 +10,34 @@ export type ServerUrl = {
   connectionString: string
   /** Milliseconds to wait for a connection to open or to become free. */
   connectTimeout: number
+}
+
+export const isDatabaseUrl = (text: string) =>
+  (parseFileUrl(text) ?? parseServerUrl(text)) !== undefined
+
+/**
+ * The formats of DATABASE_URL, in words, and the correction of the given text, if it resembles one.
+ */
+export function expectedUrl(text: string): string {
+  const formats = 'sqlite:PATH, the path of a file, or postgres://USER:PASSWORD@HOST:PORT/DATABASE'
+  const path = (text.match(otherFileUrl) ?? text.match(barePath))?.groups?.path
+  const corrected = `sqlite:${path}`
+  return path !== undefined && isDatabaseUrl(corrected) ? `${formats}: write ${corrected}` : formats
+}
+
+/** The URL format of SQLAlchemy, Rails and Prisma, with or without parameters. */
+const otherFileUrl = /^(?:sqlite3?|file):(?:\/\/)?(?<path>[^?]+)/i
+const barePath = /^(?<path>[^:?]+\.(?:db|sqlite3?))$/i
+
+/**
+ * The absolute path of a SQLite database, so that messages name the file whatever the working
+ * directory is. Refuses `sqlite://data/apps.sqlite`, where `data` would be a host, and parameters
+ * such as `?mode=ro`.
+ */
+export function parseFileUrl(text: string): string | undefined {
+  const path = text.match(/^sqlite:(?:\/\/(?=\/)|(?!\/\/))(?<path>.+)$/)?.groups?.path
+  const isFile = path !== undefined && path !== ':memory:' && !/\?\w+=/.test(path)
+  return isFile ? resolve(path) : undefined
 }
 
 /** Milliseconds. In a URL it is in seconds, as in libpq's. */

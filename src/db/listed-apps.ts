@@ -1,0 +1,48 @@
+import type { SortOrder } from '../search/best-matches.ts'
+import { toSearchDocument } from '../search/terms.ts'
+import type { Connection } from './engine.ts'
+
+/** The public list in SQL: its condition, its orders, and its part of the search index. */
+
+/**
+ * The condition of the public list. Literals, because planners use the partial indexes of the
+ * listed apps only with these.
+ */
+export const listed = "apps.status = 'approved' and apps.deleted_at is null"
+
+/** Part of an ordered list, counted from the nearer end, so that no page skips more than half. */
+export type Slice = { direction: 'asc' | 'desc'; skip: number; take: number }
+
+export function nearestSlice(total: number, limit: number, offset: number): Slice {
+  const take = Math.min(limit, total - offset)
+  const after = total - offset - take
+  return after < offset
+    ? { direction: 'asc', skip: after, take }
+    : { direction: 'desc', skip: offset, take }
+}
+
+/** For ORDER BY. */
+export const orderKeys = (order: SortOrder, direction: Slice['direction']) =>
+  order.map((column) => `apps.${column} ${direction}`).join(', ')
+
+/**
+ * Writes the current rows of these apps into the search index, without the apps that are not
+ * listed.
+ */
+export async function indexListedApps(
+  { sql, search }: Pick<Connection, 'sql' | 'search'>,
+  ids: number[],
+) {
+  const apps = await sql('apps')
+    .join('developers', 'developers.id', 'apps.developer_id')
+    .whereIn('apps.id', ids)
+    .whereRaw(listed)
+    .select('apps.*', 'developers.name as developer_name')
+  await search.index(
+    apps.map(({ developer_name, ...app }) => ({
+      id: app.id,
+      categoryId: app.category_id,
+      ...toSearchDocument(app, developer_name),
+    })),
+  )
+}
