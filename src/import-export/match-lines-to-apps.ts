@@ -172,13 +172,16 @@ export function splitRepeats(matches: Match[]): { first: Match[]; repeated: Matc
  */
 export function batchKeys(line: Line): { finds: string[]; claims: string[] } {
   const { package_name, slug, developer_name, name } = line
+  const nameKey = `name ${ownerKey(developer_name, name)}`
   const finds = []
   if (isSet(package_name)) finds.push(`package ${package_name.toLowerCase()}`)
   if (slug !== undefined) finds.push(`slug ${slug}`)
-  if (isSet(package_name)) return { finds, claims: finds }
+  if (isKnownByName(line)) finds.push(nameKey)
+  // A new app gets the slug of its name if that is free.
+  const claims = [...finds, `slug ${slug ?? toSlug(name)}`]
   // A later line that is known by its name finds the app even if this line has a slug.
-  const claims = [`name ${ownerKey(developer_name, name)}`, `slug ${slug ?? toSlug(name)}`]
-  return { finds: isKnownByName(line) ? claims : finds, claims }
+  if (!isSet(package_name)) claims.push(nameKey)
+  return { finds, claims }
 }
 
 /** Refuses lines with the package name of an app that keeps it. Apps may exchange their names. */

@@ -101,6 +101,12 @@ test.for<[what: string, first: Line, second: Line, isFound: boolean]>([
   ],
   ['the slug beside its package name', both, { ...slugged, name: 'Moon' }, true],
   ['only its name, though it has a package name', packaged, line, false],
+  [
+    'the slug made of its name, though it has a package name',
+    packaged,
+    { ...line, developer_name: 'Bob', slug: 'star-map' },
+    true,
+  ],
 ])('a line that has %s of a line before it', ([, first, second, isFound]) => {
   const { claims } = batchKeys(first)
   expect(batchKeys(second).finds.some((key) => claims.includes(key))).toBe(isFound)
