@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { type Action, type Actor, auditStore } from '../audit/audit-store.ts'
 import type { Caller } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
@@ -13,9 +14,7 @@ import {
 import { chunk, pick, required } from '../util/helpers.ts'
 import { isListed, ownerColumns } from './policy.ts'
 import { addRatings, ratingColumns, ratingsOf } from './ratings.ts'
-import { newRevision } from './revision.ts'
-import { toSlug } from './slug.ts'
-import { uniqueSlugs } from './unique-slugs.ts'
+import { toSlug, uniqueSlugs } from './slugs.ts'
 
 /** An app with the names of its developer and category. */
 export type NamedAppRow = AppRow & {
@@ -358,6 +357,13 @@ const describeOwnHolder = ({ id, deleted_at }: Pick<AppRow, 'id' | 'deleted_at'>
   deleted_at === null
     ? ` by your app ${id}; update that app, or choose another name.`
     : ` by your deleted app ${id}; ask the operators to restore it (app restore ${id}), or choose another name.`
+
+/**
+ * Each change of an app gives it a new revision, so that a decision can be refused if the app is
+ * not the one that was read. It is random, so that an old one never matches by chance; owners do
+ * not see it. Five digits and lower-case letters.
+ */
+const newRevision = () => Array.from({ length: 5 }, () => randomInt(36).toString(36)).join('')
 
 const packageKey = (name: string | null) => name?.toLowerCase() ?? null
 

@@ -1,4 +1,4 @@
-import { toSlug } from '../catalogue/slug.ts'
+import { toSlug } from '../catalogue/slugs.ts'
 import type { AppRow } from '../db/tables.ts'
 import { pick } from '../util/helpers.ts'
 import { type ImportLine, isSet, type Line, orderProblems, problem } from './line.ts'
