@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { type Action, type Actor, auditStore } from '../audit/audit-store.ts'
+import { type Action, type Actor, auditStore, difference } from '../audit/audit-store.ts'
 import type { Caller } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { Connection } from '../db/engine.ts'
@@ -11,7 +11,7 @@ import {
   searchedTexts,
   toSearchDocument,
 } from '../search/terms.ts'
-import { chunk, pick, required } from '../util/helpers.ts'
+import { chunk, required } from '../util/helpers.ts'
 import { isListed, ownerColumns } from './policy.ts'
 import { addRatings, ratingColumns, ratingsOf } from './ratings.ts'
 import { toSlug, uniqueSlugs } from './slugs.ts'
@@ -122,10 +122,11 @@ export const appStore = (connection: Connection) => {
     const entries = changes.map(({ before, after, at }) => ({
       action,
       at,
-      subject: { app_id: after.id, developer_id: after.developer_id },
+      app_id: after.id,
+      developer_id: after.developer_id,
       ...auditedDifference(before, after),
     }))
-    await auditStore(connection).record(entries, actor)
+    await auditStore(connection).record(actor, ...entries)
   }
 
   async function updateIndex(changes: AppChange[]) {
@@ -306,7 +307,7 @@ export const appStore = (connection: Connection) => {
 export type AppStore = ReturnType<typeof appStore>
 
 /** Whether the changes differ from the row. */
-export const hasChanges = (row: AppRow, changes: AppRowChanges) =>
+export const hasChanges = (row: Partial<AppRow>, changes: AppRowChanges) =>
   Object.entries(changes).some(([column, value]) => row[column as keyof AppRow] !== value)
 
 /** The columns whose changes the audit log records, in the order in which operators see them. */
@@ -322,14 +323,8 @@ const auditedColumns = [
   'other_rating_count',
 ] as const
 
-/**
- * The audited columns in which two states of an app differ. A column that is missing in both does
- * not differ.
- */
-export function auditedDifference(before: Partial<AppRow> | undefined, after: Partial<AppRow>) {
-  const columns = auditedColumns.filter((column) => before?.[column] !== after[column])
-  return { ...(before && { before: pick(before, ...columns) }), after: pick(after, ...columns) }
-}
+export const auditedDifference = (before: Partial<AppRow> | undefined, after: Partial<AppRow>) =>
+  difference(before, after, auditedColumns)
 
 /** The columns that the search index depends on, besides the downloads. */
 const searchedColumns = [...searchedTexts, 'category_id', 'developer_id'] as const
