@@ -22,6 +22,17 @@ export type NamedAppRow = AppRow & {
   category_name: string
   category_slug: string
 }
+
+/** A query for the apps with these ids, in the order of the ids. Its rows are `NamedAppRow`s. */
+export const namedApps = ({ sql }: Connection, ids: readonly number[]) =>
+  sql('apps')
+    .join('developers', 'developers.id', 'apps.developer_id')
+    .join('categories', 'categories.id', 'apps.category_id')
+    .whereIn('apps.id', ids)
+    .orderBy('apps.id')
+    .select('apps.*', 'developers.name as developer_name')
+    .select('categories.name as category_name', 'categories.slug as category_slug')
+
 export type AppWithReviews = NamedAppRow & { reviews: AppReview[] }
 export type AppReview = Omit<ReviewRow, 'app_id'>
 
