@@ -1,23 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Actor } from '../audit/audit-store.ts'
 import type { Problem } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/engine.ts'
 import { pauseForOthers } from '../db/write-pacing.ts'
-import { toSearchDocument } from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
-import {
-  type ImportLine,
-  isSet,
-  type LineUpdate,
-  type ParsedLine,
-  problem,
-  readLine,
-} from './line.ts'
+import { type ImportLine, type LineUpdate, type ParsedLine, problem } from './line.ts'
 import { batchKeys } from './match-lines-to-apps.ts'
 import { readLines } from './read-lines.ts'
 import { ReasonCounts } from './rejects.ts'
-import { importStore } from './write-lines.ts'
 
 export type ImportSummary = {
   lines: number
@@ -105,22 +95,6 @@ export async function importLines(
       await onReject?.(number, outcome, text)
     } else summary[outcome]++
   }
-}
-
-/** Writes a catalogue. `onlyNew` leaves existing apps and categories unchanged. */
-export function catalogueLines({ actor, onlyNew }: { actor: Actor; onlyNew: boolean }): LineWork {
-  const now = new Date().toISOString()
-  return {
-    parse,
-    write: (connection, lines) => importStore(connection, { actor, onlyNew, now }).write(lines),
-  }
-}
-
-function parse(text: string): ParsedLine {
-  const line = readLine(text)
-  const { app } = line
-  const willBeListed = app?.status === 'approved' && !isSet(app.deleted_at)
-  return willBeListed ? { ...line, document: toSearchDocument(app, app.developer_name) } : line
 }
 
 /**
