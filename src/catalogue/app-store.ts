@@ -13,7 +13,6 @@ import {
 } from '../search/terms.ts'
 import { chunk, required } from '../util/helpers.ts'
 import { isListed, ownerColumns } from './policy.ts'
-import { addRatings, ratingColumns, ratingsOf } from './ratings.ts'
 import { toSlug, uniqueSlugs } from './slugs.ts'
 
 /** An app with the names of its developer and category. */
@@ -56,8 +55,6 @@ type GeneratedColumn = 'id' | 'slug' | 'changed_at' | keyof typeof appDefaults
 export type AppRowChanges = Partial<
   Omit<AppRow, 'id' | 'slug' | 'package_key' | 'changed_at' | 'revision'>
 >
-
-export type NewReviewRow = Omit<ReviewRow, 'id'> & { id?: number }
 
 type AppChange = {
   before?: AppRow
@@ -292,25 +289,6 @@ export const appStore = (connection: Connection) => {
       await sql('apps').where({ id: before.id }).update(columns)
       await applySideEffects(action, [{ before, after, at }], actor)
       return after
-    },
-
-    /** Inserts reviews and updates the ratings of their apps. */
-    async addReviews(reviews: NewReviewRow[]) {
-      const reviewsByApp = Map.groupBy(reviews, ({ app_id }) => app_id)
-      // In the order of their ids, so that two transactions cannot deadlock.
-      const apps = await sql('apps')
-        .whereIn('id', [...reviewsByApp.keys()])
-        .orderBy('id')
-        .forUpdate()
-        .select('id', 'review_count', 'rating_sum', 'rating_count')
-      await connection.insertRows('reviews', reviews)
-      const changed_at = new Date().toISOString()
-      for (const { id, review_count, rating_sum, rating_count } of apps) {
-        const added = ratingsOf(required(reviewsByApp.get(id), 'the reviews'))
-        const ratings = ratingColumns(addRatings({ sum: rating_sum, count: rating_count }, added))
-        const columns = { review_count: review_count + added.count, ...ratings, changed_at }
-        await sql('apps').where({ id }).update(columns)
-      }
     },
   }
 }

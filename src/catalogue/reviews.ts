@@ -27,8 +27,7 @@ export async function removeReview(
   actor: Actor,
 ): Promise<ReviewRow> {
   const { sql } = connection
-  // The app is locked first, as in `addReviews`, so that its counts and ratings do not change
-  // meanwhile.
+  // Locked first, as by an import, so that its counts and ratings do not change meanwhile.
   const app = await sql('apps')
     .whereIn('id', sql('reviews').where({ id }).select('app_id'))
     .forUpdate()

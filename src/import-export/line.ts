@@ -1,7 +1,6 @@
 import { Ajv, type SchemaValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import type { NewReviewRow } from '../catalogue/app-store.ts'
 import { addCharacterRules } from '../contract/character-rules.ts'
 import type { Problem } from '../contract/contract.ts'
 import {
@@ -14,7 +13,7 @@ import {
 } from '../contract/field-rules.ts'
 import { findRepeatedField } from '../contract/json-text.ts'
 import { objectProblems } from '../contract/problems.ts'
-import type { AppRow, CategoryRow } from '../db/tables.ts'
+import type { AppRow, CategoryRow, ReviewRow } from '../db/tables.ts'
 import { idLimit, type SearchDocument } from '../search/terms.ts'
 import { pick, required } from '../util/helpers.ts'
 import { isNestedTooDeeply, isObject, type LineProblem, unwrapReject } from './rejects.ts'
@@ -37,7 +36,7 @@ export type Line = Pick<AppRow, 'name' | 'description'> &
   }
 export type LineCategory = Pick<CategoryRow, 'slug' | 'name'> &
   Partial<Pick<CategoryRow, 'id' | 'created_at'>>
-export type LineReview = Omit<NewReviewRow, 'app_id'>
+export type LineReview = Omit<ReviewRow, 'id' | 'app_id'> & { id?: number }
 
 /**
  * An app that is no longer public. Its id and creation time identify it, because its texts may not
