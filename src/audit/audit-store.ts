@@ -94,12 +94,9 @@ export const auditStore = ({ sql, insertRows }: Connection) => ({
     if (appId !== undefined) query.where('audit.app_id', appId)
     if (developerId !== undefined) query.where('audit.developer_id', developerId)
     if (since !== undefined) query.where('audit.at', '>=', since)
-    const names = [
-      'apps.slug as app_slug',
-      'developers.name as developer_name',
-      'categories.slug as category_slug',
-    ]
-    const rows: StoredEntry[] = await query.select('audit.*', ...names)
+    const rows: StoredEntry[] = await query
+      .select('audit.*', 'apps.slug as app_slug')
+      .select('developers.name as developer_name', 'categories.slug as category_slug')
     return {
       entries: rows.slice(0, limit).reverse().map(parseEntry),
       hasOlder: rows.length > limit,

@@ -69,8 +69,6 @@ type NewApp = { app: NewAppRow; at: string; document?: SearchDocument | undefine
 /** Apps per statement that reads them for the search index. */
 const reindexBatchSize = 100
 
-type FindOptions = { includeDeleted?: boolean; forUpdate?: boolean; visibleTo?: Caller }
-
 export const appStore = (connection: Connection) => {
   const { sql, search } = connection
 
@@ -168,18 +166,18 @@ export const appStore = (connection: Connection) => {
 
   async function updateCounts(changes: AppChange[]) {
     const differences = new Map<number, number>()
+    const add = (app: AppRow | undefined, difference: number) => {
+      if (app && isListed(app))
+        differences.set(app.category_id, (differences.get(app.category_id) ?? 0) + difference)
+    }
     for (const { before, after } of changes) {
-      if (before && isListed(before)) add(before.category_id, -1)
-      if (isListed(after)) add(after.category_id, 1)
+      add(before, -1)
+      add(after, 1)
     }
     // In the order of their ids, so that two transactions cannot deadlock.
     for (const [id, difference] of [...differences].toSorted(([a], [b]) => a - b)) {
       if (difference !== 0)
         await sql('categories').where({ id }).increment('listed_apps', difference)
-    }
-
-    function add(categoryId: number, difference: 1 | -1) {
-      differences.set(categoryId, (differences.get(categoryId) ?? 0) + difference)
     }
   }
 
@@ -205,8 +203,9 @@ export const appStore = (connection: Connection) => {
      */
     async find(
       id: number,
-      { includeDeleted = false, forUpdate = false, visibleTo }: FindOptions = {},
+      options: { includeDeleted?: boolean; forUpdate?: boolean; visibleTo?: Caller } = {},
     ): Promise<AppWithReviews | undefined> {
+      const { includeDeleted, forUpdate, visibleTo } = options
       // Locked before the joined rows are read: one statement that joins and locks may read
       // different versions of them.
       if (forUpdate) await sql('apps').where({ id }).forUpdate().first('id')
@@ -224,7 +223,7 @@ export const appStore = (connection: Connection) => {
 
     /** How many apps each developer has in each state. A developer without apps is missing. */
     async countStates(developerIds: number[]): Promise<Map<number, StateCounts>> {
-      const rows: { developer_id: number; state: keyof StateCounts; count: unknown }[] = await sql(
+      const rows: { developer_id: number; state: keyof StateCounts; count: number }[] = await sql(
         'apps',
       )
         .whereIn('developer_id', developerIds)
@@ -236,7 +235,7 @@ export const appStore = (connection: Connection) => {
         .count({ count: '*' })
       const counts = new Map<number, StateCounts>()
       for (const { developer_id, state, count } of rows) {
-        counts.set(developer_id, { ...noApps, ...counts.get(developer_id), [state]: Number(count) })
+        counts.set(developer_id, { ...noApps, ...counts.get(developer_id), [state]: count })
       }
       return counts
     },

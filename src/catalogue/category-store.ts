@@ -3,7 +3,6 @@ import type { Category } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { assertSlug, maxCategories, parseCategoryName } from '../contract/field-rules.ts'
 import type { Connection } from '../db/engine.ts'
-import type { CategoryRow } from '../db/tables.ts'
 import { required } from '../util/helpers.ts'
 
 type Names = Pick<Category, 'slug' | 'name'>
@@ -34,12 +33,14 @@ export const categoryStore = (connection: Connection) => {
   /** Renames several categories, which may exchange their slugs and names. */
   async function renameAll(renames: { before: Category; after: Names }[], actor: Actor) {
     const at = new Date().toISOString()
-    const update = (id: number, columns: Partial<CategoryRow>) =>
-      sql('categories').where({ id }).update(columns)
+    const rename = (id: number, names: Names) =>
+      sql('categories')
+        .where({ id })
+        .update({ ...names, changed_at: at })
     // Temporary values that no valid slug or name equals.
     for (const { before } of renames)
-      await update(before.id, { slug: `~${before.id}`, name: `\n${before.id}` })
-    for (const { before, after } of renames) await update(before.id, { ...after, changed_at: at })
+      await rename(before.id, { slug: `~${before.id}`, name: `\n${before.id}` })
+    for (const { before, after } of renames) await rename(before.id, after)
     const entries = renames.map(({ before, after }) => ({
       action: 'category rename' as const,
       at,
@@ -51,7 +52,7 @@ export const categoryStore = (connection: Connection) => {
 
   return {
     /** By name. */
-    all(): Promise<Category[]> {
+    all() {
       return sql('categories').orderBy('name').select('id', 'slug', 'name')
     },
 
@@ -106,7 +107,7 @@ export const categoryStore = (connection: Connection) => {
     },
 
     /** Locks all categories until the transaction ends. */
-    lockAll(): Promise<Pick<CategoryRow, 'id' | 'slug' | 'name' | 'created_at'>[]> {
+    lockAll() {
       return sql('categories').orderBy('id').forUpdate().select('id', 'slug', 'name', 'created_at')
     },
 

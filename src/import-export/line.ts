@@ -23,11 +23,20 @@ export type Line = Pick<AppRow, 'name' | 'description'> &
   Partial<
     Pick<
       AppRow,
-      'id' | 'slug' | 'short_description' | 'version' | 'package_name' | 'total_downloads'
+      | 'id'
+      | 'slug'
+      | 'short_description'
+      | 'version'
+      | 'package_name'
+      | 'total_downloads'
+      | 'status'
+      | 'rejection_reason'
+      | 'created_at'
+      | 'updated_at'
+      | 'approved_at'
+      | 'deleted_at'
     >
-  > &
-  Partial<Pick<AppRow, 'status' | 'rejection_reason'>> &
-  Partial<Pick<AppRow, 'created_at' | 'updated_at' | 'approved_at' | 'deleted_at'>> & {
+  > & {
     category: string | LineCategory
     developer_name: string
     average_rating?: number | null
@@ -289,7 +298,7 @@ const counterSchema = {
  * all its problems.
  */
 export function readLine(text: string): ParsedLine {
-  const line = readValid<Line | ParsedLine>(text, 'line', orderProblems)
+  const line = readValid<Line | ParsedLine>(text, 'line')
   if (Array.isArray(line)) return { outcome: line }
   return 'name' in line ? { app: line } : line
 }
@@ -340,14 +349,9 @@ const timesOf = (value: object): Partial<Record<string, number>> =>
   )
 
 /**
- * Returns the line, or its problems: those with the schema, and those that `validate` finds in the
- * valid fields.
+ * Returns the line, or its problems: those with the schema, and times that contradict each other.
  */
-function readValid<T>(
-  text: string,
-  schema: 'line' | 'counters',
-  validate: (line: object) => Problem[] = () => [],
-): T | Problem[] {
+function readValid<T>(text: string, schema: 'line' | 'counters'): T | Problem[] {
   let parsed: unknown
   try {
     parsed = JSON.parse(text)
@@ -364,7 +368,7 @@ function readValid<T>(
   const line = trimTexts(unwrapped)
   const isValid = ajv.validate<T>(schema, line)
   const problems = isValid ? [] : objectProblems(required(ajv.errors, 'the errors of a line'))
-  if (isObject(line)) problems.push(...validate(withoutFields(line, problems)))
+  if (isObject(line)) problems.push(...orderProblems(withoutFields(line, problems)))
   return isValid && problems.length === 0 ? line : problems
 }
 
