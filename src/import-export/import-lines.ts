@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import type { Problem } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
@@ -60,7 +61,11 @@ export async function importLines(
     reasons,
   }
   const pause = pauseForOthers(database)
-  for await (const batch of prefetch(batches(read()))) {
+  // Reads the next batch while this one is written.
+  const prefetched: AsyncIterable<ImportLine[]> = Readable.from(batches(read()), {
+    highWaterMark: 1,
+  })
+  for await (const batch of prefetched) {
     const changesPublicData = () =>
       batch.some(({ outcome }) => outcome === 'created' || outcome === 'updated')
     await database.write((connection) => write(connection, batch), { changesPublicData })
@@ -122,14 +127,4 @@ async function* batches(lines: AsyncIterable<ImportLine>): AsyncGenerator<Import
     for (const key of claims) claimed.add(key)
   }
   if (batch.length > 0) yield batch
-}
-
-/** Computes the next value while the caller uses the current one. */
-async function* prefetch<T>(values: AsyncGenerator<T>): AsyncGenerator<T> {
-  for (let next = values.next(); ; ) {
-    const { value, done } = await next
-    if (done) return
-    next = values.next()
-    yield value
-  }
 }
