@@ -81,7 +81,7 @@ async function writeLines(
   // Categories first: an export has them before their apps.
   const newCategories = await renameCategories()
   // Afterwards, because a new category may have a name that another gave up.
-  await findCategories()
+  if (newCategories.length > 0) await findCategories()
   for (const { line, category } of newCategories) {
     if (categoryIds.has(category.slug)) continue
     const problems = await addCategory(category)
@@ -90,7 +90,10 @@ async function writeLines(
   for (const line of lines) if (line.removed) line.outcome = await hideApp(line, line.removed)
   await writeApps(lines.filter(({ app }) => app))
 
-  /** Returns the lines of categories that do not exist. */
+  /**
+   * Renames the categories that lines identify by id and creation time. Returns the other lines of
+   * categories.
+   */
   async function renameCategories() {
     const others: { line: ImportLine; category: LineCategory }[] = []
     if (!lines.some(({ category }) => category)) return others
