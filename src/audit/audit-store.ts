@@ -55,7 +55,7 @@ type StoredEntry = AuditRow & {
   category_slug: string | null
 }
 
-export type AuditFilter = {
+type AuditFilter = {
   appId?: number | undefined
   developerId?: number | undefined
   since?: string | undefined

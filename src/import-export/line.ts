@@ -273,10 +273,7 @@ export const lineSchema = {
  * A line of a file of counters: the app that has the slug or package name gets the downloads and
  * ratings.
  */
-export type CounterLine = Pick<
-  Line,
-  'slug' | 'total_downloads' | 'average_rating' | 'rating_count'
-> & {
+type CounterLine = Pick<Line, 'slug' | 'total_downloads' | 'average_rating' | 'rating_count'> & {
   package_name?: string
 }
 
