@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { accountStore } from '../src/accounts/account-store.ts'
 import { appStore } from '../src/catalogue/app-store.ts'
 import { categoryStore } from '../src/catalogue/category-store.ts'
+import { ratingColumns, ratingsOf } from '../src/catalogue/ratings.ts'
 import type { Connection } from '../src/db/engine.ts'
 import type { AppStatus } from '../src/db/tables.ts'
 
@@ -49,7 +50,11 @@ export async function addDemoCatalogue(connection: Connection) {
       approved_at: app.approved_at ?? null,
       updated_at: app.approved_at ?? app.created_at,
     }
-    const { id } = await appStore(connection).insert(row, seeder)
-    await appStore(connection).addReviews(reviews.map((review) => ({ ...review, app_id: id })))
+    const ratings = { review_count: reviews.length, ...ratingColumns(ratingsOf(reviews)) }
+    const { id } = await appStore(connection).insert({ ...row, ...ratings }, seeder)
+    await connection.insertRows(
+      'reviews',
+      reviews.map((review) => ({ ...review, app_id: id })),
+    )
   }
 }

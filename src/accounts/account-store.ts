@@ -3,18 +3,10 @@ import { appStore, noApps, type StateCounts } from '../catalogue/app-store.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { parseDeveloperName, parseKeyName } from '../contract/field-rules.ts'
 import type { Connection } from '../db/engine.ts'
+import type { ApiKeyRow } from '../db/tables.ts'
 import { findSimilarDevelopers } from '../moderation/similar-names.ts'
 import { required } from '../util/helpers.ts'
-import { generateKey, type KeyState, keyPrefix, keyState } from './keys.ts'
-
-export type Developer = { id: number; name: string; isNew: boolean }
-export type IssuedKey = {
-  id: string
-  key: string
-  name: string | null
-  developer_name: string
-  expires_at: string
-}
+import { generateKey, keyPrefix, keyState } from './keys.ts'
 
 /** A developer with the numbers of their active keys and their apps. */
 export type Account = {
@@ -26,34 +18,23 @@ export type Account = {
 }
 
 /** A key without its secret. */
-export type KeySummary = {
-  id: string
-  name: string | null
-  developer_name: string
-  created_at: string
-  expires_at: string
-  last_used_at: string | null
-  revoked_at: string | null
-  state: KeyState
-}
+type StoredKey = Omit<ApiKeyRow, 'developer_id' | 'sha256'> & { developer_name: string }
 
 /** Milliseconds. */
 export const defaultKeyLifetime = 365 * 24 * 60 * 60 * 1000
 
 const developerNotFound = (name: string) =>
   new OperatorError(`there is no developer ${JSON.stringify(name.trim())}`)
-const nameTaken = (name: string) =>
-  new OperatorError(`there is already a developer ${JSON.stringify(name)}`)
 
 export const accountStore = (connection: Connection) => {
   const { sql } = connection
   const audit = auditStore(connection)
 
-  const findDeveloper = (name: string): Promise<{ id: number; name: string } | undefined> =>
+  const findDeveloper = (name: string) =>
     sql('developers').where({ name: name.trim() }).first('id', 'name')
 
   /** Throws an OperatorError that lists similar names if no developer has exactly this one. */
-  async function requireDeveloper(name: string): Promise<{ id: number; name: string }> {
+  async function requireDeveloper(name: string) {
     const developer = await findDeveloper(name)
     if (developer) return developer
     const similar = await findSimilarDevelopers(connection, name)
@@ -86,9 +67,9 @@ export const accountStore = (connection: Connection) => {
      * The developer of exactly this name, added if there is none. Throws an OperatorError if the
      * name is invalid.
      */
-    async findOrAddDeveloper(text: string): Promise<Developer> {
+    async findOrAddDeveloper(text: string) {
       const known = await findDeveloper(text)
-      if (known) return { id: known.id, name: known.name, isNew: false }
+      if (known) return { ...known, isNew: false }
       const name = parseDeveloperName(text)
       const now = new Date().toISOString()
       const added = await sql('developers')
@@ -100,10 +81,7 @@ export const accountStore = (connection: Connection) => {
     },
 
     /** A page of the developers by name, and the total. */
-    async developers(
-      limit: number,
-      offset: number,
-    ): Promise<{ developers: Account[]; total: number }> {
+    async developers(limit: number, offset: number) {
       const [all] = await sql('developers').count({ total: '*' })
       const ids = await sql('developers').orderBy('name').limit(limit).offset(offset).pluck('id')
       return { developers: await accounts(ids), total: Number(required(all, 'the count').total) }
@@ -118,7 +96,7 @@ export const accountStore = (connection: Connection) => {
       text: string,
       actor: Actor,
       onProgress: (done: number, total: number) => void = () => {},
-    ): Promise<{ id: number; name: string; listed_apps: number }> {
+    ) {
       const name = parseDeveloperName(text)
       const { id } = await requireDeveloper(from)
       // An update locks an app before its developer. Locking in the same order avoids deadlocks.
@@ -128,13 +106,16 @@ export const accountStore = (connection: Connection) => {
       if (name === before.name)
         throw new OperatorError(`the developer already has the name ${JSON.stringify(name)}`)
       const at = new Date().toISOString()
-      if (await findDeveloper(name)) throw nameTaken(name)
+      if (await findDeveloper(name))
+        throw new OperatorError(`there is already a developer ${JSON.stringify(name)}`)
       await sql('developers').where({ id }).update({ name, changed_at: at })
-      const change = { before: { name: before.name }, after: { name } }
-      await audit.record(
-        [{ action: 'developer rename', at, subject: { developer_id: id }, ...change }],
-        actor,
-      )
+      await audit.record(actor, {
+        action: 'developer rename',
+        at,
+        developer_id: id,
+        before: { name: before.name },
+        after: { name },
+      })
       return { id, name, listed_apps: await appStore(connection).reindexAppsOf(id, onProgress) }
     },
 
@@ -142,7 +123,7 @@ export const accountStore = (connection: Connection) => {
      * Removes a developer. Throws an OperatorError if there is none; a foreign key rejects one with
      * apps or active keys.
      */
-    async remove(text: string, actor: Actor): Promise<{ id: number; name: string }> {
+    async remove(text: string, actor: Actor) {
       const { id, name } = await requireDeveloper(text)
       const at = new Date().toISOString()
       const keys = sql('api_keys').where({ developer_id: id })
@@ -153,51 +134,44 @@ export const accountStore = (connection: Connection) => {
       // None if another transaction has removed or renamed the developer in the meantime.
       if ((await sql('developers').where({ id, name }).delete()) === 0)
         throw developerNotFound(text)
-      const change = { before: { name }, after: { name: null } }
-      await audit.record(
-        [{ action: 'developer remove', at, subject: { developer_id: id }, ...change }],
-        actor,
-      )
+      await audit.record(actor, {
+        action: 'developer remove',
+        at,
+        developer_id: id,
+        before: { name },
+        after: { name: null },
+      })
       return { id, name }
     },
 
     /** The key is only in the result; the database has its hash. */
     async issueKey(
-      developer: Developer,
+      developer: { id: number; name: string },
       actor: Actor,
       options: { name?: string | undefined; expiresAt?: string | undefined } = {},
-    ): Promise<IssuedKey> {
+    ) {
       const { id, key, sha256 } = generateKey()
       const now = Date.now()
       const name = options.name === undefined ? null : parseKeyName(options.name)
       const expires_at = options.expiresAt ?? new Date(now + defaultKeyLifetime).toISOString()
       const created_at = new Date(now).toISOString()
-      await sql('api_keys').insert({
-        id,
-        sha256,
-        name,
-        developer_id: developer.id,
-        created_at,
-        expires_at,
+      const developer_id = developer.id
+      await sql('api_keys').insert({ id, sha256, name, developer_id, created_at, expires_at })
+      await audit.record(actor, {
+        action: 'key issue',
+        at: created_at,
+        developer_id,
+        after: { id, name, expires_at },
       })
-      const subject = { developer_id: developer.id }
-      await audit.record(
-        [{ action: 'key issue', at: created_at, subject, after: { id, name, expires_at } }],
-        actor,
-      )
       return { id, key, name, developer_name: developer.name, expires_at }
     },
 
     /** A page of the keys by developer, oldest first, and the total. */
-    async keys(
-      developerId: number | undefined,
-      limit: number,
-      offset: number,
-    ): Promise<{ keys: KeySummary[]; total: number }> {
+    async keys(developerId: number | undefined, limit: number, offset: number) {
       const keys = sql('api_keys')
       if (developerId !== undefined) keys.where({ developer_id: developerId })
       const [all] = await keys.clone().count({ total: '*' })
-      const rows = await keys
+      const rows: StoredKey[] = await keys
         .join('developers', 'developers.id', 'api_keys.developer_id')
         .orderBy(['developers.name', 'api_keys.created_at', 'api_keys.id'])
         .limit(limit)
@@ -229,9 +203,13 @@ export const accountStore = (connection: Connection) => {
         throw new OperatorError(`the key ${keyPrefix(id)} was already revoked at ${key.revoked_at}`)
       const revoked_at = new Date().toISOString()
       await sql('api_keys').where({ id }).update({ revoked_at })
-      const subject = { developer_id: key.developer_id }
-      const change = { before: { id, revoked_at: null }, after: { id, revoked_at } }
-      await audit.record([{ action: 'key revoke', at: revoked_at, subject, ...change }], actor)
+      await audit.record(actor, {
+        action: 'key revoke',
+        at: revoked_at,
+        developer_id: key.developer_id,
+        before: { id, revoked_at: null },
+        after: { id, revoked_at },
+      })
       return { id, developer_name: key.developer_name, revoked_at }
     },
   }

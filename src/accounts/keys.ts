@@ -74,12 +74,10 @@ export const keyPrefix = (id: string) => `apps_${id}`
 export const isSameKey = (key: string, sha256: string) =>
   timingSafeEqual(Buffer.from(hash('sha256', key)), Buffer.from(sha256))
 
-export type KeyState = 'active' | 'expired' | 'revoked'
-
 export function keyState(
-  key: { revoked_at: string | null; expires_at: string },
+  key: Pick<ApiKeyRow, 'revoked_at' | 'expires_at'>,
   now: number,
-): KeyState {
+): 'active' | 'expired' | 'revoked' {
   if (key.revoked_at) return 'revoked'
   return Date.parse(key.expires_at) <= now ? 'expired' : 'active'
 }

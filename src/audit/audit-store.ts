@@ -1,6 +1,7 @@
 import type { Caller } from '../contract/contract.ts'
 import type { Connection } from '../db/engine.ts'
 import type { AuditRow } from '../db/tables.ts'
+import { pick } from '../util/helpers.ts'
 
 /**
  * The author of a change: a developer (by key), or an operator (by account on the machine,
@@ -30,20 +31,15 @@ export type Action =
   | 'category rename'
   | 'category remove'
 
-/** An entry is about an app and its owner, a developer, or a category. */
-export type Subject =
+/**
+ * An entry is about an app and its owner, a developer, or a category. `before` and `after` hold the
+ * columns that differ.
+ */
+export type NewAuditEntry = { action: Action; at: string; before?: object; after: object } & (
   | { app_id: number; developer_id: number }
   | { developer_id: number }
   | { category_id: number }
-
-/** `before` and `after` hold the columns that differ. */
-export type NewAuditEntry = {
-  action: Action
-  at: string
-  subject: Subject
-  before?: object
-  after: object
-}
+)
 
 /**
  * An entry as it is read. Either `operator` or `key_id` is set. Slugs and names are the current
@@ -59,7 +55,7 @@ type StoredEntry = AuditRow & {
   category_slug: string | null
 }
 
-export type AuditFilter = {
+type AuditFilter = {
   appId?: number | undefined
   developerId?: number | undefined
   since?: string | undefined
@@ -67,8 +63,21 @@ export type AuditFilter = {
 
 export const auditStore = ({ sql, insertRows }: Connection) => ({
   /** Writes entries, in the transaction of the change. */
-  async record(entries: NewAuditEntry[], actor: Actor) {
-    await insertRows('audit', toRows(entries, actor))
+  async record(actor: Actor, ...entries: NewAuditEntry[]) {
+    const actorColumns =
+      'operator' in actor
+        ? { operator: actor.operator, operator_name: actor.operatorName ?? null, key_id: null }
+        : { operator: null, operator_name: null, key_id: actor.keyId }
+    const rows = entries.map(({ before, after, ...entry }) => ({
+      app_id: null,
+      developer_id: null,
+      category_id: null,
+      ...entry,
+      ...actorColumns,
+      before: before === undefined ? null : JSON.stringify(before),
+      after: JSON.stringify(after),
+    }))
+    await insertRows('audit', rows)
   },
 
   /** The newest matching entries, oldest first, and whether there are older ones. */
@@ -85,12 +94,9 @@ export const auditStore = ({ sql, insertRows }: Connection) => ({
     if (appId !== undefined) query.where('audit.app_id', appId)
     if (developerId !== undefined) query.where('audit.developer_id', developerId)
     if (since !== undefined) query.where('audit.at', '>=', since)
-    const names = [
-      'apps.slug as app_slug',
-      'developers.name as developer_name',
-      'categories.slug as category_slug',
-    ]
-    const rows: StoredEntry[] = await query.select('audit.*', ...names)
+    const rows: StoredEntry[] = await query
+      .select('audit.*', 'apps.slug as app_slug')
+      .select('developers.name as developer_name', 'categories.slug as category_slug')
     return {
       entries: rows.slice(0, limit).reverse().map(parseEntry),
       hasOlder: rows.length > limit,
@@ -98,26 +104,18 @@ export const auditStore = ({ sql, insertRows }: Connection) => ({
   },
 })
 
-const noSubject = { app_id: null, developer_id: null, category_id: null }
-
-function toRows(entries: NewAuditEntry[], actor: Actor) {
-  const actorColumns =
-    'operator' in actor
-      ? { operator: actor.operator, operator_name: actor.operatorName ?? null, key_id: null }
-      : { operator: null, operator_name: null, key_id: actor.keyId }
-  return entries.map(({ action, at, subject, before, after }) => ({
-    at,
-    action,
-    ...noSubject,
-    ...subject,
-    ...actorColumns,
-    before: before === undefined ? null : JSON.stringify(before),
-    after: JSON.stringify(after),
-  }))
-}
-
 const parseEntry = ({ before, after, ...entry }: StoredEntry): AuditEntry => ({
   ...entry,
   before: before === null ? null : JSON.parse(before),
   after: JSON.parse(after),
 })
+
+/** The columns in which two states differ. A column that is missing in both does not differ. */
+export function difference<Row extends object>(
+  before: Row | undefined,
+  after: Row,
+  columns: readonly (keyof Row)[],
+) {
+  const changed = columns.filter((column) => before?.[column] !== after[column])
+  return { ...(before && { before: pick(before, ...changed) }), after: pick(after, ...changed) }
+}

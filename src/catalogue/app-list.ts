@@ -66,9 +66,11 @@ const scopeQuery = (category: string | undefined) =>
     : 'select null as id, coalesce(sum(listed_apps), 0) as listed from categories'
 
 async function findScope({ select }: Connection, category: string | undefined) {
-  type Scope = { id: number | null; listed: number }
-  const [scope] = await select<Scope>(scopeQuery(category), category ? [category] : [])
-  return scope && { categoryId: scope.id ?? undefined, listed: scope.listed }
+  const [scope] = await select<{ id: number | null; listed: number }>(
+    scopeQuery(category),
+    category ? [category] : [],
+  )
+  return scope
 }
 
 /** The fields of an app in the list, and their columns. */
@@ -134,9 +136,9 @@ async function searchPage(
   { category, sort, limit }: ListQuery,
   offset: number,
 ): Promise<AppPage> {
-  const scope = category ? await findScope(connection, category) : { categoryId: undefined }
+  const scope = category ? await findScope(connection, category) : { id: null }
   if (!scope) return noApps
-  const query = toQuery(search, scope.categoryId)
+  const query = toQuery(search, scope.id ?? undefined)
   const { ids, notes } = await findOrRelax(connection.search, query, sort && orders[sort])
   if (ids.length > maxMatches) notes.push(cutNote(sort === undefined ? 'best' : 'first'))
   const matches = ids.slice(0, maxMatches)

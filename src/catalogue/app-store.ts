@@ -1,4 +1,5 @@
-import { type Action, type Actor, auditStore } from '../audit/audit-store.ts'
+import { randomInt } from 'node:crypto'
+import { type Action, type Actor, auditStore, difference } from '../audit/audit-store.ts'
 import type { Caller } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { Connection } from '../db/engine.ts'
@@ -10,12 +11,9 @@ import {
   searchedTexts,
   toSearchDocument,
 } from '../search/terms.ts'
-import { chunk, pick, required } from '../util/helpers.ts'
+import { chunk, required } from '../util/helpers.ts'
 import { isListed, ownerColumns } from './policy.ts'
-import { addRatings, ratingColumns, ratingsOf } from './ratings.ts'
-import { newRevision } from './revision.ts'
-import { toSlug } from './slug.ts'
-import { uniqueSlugs } from './unique-slugs.ts'
+import { toSlug, uniqueSlugs } from './slugs.ts'
 
 /** An app with the names of its developer and category. */
 export type NamedAppRow = AppRow & {
@@ -23,6 +21,17 @@ export type NamedAppRow = AppRow & {
   category_name: string
   category_slug: string
 }
+
+/** A query for the apps with these ids, in the order of the ids. Its rows are `NamedAppRow`s. */
+export const namedApps = ({ sql }: Connection, ids: readonly number[]) =>
+  sql('apps')
+    .join('developers', 'developers.id', 'apps.developer_id')
+    .join('categories', 'categories.id', 'apps.category_id')
+    .whereIn('apps.id', ids)
+    .orderBy('apps.id')
+    .select('apps.*', 'developers.name as developer_name')
+    .select('categories.name as category_name', 'categories.slug as category_slug')
+
 export type AppWithReviews = NamedAppRow & { reviews: AppReview[] }
 export type AppReview = Omit<ReviewRow, 'app_id'>
 
@@ -47,8 +56,6 @@ export type AppRowChanges = Partial<
   Omit<AppRow, 'id' | 'slug' | 'package_key' | 'changed_at' | 'revision'>
 >
 
-export type NewReviewRow = Omit<ReviewRow, 'id'> & { id?: number }
-
 type AppChange = {
   before?: AppRow
   after: AppRow
@@ -61,8 +68,6 @@ type NewApp = { app: NewAppRow; at: string; document?: SearchDocument | undefine
 
 /** Apps per statement that reads them for the search index. */
 const reindexBatchSize = 100
-
-type FindOptions = { includeDeleted?: boolean; forUpdate?: boolean; visibleTo?: Caller }
 
 export const appStore = (connection: Connection) => {
   const { sql, search } = connection
@@ -123,10 +128,11 @@ export const appStore = (connection: Connection) => {
     const entries = changes.map(({ before, after, at }) => ({
       action,
       at,
-      subject: { app_id: after.id, developer_id: after.developer_id },
+      app_id: after.id,
+      developer_id: after.developer_id,
       ...auditedDifference(before, after),
     }))
-    await auditStore(connection).record(entries, actor)
+    await auditStore(connection).record(actor, ...entries)
   }
 
   async function updateIndex(changes: AppChange[]) {
@@ -160,18 +166,18 @@ export const appStore = (connection: Connection) => {
 
   async function updateCounts(changes: AppChange[]) {
     const differences = new Map<number, number>()
+    const add = (app: AppRow | undefined, difference: number) => {
+      if (app && isListed(app))
+        differences.set(app.category_id, (differences.get(app.category_id) ?? 0) + difference)
+    }
     for (const { before, after } of changes) {
-      if (before && isListed(before)) add(before.category_id, -1)
-      if (isListed(after)) add(after.category_id, 1)
+      add(before, -1)
+      add(after, 1)
     }
     // In the order of their ids, so that two transactions cannot deadlock.
     for (const [id, difference] of [...differences].toSorted(([a], [b]) => a - b)) {
       if (difference !== 0)
         await sql('categories').where({ id }).increment('listed_apps', difference)
-    }
-
-    function add(categoryId: number, difference: 1 | -1) {
-      differences.set(categoryId, (differences.get(categoryId) ?? 0) + difference)
     }
   }
 
@@ -197,8 +203,9 @@ export const appStore = (connection: Connection) => {
      */
     async find(
       id: number,
-      { includeDeleted = false, forUpdate = false, visibleTo }: FindOptions = {},
+      options: { includeDeleted?: boolean; forUpdate?: boolean; visibleTo?: Caller } = {},
     ): Promise<AppWithReviews | undefined> {
+      const { includeDeleted, forUpdate, visibleTo } = options
       // Locked before the joined rows are read: one statement that joins and locks may read
       // different versions of them.
       if (forUpdate) await sql('apps').where({ id }).forUpdate().first('id')
@@ -216,7 +223,7 @@ export const appStore = (connection: Connection) => {
 
     /** How many apps each developer has in each state. A developer without apps is missing. */
     async countStates(developerIds: number[]): Promise<Map<number, StateCounts>> {
-      const rows: { developer_id: number; state: keyof StateCounts; count: unknown }[] = await sql(
+      const rows: { developer_id: number; state: keyof StateCounts; count: number }[] = await sql(
         'apps',
       )
         .whereIn('developer_id', developerIds)
@@ -228,7 +235,7 @@ export const appStore = (connection: Connection) => {
         .count({ count: '*' })
       const counts = new Map<number, StateCounts>()
       for (const { developer_id, state, count } of rows) {
-        counts.set(developer_id, { ...noApps, ...counts.get(developer_id), [state]: Number(count) })
+        counts.set(developer_id, { ...noApps, ...counts.get(developer_id), [state]: count })
       }
       return counts
     },
@@ -282,32 +289,13 @@ export const appStore = (connection: Connection) => {
       await applySideEffects(action, [{ before, after, at }], actor)
       return after
     },
-
-    /** Inserts reviews and updates the ratings of their apps. */
-    async addReviews(reviews: NewReviewRow[]) {
-      const reviewsByApp = Map.groupBy(reviews, ({ app_id }) => app_id)
-      // In the order of their ids, so that two transactions cannot deadlock.
-      const apps = await sql('apps')
-        .whereIn('id', [...reviewsByApp.keys()])
-        .orderBy('id')
-        .forUpdate()
-        .select('id', 'review_count', 'rating_sum', 'rating_count')
-      await connection.insertRows('reviews', reviews)
-      const changed_at = new Date().toISOString()
-      for (const { id, review_count, rating_sum, rating_count } of apps) {
-        const added = ratingsOf(required(reviewsByApp.get(id), 'the reviews'))
-        const ratings = ratingColumns(addRatings({ sum: rating_sum, count: rating_count }, added))
-        const columns = { review_count: review_count + added.count, ...ratings, changed_at }
-        await sql('apps').where({ id }).update(columns)
-      }
-    },
   }
 }
 
 export type AppStore = ReturnType<typeof appStore>
 
 /** Whether the changes differ from the row. */
-export const hasChanges = (row: AppRow, changes: AppRowChanges) =>
+export const hasChanges = (row: Partial<AppRow>, changes: AppRowChanges) =>
   Object.entries(changes).some(([column, value]) => row[column as keyof AppRow] !== value)
 
 /** The columns whose changes the audit log records, in the order in which operators see them. */
@@ -323,14 +311,8 @@ const auditedColumns = [
   'other_rating_count',
 ] as const
 
-/**
- * The audited columns in which two states of an app differ. A column that is missing in both does
- * not differ.
- */
-export function auditedDifference(before: Partial<AppRow> | undefined, after: Partial<AppRow>) {
-  const columns = auditedColumns.filter((column) => before?.[column] !== after[column])
-  return { ...(before && { before: pick(before, ...columns) }), after: pick(after, ...columns) }
-}
+export const auditedDifference = (before: Partial<AppRow> | undefined, after: Partial<AppRow>) =>
+  difference(before, after, auditedColumns)
 
 /** The columns that the search index depends on, besides the downloads. */
 const searchedColumns = [...searchedTexts, 'category_id', 'developer_id'] as const
@@ -358,6 +340,13 @@ const describeOwnHolder = ({ id, deleted_at }: Pick<AppRow, 'id' | 'deleted_at'>
   deleted_at === null
     ? ` by your app ${id}; update that app, or choose another name.`
     : ` by your deleted app ${id}; ask the operators to restore it (app restore ${id}), or choose another name.`
+
+/**
+ * Each change of an app gives it a new revision, so that a decision can be refused if the app is
+ * not the one that was read. It is random, so that an old one never matches by chance; owners do
+ * not see it. Five digits and lower-case letters.
+ */
+const newRevision = () => Array.from({ length: 5 }, () => randomInt(36).toString(36)).join('')
 
 const packageKey = (name: string | null) => name?.toLowerCase() ?? null
 

@@ -1,10 +1,9 @@
-import { type Actor, auditStore } from '../audit/audit-store.ts'
+import { type Actor, auditStore, difference } from '../audit/audit-store.ts'
 import type { Category } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { assertSlug, maxCategories, parseCategoryName } from '../contract/field-rules.ts'
 import type { Connection } from '../db/engine.ts'
-import type { CategoryRow } from '../db/tables.ts'
-import { pick, required } from '../util/helpers.ts'
+import { required } from '../util/helpers.ts'
 
 type Names = Pick<Category, 'slug' | 'name'>
 
@@ -34,26 +33,26 @@ export const categoryStore = (connection: Connection) => {
   /** Renames several categories, which may exchange their slugs and names. */
   async function renameAll(renames: { before: Category; after: Names }[], actor: Actor) {
     const at = new Date().toISOString()
-    const update = (id: number, columns: Partial<CategoryRow>) =>
-      sql('categories').where({ id }).update(columns)
+    const rename = (id: number, names: Names) =>
+      sql('categories')
+        .where({ id })
+        .update({ ...names, changed_at: at })
     // Temporary values that no valid slug or name equals.
     for (const { before } of renames)
-      await update(before.id, { slug: `~${before.id}`, name: `\n${before.id}` })
-    for (const { before, after } of renames) await update(before.id, { ...after, changed_at: at })
-    await audit.record(
-      renames.map(({ before, after }) => ({
-        action: 'category rename',
-        at,
-        subject: { category_id: before.id },
-        ...changedNames(before, after),
-      })),
-      actor,
-    )
+      await rename(before.id, { slug: `~${before.id}`, name: `\n${before.id}` })
+    for (const { before, after } of renames) await rename(before.id, after)
+    const entries = renames.map(({ before, after }) => ({
+      action: 'category rename' as const,
+      at,
+      category_id: before.id,
+      ...difference<Names>(before, after, ['slug', 'name']),
+    }))
+    await audit.record(actor, ...entries)
   }
 
   return {
     /** By name. */
-    all(): Promise<Category[]> {
+    all() {
       return sql('categories').orderBy('name').select('id', 'slug', 'name')
     },
 
@@ -98,16 +97,17 @@ export const categoryStore = (connection: Connection) => {
       await assertFree({ slug, name })
       const [inserted] = await connection.insertRows('categories', rows)
       const category = { id: required(inserted, 'the inserted category').id, slug, name }
-      const subject = { category_id: category.id }
-      await audit.record(
-        [{ action: 'category add', at: now, subject, after: { slug, name } }],
-        actor,
-      )
+      await audit.record(actor, {
+        action: 'category add',
+        at: now,
+        category_id: category.id,
+        after: { slug, name },
+      })
       return category
     },
 
     /** Locks all categories until the transaction ends. */
-    lockAll(): Promise<Pick<CategoryRow, 'id' | 'slug' | 'name' | 'created_at'>[]> {
+    lockAll() {
       return sql('categories').orderBy('id').forUpdate().select('id', 'slug', 'name', 'created_at')
     },
 
@@ -139,19 +139,14 @@ export const categoryStore = (connection: Connection) => {
       const category = await requireCategory(slug, { forUpdate: true })
       const { id, name } = category
       await sql('categories').where({ id }).delete()
-      const change = { before: { slug, name }, after: { slug: null, name: null } }
-      const at = new Date().toISOString()
-      await audit.record(
-        [{ action: 'category remove', at, subject: { category_id: id }, ...change }],
-        actor,
-      )
+      await audit.record(actor, {
+        action: 'category remove',
+        at: new Date().toISOString(),
+        category_id: id,
+        before: { slug, name },
+        after: { slug: null, name: null },
+      })
       return category
     },
   }
-}
-
-/** The columns that differ, for the audit. */
-function changedNames(before: Names, after: Names) {
-  const columns = (['slug', 'name'] as const).filter((column) => before[column] !== after[column])
-  return { before: pick(before, ...columns), after: pick(after, ...columns) }
 }

@@ -33,10 +33,8 @@ export const decisions = { approve: 'approved', reject: 'rejected' } as const sa
 export type Decision = keyof typeof decisions
 
 /** A decision changes the status, or approves the unreviewed changes of an approved app. */
-export const canDecide = (
-  decision: Decision,
-  app: { status: AppStatus; unreviewed_since: string | null },
-) => app.status !== decisions[decision] || (decision === 'approve' && app.unreviewed_since !== null)
+export const canDecide = (decision: Decision, app: Pick<AppRow, 'status' | 'unreviewed_since'>) =>
+  app.status !== decisions[decision] || (decision === 'approve' && app.unreviewed_since !== null)
 
 export type OwnerColumn = keyof AppChanges
 

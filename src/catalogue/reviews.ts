@@ -2,7 +2,6 @@ import { type Actor, auditStore } from '../audit/audit-store.ts'
 import { OperatorError } from '../contract/errors.ts'
 import type { Connection } from '../db/engine.ts'
 import type { ReviewRow } from '../db/tables.ts'
-import { required } from '../util/helpers.ts'
 import { type AppReview, newestFirst, reviewColumns } from './app-store.ts'
 import { ratingColumns } from './ratings.ts'
 
@@ -28,34 +27,27 @@ export async function removeReview(
   actor: Actor,
 ): Promise<ReviewRow> {
   const { sql } = connection
-  // The app is locked first, as in `addReviews`, so that its counts and ratings do not change
-  // meanwhile.
+  // Locked first, as by an import, so that its counts and ratings do not change meanwhile.
   const app = await sql('apps')
     .whereIn('id', sql('reviews').where({ id }).select('app_id'))
     .forUpdate()
     .first('id', 'developer_id', 'review_count', 'rating_sum', 'rating_count')
   const review = await sql('reviews').where({ id }).first()
-  if (!review) throw new OperatorError(`there is no review ${id}`)
+  if (!app || !review) throw new OperatorError(`there is no review ${id}`)
   await sql('reviews').where({ id }).delete()
-  const {
-    id: app_id,
-    developer_id,
-    review_count,
-    rating_sum,
-    rating_count,
-  } = required(app, 'the app of a review')
-  const ratings = ratingColumns({ sum: rating_sum - 100 * review.rating, count: rating_count - 1 })
+  const sum = app.rating_sum - 100 * review.rating
+  const ratings = ratingColumns({ sum, count: app.rating_count - 1 })
   const at = new Date().toISOString()
   await sql('apps')
-    .where({ id: app_id })
-    .update({ review_count: review_count - 1, ...ratings, changed_at: at })
-  const entry = {
+    .where({ id: app.id })
+    .update({ review_count: app.review_count - 1, ...ratings, changed_at: at })
+  await auditStore(connection).record(actor, {
     action: 'review remove',
     at,
-    subject: { app_id, developer_id },
+    app_id: app.id,
+    developer_id: app.developer_id,
     before: review,
     after: { reason },
-  } as const
-  await auditStore(connection).record([entry], actor)
+  })
   return review
 }

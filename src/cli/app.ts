@@ -1,13 +1,12 @@
 import { Command, Option } from 'commander'
-import type { AppReference } from '../catalogue/revision.ts'
 import type { AppFilter, AppState } from '../moderation/app-filter.ts'
 import { moderationStore } from '../moderation/moderation-store.ts'
+import { type AppReference, parseAppReference } from './app-reference.ts'
 import {
   buildDatabaseCommand,
   buildListCommand,
   commandGroup,
   currentOperator,
-  parseAppReference,
   parsePositiveInteger,
   withFilterOptions,
 } from './command.ts'

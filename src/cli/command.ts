@@ -1,7 +1,6 @@
 import { userInfo } from 'node:os'
 import { Command, InvalidArgumentError } from 'commander'
 import type { Operator } from '../audit/audit-store.ts'
-import { type AppReference, parseReference, referenceFormat } from '../catalogue/revision.ts'
 import { describeDatabaseUrl, readConfig } from '../config.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { type Database, openDatabase, openMigratedDatabase } from '../db/database.ts'
@@ -181,12 +180,6 @@ function currentAccount(): string {
 /** The account, and the name that its user claims, if any. */
 export const formatOperator = (operator: string | null, operatorName: string | null) =>
   operatorName === null ? operator : `${operatorName} (${operator})`
-
-export function parseAppReference(text: string): AppReference {
-  const reference = parseReference(text)
-  if (!reference) throw new InvalidArgumentError(`It must be ${referenceFormat}.`)
-  return reference
-}
 
 export function parsePositiveInteger(text: string): number {
   const number = Number(text)

@@ -1,10 +1,10 @@
 import { createReadStream } from 'node:fs'
 import { parse } from 'csv-parse/sync'
 import { type Decision, decisions } from '../catalogue/policy.ts'
-import { type AppReference, parseReference, referenceFormat } from '../catalogue/revision.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
 import { readText } from '../import-export/read-lines.ts'
+import { type AppReference, parseReference, referenceFormat } from './app-reference.ts'
 import { cannotRead } from './file-errors.ts'
 
 export type GivenDecision = AppReference & { decision: Decision; reason: string }

@@ -1,6 +1,5 @@
 import { Command, Option } from 'commander'
 import { type Decision, isListed } from '../catalogue/policy.ts'
-import { type AppReference, formatReference } from '../catalogue/revision.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
 import type { Database } from '../db/database.ts'
@@ -14,13 +13,13 @@ import {
 } from '../moderation/moderation-store.ts'
 import type { SimilarApp } from '../moderation/similar-names.ts'
 import { pick } from '../util/helpers.ts'
+import { type AppReference, formatReference, parseAppReference } from './app-reference.ts'
 import { printEntries } from './audit.ts'
 import {
   buildDatabaseCommand,
   buildListCommand,
   commandGroup,
   currentOperator,
-  parseAppReference,
   parsePositiveInteger,
   withFilterOptions,
 } from './command.ts'

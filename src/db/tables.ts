@@ -48,7 +48,7 @@ export type AppRow = {
   short_description: string | null
   rejection_reason: string | null
   description: string
-  /** Renewed by each change that matters to an operator's decision; catalogue/revision.ts. */
+  /** Renewed by each change that matters to an operator's decision; catalogue/app-store.ts. */
   revision: string
 }
 

@@ -1,4 +1,4 @@
-import type { NewAppRow } from '../catalogue/app-store.ts'
+import type { NamedAppRow, NewAppRow } from '../catalogue/app-store.ts'
 import { reviewedColumns } from '../catalogue/policy.ts'
 import {
   addRatings,
@@ -9,7 +9,7 @@ import {
 } from '../catalogue/ratings.ts'
 import type { Problem } from '../contract/contract.ts'
 import { type AppRow, appDefaults, type ReviewRow } from '../db/tables.ts'
-import { required } from '../util/helpers.ts'
+import { pick, required } from '../util/helpers.ts'
 import {
   defaultVersion,
   isSet,
@@ -18,12 +18,11 @@ import {
   type LineReview,
   problem,
 } from './line.ts'
-import type { ExistingApp } from './match-lines-to-apps.ts'
 
 /** Computes the columns of an app from a line of a catalogue file. Pure. */
 
 /** Ids of developers by name, ids of categories by slug, and the time of the import. */
-export type Given = { ownerIds: Map<string, number>; categoryIds: Map<string, number>; now: string }
+type Given = { ownerIds: Map<string, number>; categoryIds: Map<string, number>; now: string }
 
 /**
  * The columns that a line can set, for an existing app or a new one. Fields that the line leaves
@@ -35,35 +34,24 @@ export function toColumns(
   { ownerIds, categoryIds, now }: Given,
 ) {
   const before = existing ?? { ...newAppColumns, created_at: firstTime(line, now) }
-  const {
-    status = before.status,
-    version = before.version,
-    package_name = before.package_name,
-  } = line
-  const { short_description = before.short_description, total_downloads = before.total_downloads } =
-    line
-  const { created_at = before.created_at, deleted_at = before.deleted_at } = line
+  const after = { ...before, ...line }
   return {
+    ...pick(after, 'name', 'description', 'version', 'package_name', 'total_downloads'),
+    ...pick(after, 'status', 'created_at', 'deleted_at'),
     developer_id: required(ownerIds.get(line.developer_name), 'the owner of an app'),
     category_id: required(categoryIds.get(slugOf(line.category)), 'the category of a line'),
-    name: line.name,
-    short_description: short_description || null,
-    description: line.description,
-    version,
-    package_name,
-    total_downloads,
-    status,
+    short_description: after.short_description || null,
     rejection_reason:
       line.status === undefined ? before.rejection_reason : (line.rejection_reason ?? null),
-    created_at,
     approved_at:
       line.approved_at ??
       before.approved_at ??
-      (status === 'approved' ? (line.created_at ?? (existing ? now : created_at)) : null),
-    deleted_at,
+      (after.status === 'approved'
+        ? (line.created_at ?? (existing ? now : after.created_at))
+        : null),
     ...ratingsAfter(line, before),
     // A new status is an operator's decision, so nothing is left to review.
-    ...(status !== before.status && reviewedColumns),
+    ...(after.status !== before.status && reviewedColumns),
     ...(line.updated_at !== undefined && { updated_at: line.updated_at }),
   }
 }
@@ -87,13 +75,11 @@ const firstTime = ({ updated_at, approved_at, deleted_at }: Line, now: string): 
 
 /** The row of a new app. */
 export function toNewRow(line: Line, given: Given): NewAppRow {
-  const { id, slug } = line
   const columns = toColumns(line, undefined, given)
-  const updated_at = columns.approved_at ?? columns.created_at
   return {
-    ...(id !== undefined && { id }),
-    ...(slug !== undefined && { slug }),
-    updated_at,
+    ...(line.id !== undefined && { id: line.id }),
+    ...(line.slug !== undefined && { slug: line.slug }),
+    updated_at: columns.approved_at ?? columns.created_at,
     ...columns,
   }
 }
@@ -117,28 +103,22 @@ const changeableFields = [
   'deleted_at',
 ] as const satisfies (keyof Line)[]
 
-/**
- * Returns the fields of an app, except its reviews, that a line changes. `slugs` has the slugs of
- * categories by id.
- */
-export function listChanges(
+/** Returns the fields of an app, except its reviews, that a line changes. */
+export const listChanges = (
   line: Line,
-  app: ExistingApp,
+  app: NamedAppRow,
   columns: ReturnType<typeof toColumns>,
-  slugs: Map<number, string>,
-): LineChange[] {
-  const before = {
-    ...app,
-    category: required(slugs.get(app.category_id), 'the category of an app'),
-  }
-  const after = {
-    ...app,
-    ...columns,
-    developer_name: line.developer_name,
-    category: slugOf(line.category),
-  }
-  return listDifferences(before, after, changeableFields)
-}
+): LineChange[] =>
+  listDifferences(
+    { ...app, category: app.category_slug },
+    {
+      ...app,
+      ...columns,
+      developer_name: line.developer_name,
+      category: slugOf(line.category),
+    },
+    changeableFields,
+  )
 
 export const listDifferences = <Field extends string>(
   before: Record<Field, LineChange['before']>,
@@ -162,20 +142,24 @@ const slugOf = (category: Line['category']) =>
 
 /** Whether an app has exactly the reviews of a line, in any order. */
 export function hasSameReviews(reviews: LineReview[], rows: ReviewRow[]): boolean {
-  const textOf = ({ reviewer_name, rating, comment, created_at }: LineReview) =>
-    JSON.stringify([reviewer_name, rating, comment, created_at])
-  const textsOf = (list: LineReview[]) => list.map(textOf).toSorted().join('\n')
+  const textsOf = (list: LineReview[]) =>
+    list
+      .map((review) =>
+        JSON.stringify(pick(review, 'reviewer_name', 'rating', 'comment', 'created_at')),
+      )
+      .toSorted()
+      .join('\n')
   return textsOf(reviews) === textsOf(rows)
 }
 
-type RatingTotals = Pick<
+type LineRatings = Pick<Line, 'average_rating' | 'rating_count' | 'reviews'>
+type StoredRatings = Pick<
   AppRow,
   'rating_sum' | 'review_count' | 'other_rating_sum' | 'other_rating_count'
 >
 
-type LineRatings = Pick<Line, 'average_rating' | 'rating_count' | 'reviews'>
-
-export function ratingsAfter({ reviews, ...line }: LineRatings, before: RatingTotals) {
+/** The columns of the ratings of an app. */
+export function ratingsAfter({ reviews, ...line }: LineRatings, before: StoredRatings) {
   const other = otherRatings(line) ?? {
     sum: before.other_rating_sum,
     count: before.other_rating_count,

@@ -1,16 +1,17 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
-import { type AppReview, reviewColumns } from '../catalogue/app-store.ts'
+import {
+  type AppWithReviews,
+  type NamedAppRow,
+  namedApps,
+  reviewColumns,
+} from '../catalogue/app-store.ts'
 import type { App } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/engine.ts'
 import { listed } from '../db/listed-apps.ts'
-import type { AppRow } from '../db/tables.ts'
 import { chunk, pick, required } from '../util/helpers.ts'
-import type { Line, LineCategory, ParsedLine, RemovedApp } from './line.ts'
-
-type ExportedApp = AppRow & { developer_name: string; reviews: AppReview[] }
-type Categories = Map<number, LineCategory>
+import type { Line, ParsedLine, RemovedApp } from './line.ts'
 
 export type ExportOptions = {
   /** Exports what has changed since that time, and possibly more. */
@@ -45,13 +46,12 @@ export async function exportCatalogue(
     if (!output.write(`${JSON.stringify(line)}\n`)) await once(output, 'drain')
   }
   return database.snapshot(async (connection) => {
-    const all = await connection.sql('categories').orderBy('id')
-    const categories = new Map(
-      all.map((category) => [category.id, pick(category, 'id', 'slug', 'name')]),
-    )
-    const changed = all.filter(({ changed_at }) => changed_at >= since)
-    for (const category of changed)
-      await write({ category: pick(category, 'id', 'slug', 'name', 'created_at') })
+    const categories = await connection
+      .sql('categories')
+      .where('changed_at', '>=', since)
+      .orderBy('id')
+      .select('id', 'slug', 'name', 'created_at')
+    for (const category of categories) await write({ category })
     let removed = 0
     // Before the apps, which may have got the package names of removed ones.
     if (isPublic && since !== '') {
@@ -64,11 +64,10 @@ export async function exportCatalogue(
     let apps = 0
     for await (const ids of changedAppIds(connection, since)) {
       const found = await readApps(connection, ids, isPublic)
-      for (const app of found)
-        await write(isPublic ? toPublicLine(app, categories) : toLine(app, categories))
+      for (const app of found) await write(isPublic ? toPublicLine(app) : toLine(app))
       apps += found.length
     }
-    return { apps, removed, categories: changed.length, next }
+    return { apps, removed, categories: categories.length, next }
   })
 }
 
@@ -112,28 +111,22 @@ const findUnlistedApps = ({ sql }: Connection, ids: number[]): Promise<RemovedAp
     .select('id', 'created_at')
 
 async function readApps(
-  { sql, jsonRows }: Connection,
+  connection: Connection,
   ids: number[],
   isPublic: boolean,
-): Promise<ExportedApp[]> {
-  const reviews = jsonRows(
-    '(select * from reviews where app_id = apps.id) as own',
-    reviewColumns,
-    'id',
-  )
-  const rows: (AppRow & { developer_name: string; reviews: string })[] = await sql('apps')
-    .join('developers', 'developers.id', 'apps.developer_id')
-    .whereIn('apps.id', ids)
+): Promise<AppWithReviews[]> {
+  const own = '(select * from reviews where app_id = apps.id) as own'
+  const reviews = connection.jsonRows(own, reviewColumns, 'id')
+  const rows: (NamedAppRow & { reviews: string })[] = await namedApps(connection, ids)
     .whereRaw(isPublic ? listed : 'true')
-    .orderBy('apps.id')
-    .select('apps.*', 'developers.name as developer_name', sql.raw(`${reviews} as reviews`))
+    .select(connection.sql.raw(`${reviews} as reviews`))
   return rows.map((row) => ({ ...row, reviews: JSON.parse(row.reviews) }))
 }
 
 /** Has every field of a line; null if it is not set. */
-const toLine = (app: ExportedApp, categories: Categories): Required<Line> => ({
+const toLine = (app: AppWithReviews): Required<Line> => ({
   ...pick(app, 'id', 'name', 'short_description', 'description', 'version', 'package_name', 'slug'),
-  category: required(categories.get(app.category_id), 'the category of an app'),
+  category: { id: app.category_id, slug: app.category_slug, name: app.category_name },
   ...pick(app, 'developer_name', 'status', 'rejection_reason', 'total_downloads'),
   average_rating:
     app.other_rating_count === 0 ? null : app.other_rating_sum / (100 * app.other_rating_count),
@@ -147,11 +140,10 @@ const toLine = (app: ExportedApp, categories: Categories): Required<Line> => ({
  * that was hidden before.
  */
 const toPublicLine = (
-  app: ExportedApp,
-  categories: Categories,
+  app: AppWithReviews,
 ): Required<Pick<Line, keyof Line & Exclude<keyof App, 'rejection_reason'>>> & Line =>
   pick(
-    toLine(app, categories),
+    toLine(app),
     'id',
     'name',
     'short_description',

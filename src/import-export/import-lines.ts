@@ -1,23 +1,14 @@
+import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
-import type { Actor } from '../audit/audit-store.ts'
 import type { Problem } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/engine.ts'
 import { pauseForOthers } from '../db/write-pacing.ts'
-import { toSearchDocument } from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
-import {
-  type ImportLine,
-  isSet,
-  type LineUpdate,
-  type ParsedLine,
-  problem,
-  readLine,
-} from './line.ts'
+import { type ImportLine, type LineUpdate, type ParsedLine, problem } from './line.ts'
 import { batchKeys } from './match-lines-to-apps.ts'
 import { readLines } from './read-lines.ts'
 import { ReasonCounts } from './rejects.ts'
-import { importStore } from './write-lines.ts'
 
 export type ImportSummary = {
   lines: number
@@ -70,7 +61,11 @@ export async function importLines(
     reasons,
   }
   const pause = pauseForOthers(database)
-  for await (const batch of prefetch(batches(read()))) {
+  // Reads the next batch while this one is written.
+  const prefetched: AsyncIterable<ImportLine[]> = Readable.from(batches(read()), {
+    highWaterMark: 1,
+  })
+  for await (const batch of prefetched) {
     const changesPublicData = () =>
       batch.some(({ outcome }) => outcome === 'created' || outcome === 'updated')
     await database.write((connection) => write(connection, batch), { changesPublicData })
@@ -107,22 +102,6 @@ export async function importLines(
   }
 }
 
-/** Writes a catalogue. `onlyNew` leaves existing apps and categories unchanged. */
-export function catalogueLines({ actor, onlyNew }: { actor: Actor; onlyNew: boolean }): LineWork {
-  const now = new Date().toISOString()
-  return {
-    parse,
-    write: (connection, lines) => importStore(connection, { actor, onlyNew, now }).write(lines),
-  }
-}
-
-function parse(text: string): ParsedLine {
-  const line = readLine(text)
-  const { app } = line
-  const willBeListed = app?.status === 'approved' && !isSet(app.deleted_at)
-  return willBeListed ? { ...line, document: toSearchDocument(app, app.developer_name) } : line
-}
-
 /**
  * Groups lines. Two lines for one app are in different batches, because the second must read the
  * first one's result.
@@ -148,14 +127,4 @@ async function* batches(lines: AsyncIterable<ImportLine>): AsyncGenerator<Import
     for (const key of claims) claimed.add(key)
   }
   if (batch.length > 0) yield batch
-}
-
-/** Computes the next value while the caller uses the current one. */
-async function* prefetch<T>(values: AsyncGenerator<T>): AsyncGenerator<T> {
-  for (let next = values.next(); ; ) {
-    const { value, done } = await next
-    if (done) return
-    next = values.next()
-    yield value
-  }
 }

@@ -1,7 +1,6 @@
 import { Ajv, type SchemaValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import type { NewReviewRow } from '../catalogue/app-store.ts'
 import { addCharacterRules } from '../contract/character-rules.ts'
 import type { Problem } from '../contract/contract.ts'
 import {
@@ -14,7 +13,7 @@ import {
 } from '../contract/field-rules.ts'
 import { findRepeatedField } from '../contract/json-text.ts'
 import { objectProblems } from '../contract/problems.ts'
-import type { AppRow, CategoryRow } from '../db/tables.ts'
+import type { AppRow, CategoryRow, ReviewRow } from '../db/tables.ts'
 import { idLimit, type SearchDocument } from '../search/terms.ts'
 import { pick, required } from '../util/helpers.ts'
 import { isNestedTooDeeply, isObject, type LineProblem, unwrapReject } from './rejects.ts'
@@ -24,11 +23,20 @@ export type Line = Pick<AppRow, 'name' | 'description'> &
   Partial<
     Pick<
       AppRow,
-      'id' | 'slug' | 'short_description' | 'version' | 'package_name' | 'total_downloads'
+      | 'id'
+      | 'slug'
+      | 'short_description'
+      | 'version'
+      | 'package_name'
+      | 'total_downloads'
+      | 'status'
+      | 'rejection_reason'
+      | 'created_at'
+      | 'updated_at'
+      | 'approved_at'
+      | 'deleted_at'
     >
-  > &
-  Partial<Pick<AppRow, 'status' | 'rejection_reason'>> &
-  Partial<Pick<AppRow, 'created_at' | 'updated_at' | 'approved_at' | 'deleted_at'>> & {
+  > & {
     category: string | LineCategory
     developer_name: string
     average_rating?: number | null
@@ -37,7 +45,7 @@ export type Line = Pick<AppRow, 'name' | 'description'> &
   }
 export type LineCategory = Pick<CategoryRow, 'slug' | 'name'> &
   Partial<Pick<CategoryRow, 'id' | 'created_at'>>
-export type LineReview = Omit<NewReviewRow, 'app_id'>
+export type LineReview = Omit<ReviewRow, 'id' | 'app_id'> & { id?: number }
 
 /**
  * An app that is no longer public. Its id and creation time identify it, because its texts may not
@@ -265,10 +273,7 @@ export const lineSchema = {
  * A line of a file of counters: the app that has the slug or package name gets the downloads and
  * ratings.
  */
-export type CounterLine = Pick<
-  Line,
-  'slug' | 'total_downloads' | 'average_rating' | 'rating_count'
-> & {
+type CounterLine = Pick<Line, 'slug' | 'total_downloads' | 'average_rating' | 'rating_count'> & {
   package_name?: string
 }
 
@@ -290,7 +295,7 @@ const counterSchema = {
  * all its problems.
  */
 export function readLine(text: string): ParsedLine {
-  const line = readValid<Line | ParsedLine>(text, 'line', orderProblems)
+  const line = readValid<Line | ParsedLine>(text, 'line')
   if (Array.isArray(line)) return { outcome: line }
   return 'name' in line ? { app: line } : line
 }
@@ -341,14 +346,9 @@ const timesOf = (value: object): Partial<Record<string, number>> =>
   )
 
 /**
- * Returns the line, or its problems: those with the schema, and those that `validate` finds in the
- * valid fields.
+ * Returns the line, or its problems: those with the schema, and times that contradict each other.
  */
-function readValid<T>(
-  text: string,
-  schema: 'line' | 'counters',
-  validate: (line: object) => Problem[] = () => [],
-): T | Problem[] {
+function readValid<T>(text: string, schema: 'line' | 'counters'): T | Problem[] {
   let parsed: unknown
   try {
     parsed = JSON.parse(text)
@@ -365,7 +365,7 @@ function readValid<T>(
   const line = trimTexts(unwrapped)
   const isValid = ajv.validate<T>(schema, line)
   const problems = isValid ? [] : objectProblems(required(ajv.errors, 'the errors of a line'))
-  if (isObject(line)) problems.push(...validate(withoutFields(line, problems)))
+  if (isObject(line)) problems.push(...orderProblems(withoutFields(line, problems)))
   return isValid && problems.length === 0 ? line : problems
 }
 

@@ -1,5 +1,5 @@
-import { toSlug } from '../catalogue/slug.ts'
-import type { AppRow } from '../db/tables.ts'
+import type { NamedAppRow } from '../catalogue/app-store.ts'
+import { toSlug } from '../catalogue/slugs.ts'
 import { pick } from '../util/helpers.ts'
 import { type ImportLine, isSet, type Line, orderProblems, problem } from './line.ts'
 import type { LineProblem } from './rejects.ts'
@@ -9,19 +9,17 @@ import type { LineProblem } from './rejects.ts'
  * identifies an app. Pure.
  */
 
-export type ExistingApp = AppRow & { developer_name: string }
-
 /** The line of an app, compared with the existing apps. */
 export type Match = {
   source: ImportLine
   line: Line
   /** The app that the line updates; without one, it creates an app. */
-  app: ExistingApp | undefined
+  app: NamedAppRow | undefined
   /**
    * Another app with the package name of the line. The line is accepted if that app gets a
    * different one.
    */
-  holder: ExistingApp | undefined
+  holder: NamedAppRow | undefined
   problems: LineProblem[]
 }
 
@@ -37,7 +35,7 @@ export const isKnownByName = ({ package_name, slug }: Line) =>
  * An export has id, slug and creation time. They identify an app even when its owner, name and
  * package name have changed.
  */
-const isSameApp = ({ id, slug, created_at }: Line, app: ExistingApp) =>
+const isSameApp = ({ id, slug, created_at }: Line, app: NamedAppRow) =>
   app.id === id && app.slug === slug && app.created_at === created_at
 
 /**
@@ -45,7 +43,7 @@ const isSameApp = ({ id, slug, created_at }: Line, app: ExistingApp) =>
  * developer and slug by chance. An import may assign another id, but keeps the line's creation
  * time.
  */
-const isNamesake = ({ id, created_at, package_name }: Line, app: ExistingApp) =>
+const isNamesake = ({ id, created_at, package_name }: Line, app: NamedAppRow) =>
   id !== undefined &&
   created_at !== undefined &&
   created_at !== app.created_at &&
@@ -56,12 +54,12 @@ const isNamesake = ({ id, created_at, package_name }: Line, app: ExistingApp) =>
  * Matches lines with apps. `apps` holds every app that has the package name or slug of a line, or
  * its owner and name.
  */
-export function matchLines(lines: ImportLine[], apps: ExistingApp[]): Match[] {
+export function matchLines(lines: ImportLine[], apps: NamedAppRow[]): Match[] {
   const byPackageName = new Map(apps.map((app) => [app.package_key, app]))
   const bySlug = new Map(apps.map((app) => [app.slug, app]))
   const byName = Map.groupBy(apps, (app) => ownerKey(app.developer_name, app.name))
 
-  function findByName(line: Line): ExistingApp[] {
+  function findByName(line: Line): NamedAppRow[] {
     if (!isKnownByName(line)) return []
     const namesakes = byName.get(ownerKey(line.developer_name, line.name)) ?? []
     const unpackaged = namesakes.filter(({ package_key }) => package_key === null)
@@ -97,7 +95,7 @@ export function matchLines(lines: ImportLine[], apps: ExistingApp[]): Match[] {
 }
 
 /** The contradictions between a line and the app that it describes. */
-function findContradictions(line: Line, app: ExistingApp | undefined): LineProblem[] {
+function findContradictions(line: Line, app: NamedAppRow | undefined): LineProblem[] {
   if (!app) return []
   const isFoundByPackageName =
     isSet(line.package_name) && app.package_key === line.package_name.toLowerCase()
@@ -147,7 +145,7 @@ function findContradictions(line: Line, app: ExistingApp | undefined): LineProbl
 }
 
 /** Whether the app has that package name, or none. */
-const hasPackageName = ({ package_key }: ExistingApp, name: string | null) =>
+const hasPackageName = ({ package_key }: NamedAppRow, name: string | null) =>
   package_key === null || package_key === name?.toLowerCase()
 
 /**
@@ -172,13 +170,16 @@ export function splitRepeats(matches: Match[]): { first: Match[]; repeated: Matc
  */
 export function batchKeys(line: Line): { finds: string[]; claims: string[] } {
   const { package_name, slug, developer_name, name } = line
+  const nameKey = `name ${ownerKey(developer_name, name)}`
   const finds = []
   if (isSet(package_name)) finds.push(`package ${package_name.toLowerCase()}`)
   if (slug !== undefined) finds.push(`slug ${slug}`)
-  if (isSet(package_name)) return { finds, claims: finds }
+  if (isKnownByName(line)) finds.push(nameKey)
+  // A new app gets the slug of its name if that is free.
+  const claims = [...finds, `slug ${slug ?? toSlug(name)}`]
   // A later line that is known by its name finds the app even if this line has a slug.
-  const claims = [`name ${ownerKey(developer_name, name)}`, `slug ${slug ?? toSlug(name)}`]
-  return { finds: isKnownByName(line) ? claims : finds, claims }
+  if (!isSet(package_name)) claims.push(nameKey)
+  return { finds, claims }
 }
 
 /** Refuses lines with the package name of an app that keeps it. Apps may exchange their names. */

@@ -6,7 +6,7 @@ import { OperatorError } from '../contract/errors.ts'
 /** Reads the text files of commands, which must be UTF-8. */
 
 /** A line of a file, counted from 1, or why its text cannot be used. */
-export type TextLine = { number: number; text: string } | { number: number; problem: string }
+type TextLine = { number: number; text: string } | { number: number; problem: string }
 
 /**
  * Far more than an app with all its reviews. Without a limit, a file without line feeds would fill

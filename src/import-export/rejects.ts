@@ -53,7 +53,10 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 export type LineProblem = Problem & { reason?: string }
 
 /** `example` is the first message, if the reason stands for several. */
-export type ReasonCount = { reason: string; count: number; example?: string }
+export type ReasonCount = { reason: string; example?: string; count: number }
+
+/** Some reasons quote the line, so a large file could otherwise fill the memory with them. */
+const maxReasons = 1000
 
 /**
  * Counts refused lines by reason. Indexes are left out of a reason, so that it is the same for
@@ -64,22 +67,18 @@ export class ReasonCounts {
 
   add(problems: LineProblem[]) {
     // Once per line, with the first message.
-    const found = new Map<string, ReasonCount>()
-    for (const { field, message, reason } of problems) {
+    const ofLine = new Set<string>()
+    for (const { field, message, reason = message } of problems) {
       const place = field.replaceAll(/\/\d+(?=\/|$)/g, '/*') || 'line'
-      const full = `${place}: ${reason ?? message}`
-      if (found.has(full)) continue
-      found.set(full, {
-        reason: full,
-        count: 0,
-        ...(reason !== undefined && { example: `${place}: ${message}` }),
-      })
-    }
-    for (const one of found.values()) {
-      const isCounted = this.#counts.has(one.reason) || this.#counts.size < maxReasons
-      const start = isCounted ? one : otherReasons
-      const { count, ...reason } = this.#counts.get(start.reason) ?? start
-      this.#counts.set(start.reason, { ...reason, count: count + 1 })
+      const full = `${place}: ${reason}`
+      if (ofLine.has(full)) continue
+      ofLine.add(full)
+      const isCounted = this.#counts.has(full) || this.#counts.size < maxReasons
+      const key = isCounted ? full : 'other reasons'
+      const example = isCounted && reason !== message && { example: `${place}: ${message}` }
+      const counted = this.#counts.get(key) ?? { reason: key, ...example, count: 0 }
+      counted.count++
+      this.#counts.set(key, counted)
     }
   }
 
@@ -88,8 +87,3 @@ export class ReasonCounts {
     return [...this.#counts.values()].toSorted((a, b) => b.count - a.count)
   }
 }
-
-const otherReasons: ReasonCount = { reason: 'other reasons', count: 0 }
-
-/** Some reasons quote the line, so a large file could otherwise fill the memory with them. */
-const maxReasons = 1000

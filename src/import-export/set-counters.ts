@@ -1,5 +1,5 @@
 import { type Actor, auditStore, type NewAuditEntry } from '../audit/audit-store.ts'
-import { auditedDifference } from '../catalogue/app-store.ts'
+import { auditedDifference, hasChanges } from '../catalogue/app-store.ts'
 import type { Connection } from '../db/engine.ts'
 import { indexListedApps } from '../db/listed-apps.ts'
 import type { AppRow } from '../db/tables.ts'
@@ -51,17 +51,14 @@ async function setCounters(connection: Connection, batch: ImportLine[], actor: A
     }
     const { total_downloads = app.total_downloads } = given
     const changes = { total_downloads, ...ratingsAfter(given, app) }
-    const isChanged = counterColumns.some(
-      (column) => column !== 'id' && app[column] !== changes[column],
-    )
-    line.outcome = isChanged ? 'updated' : 'unchanged'
-    if (!isChanged) continue
+    line.outcome = hasChanges(app, changes) ? 'updated' : 'unchanged'
+    if (line.outcome === 'unchanged') continue
     changed.add(app)
-    const subject = { app_id: app.id, developer_id: app.developer_id }
     entries.push({
       action: 'app counters',
       at,
-      subject,
+      app_id: app.id,
+      developer_id: app.developer_id,
       ...auditedDifference(app, { ...app, ...changes }),
     })
     if (popularity(app.total_downloads) !== popularity(total_downloads)) reindexedIds.push(app.id)
@@ -69,7 +66,7 @@ async function setCounters(connection: Connection, batch: ImportLine[], actor: A
     Object.assign(app, changes)
   }
   if (changed.size > 0) await update(connection, [...changed], at)
-  await auditStore(connection).record(entries, actor)
+  await auditStore(connection).record(actor, ...entries)
   // The search index stores the popularity.
   await indexListedApps(connection, reindexedIds)
 }

@@ -1,30 +1,39 @@
 import type { Actor } from '../audit/audit-store.ts'
-import { appStore, hasChanges, timestampAfter } from '../catalogue/app-store.ts'
+import {
+  appStore,
+  hasChanges,
+  type NamedAppRow,
+  namedApps,
+  timestampAfter,
+} from '../catalogue/app-store.ts'
 import { categoryStore } from '../catalogue/category-store.ts'
 import { isListed } from '../catalogue/policy.ts'
 import type { Category, Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import type { Connection } from '../db/engine.ts'
+import { toSearchDocument } from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
 import {
   categoryProblems,
-  type Given,
   hasSameReviews,
   listChanges,
   listDifferences,
   toColumns,
   toNewRow,
 } from './columns.ts'
+import type { LineWork } from './import-lines.ts'
 import {
   type ImportLine,
+  isSet,
   type Line,
   type LineCategory,
   type LineReview,
+  type ParsedLine,
   problem,
   type RemovedApp,
+  readLine,
 } from './line.ts'
 import {
-  type ExistingApp,
   isAccepted,
   isKnownByName,
   type Match,
@@ -33,47 +42,80 @@ import {
   splitRepeats,
 } from './match-lines-to-apps.ts'
 
-type Options = { actor: Actor; onlyNew: boolean; now: string }
+/** Writes the lines of a catalogue file: apps with their reviews, categories, and removals. */
 
-export const importStore = (connection: Connection, { actor, onlyNew, now }: Options) => {
+type Options = { actor: Actor; onlyNew: boolean }
+
+/** `onlyNew` leaves existing apps and categories unchanged. */
+export function catalogueLines(options: Options): LineWork {
+  const now = new Date().toISOString()
+  return {
+    parse,
+    write: (connection, lines) => writeLines(connection, lines, { ...options, now }),
+  }
+}
+
+function parse(text: string): ParsedLine {
+  const line = readLine(text)
+  const { app } = line
+  const willBeListed = app?.status === 'approved' && !isSet(app.deleted_at)
+  return willBeListed ? { ...line, document: toSearchDocument(app, app.developer_name) } : line
+}
+
+/**
+ * Writes a batch of lines and sets the outcome of each. No two lines may claim the same app. A
+ * refused line leaves nothing behind, except for its new category if its package name is taken.
+ */
+async function writeLines(
+  connection: Connection,
+  lines: ImportLine[],
+  { actor, onlyNew, now }: Options & { now: string },
+) {
   const { sql, insertRows } = connection
   const apps = appStore(connection)
   const categories = categoryStore(connection)
-  /** Ids of developers by name. */
-  const owners = new Map<string, number>()
+  const ownerIds = new Map<string, number>()
+  const categoryIds = new Map<string, number>()
+  const given = { ownerIds, categoryIds, now }
+
+  // Categories first: an export has them before their apps.
+  const newCategories = await renameCategories()
+  // Afterwards, because a new category may have a name that another gave up.
+  if (newCategories.length > 0) await findCategories()
+  for (const { line, category } of newCategories) {
+    if (categoryIds.has(category.slug)) continue
+    const problems = await addCategory(category)
+    line.outcome = problems.length > 0 ? problems : 'created'
+  }
+  for (const line of lines) if (line.removed) line.outcome = await hideApp(line, line.removed)
+  await writeApps(lines.filter(({ app }) => app))
 
   /**
-   * Writes a batch of lines and sets the outcome of each. No two lines may claim the same app. A
-   * refused line leaves nothing behind, except for its new category if its package name is taken.
+   * Renames the categories that lines identify by id and creation time. Returns the other lines of
+   * categories.
    */
-  async function write(lines: ImportLine[]) {
-    // Categories first: an export has them before their apps.
-    const categoryLines = lines.flatMap((line) =>
-      line.category ? [{ line, category: line.category }] : [],
-    )
-    if (categoryLines.length > 0) await writeCategories(categoryLines)
-    for (const line of lines) if (line.removed) line.outcome = await hideApp(line, line.removed)
-    const appLines = lines.filter(({ app }) => app)
-    if (appLines.length > 0) await writeApps(appLines)
-  }
-
-  async function writeCategories(lines: { line: ImportLine; category: LineCategory }[]) {
+  async function renameCategories() {
+    const others: { line: ImportLine; category: LineCategory }[] = []
+    if (!lines.some(({ category }) => category)) return others
     const current = await categories.lockAll()
     const renames: { line: ImportLine; before: Category; after: Category }[] = []
-    const others: typeof lines = []
-    for (const { line, category } of lines) {
-      const { id, slug, name, created_at } = category
-      const before = current.find(
-        (existing) => existing.id === id && existing.created_at === created_at,
-      )
+    for (const line of lines) {
+      const { category } = line
+      if (!category) continue
       line.outcome = 'unchanged'
-      if (!before) others.push({ line, category })
-      else if (!onlyNew && (before.slug !== slug || before.name !== name)) {
-        const after = { id: before.id, slug, name }
-        renames.push({ line, before, after })
-        const changes = listDifferences(before, after, ['slug', 'name'])
-        line.update = { category_id: before.id, slug: before.slug, changes }
+      const before = current.find(
+        ({ id, created_at }) => id === category.id && created_at === category.created_at,
+      )
+      if (!before) {
+        others.push({ line, category })
+        continue
       }
+      const { id } = before
+      const after = { id, slug: category.slug, name: category.name }
+      const changes = listDifferences(before, after, ['slug', 'name'])
+      if (onlyNew || changes.length === 0) continue
+      renames.push({ line, before, after })
+      line.update = { category_id: id, slug: before.slug, changes }
     }
     // All or none, because categories may exchange their names.
     const after = current.map(
@@ -88,24 +130,18 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
       'is not renamed: a slug or name in the file belongs to another category',
     )
     for (const { line } of renames) line.outcome = arePossible ? 'updated' : [refusal]
-    // Afterwards, because a new category may have a name that another gave up.
-    const ids = await findCategoryIds()
-    for (const { line, category } of others) {
-      if (ids.has(category.slug)) continue
-      const problems = await addCategory(category, ids)
-      line.outcome = problems.length > 0 ? problems : 'created'
-    }
+    return others
   }
 
-  /** By slug. */
-  const findCategoryIds = async () =>
-    new Map((await categories.all()).map(({ slug, id }) => [slug, id]))
+  async function findCategories() {
+    for (const { slug, id } of await categories.all()) categoryIds.set(slug, id)
+  }
 
-  /** Adds a category, and its id to `ids`. Returns why it could not. */
-  async function addCategory(category: LineCategory, ids: Map<string, number>): Promise<Problem[]> {
-    const [{ slug, name, ...given } = category] = await withUnusedIds('categories', [category])
+  /** Adds a category. Returns why it could not. */
+  async function addCategory(category: LineCategory): Promise<Problem[]> {
+    const [{ slug, name, ...others } = category] = await withUnusedIds('categories', [category])
     try {
-      ids.set(slug, (await categories.add(slug, name, actor, given)).id)
+      categoryIds.set(slug, (await categories.add(slug, name, actor, others)).id)
       return []
     } catch (error) {
       if (error instanceof OperatorError) return [problem('/category', error.message)]
@@ -133,20 +169,18 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
     return 'updated'
   }
 
-  async function writeApps(lines: ImportLine[]) {
-    const matches = matchLines(lines, await findExistingApps(lines.flatMap(({ app }) => app ?? [])))
-    // Also resets the lines after an earlier attempt at this transaction.
-    for (const { source } of matches) source.outcome = 'unchanged'
-    const { first, repeated } = splitRepeats(
-      onlyNew ? matches.filter(({ app, holder }) => !app && !holder) : matches,
+  async function writeApps(appLines: ImportLine[]) {
+    if (appLines.length === 0) return
+    const all = matchLines(
+      appLines,
+      await findExistingApps(appLines.flatMap(({ app }) => app ?? [])),
     )
-    await writeMatches(first)
-    // The second line of an app must read the first one's result.
-    if (repeated.length > 0) await writeApps(repeated.map(({ source }) => source))
-  }
-
-  async function writeMatches(matches: Match[]) {
-    const categoryIds = await resolveCategories(matches.filter(isAccepted))
+    // Also resets the lines after an earlier attempt at this transaction.
+    for (const { source } of all) source.outcome = 'unchanged'
+    const { first: matches, repeated } = splitRepeats(
+      onlyNew ? all.filter(({ app, holder }) => !app && !holder) : all,
+    )
+    await resolveCategories(matches)
     // After the categories, because an app whose line is refused for its category keeps its package
     // name.
     refuseTakenNames(matches)
@@ -155,39 +189,39 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
     if (holders.length > 0)
       await sql('apps').whereIn('id', holders).update({ package_name: null, package_key: null })
     await addOwners(accepted)
-    const given = { ownerIds: owners, categoryIds, now }
-    const created = accepted.filter(({ app }) => !app)
-    if (created.length > 0) await createApps(created, given)
-    await updateApps(accepted, given)
-    for (const { source, problems } of matches.filter((match) => !isAccepted(match)))
-      source.outcome = problems
+    await createApps(accepted.filter(({ app }) => !app))
+    await updateApps(accepted)
+    for (const { source, problems } of matches) if (problems.length > 0) source.outcome = problems
+    // The second line of an app must read the first one's result.
+    await writeApps(repeated.map(({ source }) => source))
   }
 
-  /**
-   * Adds the categories that lines describe, and refuses lines whose categories do not exist.
-   * Returns ids by slug.
-   */
-  async function resolveCategories(matches: Match[]): Promise<Map<string, number>> {
-    const ids = await findCategoryIds()
-    for (const match of matches) {
+  /** Adds the categories that lines describe, and refuses lines whose categories do not exist. */
+  async function resolveCategories(matches: Match[]) {
+    await findCategories()
+    const accepted = matches.filter(isAccepted)
+    for (const match of accepted) {
       const { category } = match.line
-      if (typeof category !== 'string' && !ids.has(category.slug))
-        match.problems = await addCategory(category, ids)
+      if (typeof category !== 'string' && !categoryIds.has(category.slug))
+        match.problems = await addCategory(category)
     }
-    for (const match of matches.filter(isAccepted))
-      match.problems = categoryProblems(match.line, ids)
-    return ids
+    for (const match of accepted.filter(isAccepted))
+      match.problems = categoryProblems(match.line, categoryIds)
   }
 
   /** All apps that one of the lines may describe, locked. */
-  async function findExistingApps(lines: Line[]): Promise<ExistingApp[]> {
-    await findOwners(lines)
-    const ownedNames = lines.filter(isKnownByName).flatMap(({ developer_name, name }) => {
-      const owner = owners.get(developer_name)
+  async function findExistingApps(described: Line[]): Promise<NamedAppRow[]> {
+    const names = [...new Set(described.map(({ developer_name }) => developer_name))]
+    // Locked, so that no developer is renamed before the apps with that name in their search
+    // documents are committed.
+    const owners = await sql('developers').whereIn('name', names).forShare().select('id', 'name')
+    for (const { id, name } of owners) ownerIds.set(name, id)
+    const ownedNames = described.filter(isKnownByName).flatMap(({ developer_name, name }) => {
+      const owner = ownerIds.get(developer_name)
       return owner === undefined ? [] : [[owner, name] as const]
     })
-    const packageKeys = lines.flatMap(({ package_name }) => package_name?.toLowerCase() ?? [])
-    const slugs = lines.flatMap(({ slug }) => slug ?? [])
+    const packageKeys = described.flatMap(({ package_name }) => package_name?.toLowerCase() ?? [])
+    const slugs = described.flatMap(({ slug }) => slug ?? [])
     const ids: number[] = [
       ...(await sql('apps').whereIn('package_key', packageKeys).pluck('id')),
       ...(await sql('apps').whereIn('slug', slugs).pluck('id')),
@@ -196,27 +230,16 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
     // Before the joined rows are read: a statement that joins and locks may see the two in
     // different versions.
     await sql('apps').whereIn('id', ids).orderBy('id').forUpdate().select('id')
-    return sql('apps')
-      .join('developers', 'developers.id', 'apps.developer_id')
-      .whereIn('apps.id', ids)
-      .select('apps.*', 'developers.name as developer_name')
-  }
-
-  async function findOwners(lines: Line[]) {
-    const names = [...new Set(lines.map(({ developer_name }) => developer_name))]
-    // Locked, so that no developer is renamed before the apps with that name in their search
-    // documents are committed.
-    const rows = await sql('developers').whereIn('name', names).forShare().select('id', 'name')
-    for (const { id, name } of rows) owners.set(name, id)
+    return namedApps(connection, ids)
   }
 
   async function addOwners(matches: Match[]) {
     const names = new Set(
-      matches.map(({ line }) => line.developer_name).filter((name) => !owners.has(name)),
+      matches.map(({ line }) => line.developer_name).filter((name) => !ownerIds.has(name)),
     )
     const changed_at = new Date().toISOString()
     const added = [...names].map((name) => ({ name, created_at: now, changed_at }))
-    for (const { name, id } of await insertRows('developers', added)) owners.set(name, id)
+    for (const { name, id } of await insertRows('developers', added)) ownerIds.set(name, id)
   }
 
   /** The rows without the ids that the table or an earlier row has. */
@@ -233,7 +256,8 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
     })
   }
 
-  async function createApps(matches: Match[], given: Given) {
+  async function createApps(matches: Match[]) {
+    if (matches.length === 0) return
     const rows = matches.map(({ line }) => toNewRow(line, given))
     const unused = await withUnusedIds('apps', rows)
     const created = unused.map((app, index) => ({
@@ -249,18 +273,18 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
     await insertReviews(reviews)
   }
 
-  const insertReviews = async (reviews: (LineReview & { app_id: number })[]) =>
-    insertRows('reviews', await withUnusedIds('reviews', reviews))
+  async function insertReviews(reviews: (LineReview & { app_id: number })[]) {
+    await insertRows('reviews', await withUnusedIds('reviews', reviews))
+  }
 
-  async function updateApps(matches: Match[], given: Given) {
+  async function updateApps(matches: Match[]) {
     const appIds = matches.flatMap(({ line, app }) => (line.reviews && app ? app.id : []))
     const rows = await sql('reviews').whereIn('app_id', appIds)
     const reviews = Map.groupBy(rows, ({ app_id }) => app_id)
-    const slugs = new Map([...given.categoryIds].map(([slug, id]) => [id, slug]))
     for (const { source, line, app } of matches) {
       if (!app) continue
       const changes = toColumns(line, app, given)
-      const listed = listChanges(line, app, changes, slugs)
+      const listed = listChanges(line, app, changes)
       const existing = reviews.get(app.id) ?? []
       if (line.reviews && !hasSameReviews(line.reviews, existing)) {
         listed.push({ field: 'reviews', before: existing.length, after: line.reviews.length })
@@ -275,8 +299,6 @@ export const importStore = (connection: Connection, { actor, onlyNew, now }: Opt
       source.update = { app_id: app.id, slug: app.slug, changes: listed }
     }
   }
-
-  return { write }
 }
 
 const withAppId = (reviews: LineReview[], app_id: number) =>

@@ -1,6 +1,5 @@
 import type { StateCounts } from '../catalogue/app-store.ts'
 import type { Connection } from '../db/engine.ts'
-import type { AuditRow } from '../db/tables.ts'
 import { required } from '../util/helpers.ts'
 import { queues, states } from './app-filter.ts'
 
@@ -9,13 +8,7 @@ import { queues, states } from './app-filter.ts'
  * developers are counted.
  */
 
-/** `changed`: approved apps whose owners have changed them since the last decision. */
-export type AppCounts = StateCounts & { changed: number }
-
 export type OldestWaiting = { id: number; name: string; waiting_since: string }
-
-/** A key without its secret. */
-type ExpiringKey = { id: string; developer_name: string; expires_at: string }
 
 /** Milliseconds. */
 const expiryNotice = 30 * 24 * 60 * 60 * 1000
@@ -24,12 +17,12 @@ export const statusStore = (connection: Connection) => {
   const { sql, select } = connection
 
   /**
-   * Counts apps by state. The approved ones are not counted here: each category stores how many it
-   * has.
+   * Counts apps by state; `changed`: approved apps whose owners have changed them since the last
+   * decision. The approved ones are not counted here: each category stores how many it has.
    */
-  async function countApps(): Promise<AppCounts> {
+  async function countApps() {
     const count = (where: string) => `(select count(*) from apps where ${where})`
-    const [counts] = await select<AppCounts>(
+    const [counts] = await select<StateCounts & { changed: number }>(
       `select ${count(states.pending.where)} as pending, ${count(queues.changed.where)} as changed,
          ${count(states.rejected.where)} as rejected, ${count(states.deleted.where)} as deleted,
          (select cast(coalesce(sum(listed_apps), 0) as bigint) from categories) as approved`,
@@ -50,7 +43,9 @@ export const statusStore = (connection: Connection) => {
   }
 
   /** Active keys that expire within 30 days, soonest first. */
-  const findExpiringKeys = (now: number): Promise<ExpiringKey[]> =>
+  const findExpiringKeys = (
+    now: number,
+  ): Promise<{ id: string; developer_name: string; expires_at: string }[]> =>
     sql('api_keys')
       .join('developers', 'developers.id', 'api_keys.developer_id')
       .whereNull('revoked_at')
@@ -63,16 +58,13 @@ export const statusStore = (connection: Connection) => {
 
   /**
    * The last app that an import created or updated; an import that changed nothing leaves no trace.
-   * Null if there is none.
    */
-  async function findLastImport(): Promise<Pick<
-    AuditRow,
-    'at' | 'operator' | 'operator_name'
-  > | null> {
-    // Literal, so that the index applies.
-    const imports = sql('audit').whereRaw("action = 'app import'")
-    return (await imports.orderBy('id', 'desc').first('at', 'operator', 'operator_name')) ?? null
-  }
+  const findLastImport = () =>
+    sql('audit')
+      // Literal, so that the index applies.
+      .whereRaw("action = 'app import'")
+      .orderBy('id', 'desc')
+      .first('at', 'operator', 'operator_name')
 
   return {
     countApps,
@@ -86,7 +78,7 @@ export const statusStore = (connection: Connection) => {
         oldest_changed: await oldestWaiting('changed'),
         developers: Number(required(developers, 'the count').count),
         expiring_keys: await findExpiringKeys(Date.now()),
-        last_import: await findLastImport(),
+        last_import: (await findLastImport()) ?? null,
       }
     },
   }

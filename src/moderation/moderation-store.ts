@@ -1,6 +1,11 @@
 import { type Account, accountStore } from '../accounts/account-store.ts'
 import { type Actor, type AuditEntry, auditStore } from '../audit/audit-store.ts'
-import { type AppWithReviews, appStore } from '../catalogue/app-store.ts'
+import {
+  type AppWithReviews,
+  appStore,
+  type NamedAppRow,
+  namedApps,
+} from '../catalogue/app-store.ts'
 import { categoryStore } from '../catalogue/category-store.ts'
 import {
   canDecide,
@@ -16,37 +21,13 @@ import { parseReason } from '../contract/field-rules.ts'
 import type { Connection } from '../db/engine.ts'
 import type { AppRow, AppStatus } from '../db/tables.ts'
 import { pick, required } from '../util/helpers.ts'
-import { type AppFilter, type AppState, findPage, findPageInState, queues } from './app-filter.ts'
+import { type AppFilter, type AppState, findPage, queues, states } from './app-filter.ts'
 import { findSimilarApps, type SimilarApp } from './similar-names.ts'
 
 /**
  * A field that the owner has changed since the last decision. The value of `category` is its slug.
  */
 export type Change = { field: string; before: string | null; after: string | null }
-
-type NamedApp = AppRow & { developer_name: string; category_slug: string }
-
-const names = ['developer_name', 'category_slug'] as const
-const times = ['created_at', 'updated_at'] as const
-const queueFields = [
-  'id',
-  'revision',
-  'name',
-  'slug',
-  'short_description',
-  ...names,
-  ...times,
-] as const
-const listFields = [
-  'id',
-  'name',
-  'slug',
-  'package_name',
-  ...names,
-  'status',
-  'deleted_at',
-  ...times,
-] as const
 
 /** Everything that a decision on an app may need. */
 export type AppReviewDetails = {
@@ -76,7 +57,6 @@ export type DecisionOptions = {
 export type Queue = keyof typeof queues
 
 export const moderationStore = (connection: Connection) => {
-  const { sql } = connection
   const apps = appStore(connection)
 
   /** Throws an OperatorError if there is no such app. Finds deleted ones, too. */
@@ -94,18 +74,15 @@ export const moderationStore = (connection: Connection) => {
   }
 
   /** Apps in the order of the ids. */
-  async function findNamedApps(ids: number[]): Promise<NamedApp[]> {
-    const rows: NamedApp[] = await sql('apps')
-      .join('developers', 'developers.id', 'apps.developer_id')
-      .join('categories', 'categories.id', 'apps.category_id')
-      .whereIn('apps.id', ids)
-      .select('apps.*', 'developers.name as developer_name', 'categories.slug as category_slug')
+  async function findNamedApps(ids: number[]): Promise<NamedAppRow[]> {
+    const rows: NamedAppRow[] = await namedApps(connection, ids)
     const byId = new Map(rows.map((row) => [row.id, row]))
     return ids.map((id) => required(byId.get(id), `app ${id}`))
   }
 
-  async function categorySlugs(): Promise<Map<unknown, string>> {
-    return new Map((await categoryStore(connection).all()).map(({ id, slug }) => [id, slug]))
+  async function categorySlugs() {
+    const all = await categoryStore(connection).all()
+    return new Map<unknown, string>(all.map(({ id, slug }) => [id, slug]))
   }
 
   return {
@@ -118,7 +95,8 @@ export const moderationStore = (connection: Connection) => {
       const apps = []
       for (const app of await findNamedApps(ids)) {
         apps.push({
-          ...pick(app, ...queueFields),
+          ...pick(app, 'id', 'revision', 'name', 'slug', 'short_description'),
+          ...pick(app, 'developer_name', 'category_slug', 'created_at', 'updated_at'),
           waiting_since: app.unreviewed_since ?? app.created_at,
           changes: ownerChanges(app, slugs),
           similar: await findSimilarApps(connection, app),
@@ -128,11 +106,27 @@ export const moderationStore = (connection: Connection) => {
     },
 
     /**
-     * A page of the apps in a state, or in any, in the order of `findPageInState`, and the total.
+     * A page of the apps in a state, or in any, newest or best matches first, and the total.
      */
     async list(state: AppState | undefined, filter: AppFilter, limit: number, offset: number) {
-      const { ids, ...page } = await findPageInState(connection, state, filter, limit, offset)
-      const apps = (await findNamedApps(ids)).map((app) => pick(app, ...listFields))
+      const set = states[state ?? 'any']
+      const { ids, ...page } = await findPage(connection, set, filter, limit, offset)
+      const found = await findNamedApps(ids)
+      const apps = found.map((app) =>
+        pick(
+          app,
+          'id',
+          'name',
+          'slug',
+          'package_name',
+          'developer_name',
+          'category_slug',
+          'status',
+          'deleted_at',
+          'created_at',
+          'updated_at',
+        ),
+      )
       return { apps, ...page }
     },
 

@@ -4,6 +4,7 @@ import { findApps } from '../../src/catalogue/app-list.ts'
 import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
 import type { Database } from '../../src/db/database.ts'
 import { expectConsistent } from '../support/consistency.ts'
+import { addReviews } from '../support/reviews.ts'
 import { type Service, startService } from '../support/service.ts'
 
 type Listed = { name: string; slug: string }
@@ -702,7 +703,8 @@ describe('order', () => {
       for (const [name, stars] of Object.entries(ratings)) {
         const app = await connection.sql('apps').where({ name }).first('id')
         const review = { reviewer_name: 'R', comment: '', created_at: '2030-01-01T00:00:00.000Z' }
-        await appStore(connection).addReviews(
+        await addReviews(
+          connection,
           stars.map((rating) => ({ ...review, app_id: app?.id ?? 0, rating })),
         )
       }

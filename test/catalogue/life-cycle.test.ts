@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { accountStore } from '../../src/accounts/account-store.ts'
-import { appStore } from '../../src/catalogue/app-store.ts'
 import { isRefused, listedCharacters } from '../contract/characters.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { units } from '../contract/values.ts'
 import { freezeClock, freezeMonotonicClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistency.ts'
+import { addReviews } from '../support/reviews.ts'
 import { startService } from '../support/service.ts'
 
 test('an app keeps every character that the document accepts', async () => {
@@ -387,9 +387,7 @@ test('sorts reviews with the same time by id, newest first', async () => {
     comment: '',
     created_at: '2026-01-01T00:00:00.000Z',
   }
-  await service.database.write((connection) =>
-    appStore(connection).addReviews(Array(101).fill(review)),
-  )
+  await service.database.write((connection) => addReviews(connection, Array(101).fill(review)))
   const { app } = (await service.get(`/apps/${apps.bobs}`)).body.data
   const ids: number[] = app.reviews.map(({ id }: { id: number }) => id)
   const [newest = 0] = ids
@@ -403,7 +401,7 @@ test('counts concurrent reviews of two apps separately', async () => {
   const { apps } = service.world
   const review = { reviewer_name: 'R', comment: '', created_at: '2026-01-01T00:00:00.000Z' }
   await service.database.write((connection) =>
-    appStore(connection).addReviews([
+    addReviews(connection, [
       { ...review, app_id: apps.approved, rating: 1 },
       { ...review, app_id: apps.bobs, rating: 2 },
       { ...review, app_id: apps.bobs, rating: 3 },

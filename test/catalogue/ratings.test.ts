@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { appStore } from '../../src/catalogue/app-store.ts'
 import { ratingColumns, ratingsOf } from '../../src/catalogue/ratings.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { copyWorld } from '../support/database.ts'
+import { addReviews } from '../support/reviews.ts'
 import { startService } from '../support/service.ts'
 
 test.for<[what: string, sum: number, count: number, average: number, weighted: number]>([
@@ -106,7 +106,8 @@ test('each review counts at once, in addition to imported ratings', async () => 
         for (const batch of batches) {
           given.push(...batch)
           await database.write((connection) =>
-            appStore(connection).addReviews(
+            addReviews(
+              connection,
               batch.map((rating) => ({ ...review(rating), app_id: id })),
             ),
           )

@@ -11,6 +11,7 @@ import { freezeClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
 import { commandLine, expectRefusal, serve } from '../support/process.ts'
+import { addReviews } from '../support/reviews.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const past = '2020-01-01T00:00:00.000Z'
@@ -800,7 +801,7 @@ describe('a decision', () => {
       { slug: 'cloud-atlas', total_downloads: 7, average_rating: 5, rating_count: 1 },
     ])
     await database.write((connection) =>
-      appStore(connection).addReviews([
+      addReviews(connection, [
         { app_id: pending, reviewer_name: 'Cy', rating: 1, comment: '', created_at: past },
       ]),
     )

@@ -13,6 +13,7 @@ import { importLines, setCounters } from '../support/catalogue-file.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
 import { ask } from '../support/postgres.ts'
+import { addReviews } from '../support/reviews.ts'
 
 /** What the row locks are for. On SQLite there is one writer at a time, so it needs none. */
 
@@ -66,7 +67,7 @@ const deleteApproved: Operation = (database) =>
   operations(database).deleteApp({ ...request, path: { id: apps.approved }, body: none })
 
 const addReview = write((connection) =>
-  appStore(connection).addReviews([
+  addReviews(connection, [
     { app_id: apps.approved, reviewer_name: 'Fay', rating: 1, comment: '', created_at: past },
   ]),
 )

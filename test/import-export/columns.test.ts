@@ -222,6 +222,8 @@ test('the changes of an update are in the fields of a line', () => {
   const existing = {
     ...app,
     developer_name: 'Bob',
+    category_name: 'Games',
+    category_slug: 'games',
     developer_id: 9,
     package_key: 'org.example.stars',
   }
@@ -233,11 +235,7 @@ test('the changes of an update are in the fields of a line', () => {
     rating_count: 2,
   }
   const columns = toColumns(changed, existing, { ...given, categoryIds: new Map([['tools', 3]]) })
-  const slugs = new Map([
-    [2, 'games'],
-    [3, 'tools'],
-  ])
-  expect(listChanges(changed, existing, columns, slugs)).toEqual([
+  expect(listChanges(changed, existing, columns)).toEqual([
     { field: 'name', before: 'Star Map', after: 'Sky Map' },
     { field: 'package_name', before: 'org.example.stars', after: null },
     { field: 'category', before: 'games', after: 'tools' },

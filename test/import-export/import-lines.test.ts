@@ -66,6 +66,25 @@ describe('the effect of a line', () => {
       [1, 1, 0, 0],
     ],
     [
+      'a package name without a slug, then the slug made of its name',
+      [],
+      [
+        { ...app, package_name: 'org.example.stars' },
+        { ...app, slug: 'star-map', total_downloads: 5 },
+      ],
+      [1, 1, 0, 0],
+    ],
+    [
+      'a package name without a slug, then that slug of another developer',
+      [],
+      [
+        { ...app, package_name: 'org.example.stars' },
+        { ...app, slug: 'star-map', developer_name: 'Bob' },
+      ],
+      [1, 0, 0, 1],
+      ['/slug'],
+    ],
+    [
       'a null package name',
       [{ ...app, package_name: null }],
       [{ ...app, package_name: null }],

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import type { NamedAppRow } from '../../src/catalogue/app-store.ts'
 import type { Line } from '../../src/import-export/line.ts'
 import {
   batchKeys,
-  type ExistingApp,
   isAccepted,
   matchLines,
   refuseTakenNames,
@@ -10,29 +10,34 @@ import {
 } from '../../src/import-export/match-lines-to-apps.ts'
 import { line, app as row, time } from './star-map.ts'
 
-const app: ExistingApp = { ...row, developer_name: 'Ada' }
-const unpackaged: ExistingApp = { ...app, package_name: null, package_key: null }
-const strangers: ExistingApp = { ...app, developer_id: 9, developer_name: 'Eve' }
+const app: NamedAppRow = {
+  ...row,
+  developer_name: 'Ada',
+  category_name: 'Tools',
+  category_slug: 'tools',
+}
+const unpackaged: NamedAppRow = { ...app, package_name: null, package_key: null }
+const strangers: NamedAppRow = { ...app, developer_id: 9, developer_name: 'Eve' }
 
-const matchAll = (lines: Line[], ...apps: ExistingApp[]) =>
+const matchAll = (lines: Line[], ...apps: NamedAppRow[]) =>
   matchLines(
     lines.map((one, index) => ({ number: index + 1, app: one })),
     apps,
   )
-function match(of: Line, ...apps: ExistingApp[]) {
+function match(of: Line, ...apps: NamedAppRow[]) {
   const [made] = matchAll([of], ...apps)
   if (!made) throw new Error('a line has no match')
   return made
 }
 /** Why each of the lines is refused. */
-function conflicts(lines: Line[], ...apps: ExistingApp[]) {
+function conflicts(lines: Line[], ...apps: NamedAppRow[]) {
   const matches = matchAll(lines, ...apps)
   refuseTakenNames(matches)
   return matches.map(({ problems }) => problems)
 }
 
 describe('a line describes', () => {
-  test.for<[what: string, line: Line, there: ExistingApp[], id: number | undefined]>([
+  test.for<[what: string, line: Line, there: NamedAppRow[], id: number | undefined]>([
     ['no app if none exists', line, [], undefined],
     [
       'an app by its package name, in any case',
@@ -101,6 +106,12 @@ test.for<[what: string, first: Line, second: Line, isFound: boolean]>([
   ],
   ['the slug beside its package name', both, { ...slugged, name: 'Moon' }, true],
   ['only its name, though it has a package name', packaged, line, false],
+  [
+    'the slug made of its name, though it has a package name',
+    packaged,
+    { ...line, developer_name: 'Bob', slug: 'star-map' },
+    true,
+  ],
 ])('a line that has %s of a line before it', ([, first, second, isFound]) => {
   const { claims } = batchKeys(first)
   expect(batchKeys(second).finds.some((key) => claims.includes(key))).toBe(isFound)
@@ -125,7 +136,7 @@ const deleted = { ...app, deleted_at: time(4), updated_at: time(4) }
 const restored: Line = { ...line, slug: 'star-map', deleted_at: null }
 
 describe('a line is refused', () => {
-  test.for<[what: string, line: Line, there: ExistingApp[], fields: string[]]>([
+  test.for<[what: string, line: Line, there: NamedAppRow[], fields: string[]]>([
     [
       'with another slug for its app',
       { ...line, package_name: 'org.example.stars', slug: 'other' },
@@ -306,7 +317,7 @@ describe('a line is refused', () => {
       package_name: 'org.example.moon',
       package_key: 'org.example.moon',
     }
-    const messages = (of: Line, ...there: ExistingApp[]) =>
+    const messages = (of: Line, ...there: NamedAppRow[]) =>
       conflicts([of], ...there).flatMap((problems) => problems.map(({ message }) => message))
     expect([
       ...messages({ ...line, package_name: 'org.example.stars', slug: 'other' }, app),
@@ -338,7 +349,7 @@ describe('a line takes the package name of another app', () => {
   const { id: _, ...withoutId } = taking
   const { created_at: __, ...withoutTime } = taking
   /** The numbers of the refused lines, and the ids of the apps that lose their package names. */
-  const exchange = (lines: Line[], ...there: ExistingApp[]) => {
+  const exchange = (lines: Line[], ...there: NamedAppRow[]) => {
     const matches = matchAll(lines, ...there)
     refuseTakenNames(matches)
     const refused = matches.filter((match) => !isAccepted(match)).map(({ source }) => source.number)

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
-import { appStore } from '../../src/catalogue/app-store.ts'
 import { categoryStore } from '../../src/catalogue/category-store.ts'
 import type { Decision } from '../../src/catalogue/policy.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
@@ -10,6 +9,7 @@ import type { Connection } from '../../src/db/engine.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { exportLines, importLines, setCounters } from '../support/catalogue-file.ts'
 import { expectConsistent } from '../support/consistency.ts'
+import { addReviews } from '../support/reviews.ts'
 import { type Service, startEmptyService, startService } from '../support/service.ts'
 
 /** The number of changes, and the seed that reproduces them: `MIRROR_CHANGES=500 make test`. */
@@ -250,7 +250,7 @@ function changer({ database, request, world }: Service, start: number): () => Pr
         comment: marked('Seen'),
       }
       const created_at = new Date(Date.UTC(2026, 0, 1, 0, 0, below(1e6))).toISOString()
-      return write((connection) => appStore(connection).addReviews([{ ...review, created_at }]))
+      return write((connection) => addReviews(connection, [{ ...review, created_at }]))
     },
     async () => {
       const ids: number[] = await database.read(({ sql }) =>

@@ -4,12 +4,12 @@ import type { Actor } from '../../src/audit/audit-store.ts'
 import type { Database } from '../../src/db/database.ts'
 import { type ExportOptions, exportCatalogue } from '../../src/import-export/export-catalogue.ts'
 import {
-  catalogueLines,
   type ImportEvents,
   type ImportSummary,
   importLines as importSource,
 } from '../../src/import-export/import-lines.ts'
 import { counterLines } from '../../src/import-export/set-counters.ts'
+import { catalogueLines } from '../../src/import-export/write-lines.ts'
 
 export type Imported = ImportSummary & { rejects: { line: number; fields: string[] }[] }
 

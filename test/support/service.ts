@@ -1,6 +1,5 @@
 import supertest from 'supertest'
 import { inject } from 'vitest'
-import { appStore } from '../../src/catalogue/app-store.ts'
 import type { Decision } from '../../src/catalogue/policy.ts'
 import { type Config, readConfig } from '../../src/config.ts'
 import { OperatorError } from '../../src/contract/errors.ts'
@@ -22,6 +21,7 @@ import type { HttpResponse } from '../contract/checker.ts'
 import { type CheckedResponse, check, type RequestOptions } from './check.ts'
 import { copyWorld, emptyCatalogueUrl } from './database.ts'
 import { whenFinished } from './lifetime.ts'
+import { addReviews } from './reviews.ts'
 import type { World } from './world.ts'
 
 export type Service = {
@@ -136,7 +136,8 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     },
     addReviews: (id, count) =>
       database.write((connection) =>
-        appStore(connection).addReviews(
+        addReviews(
+          connection,
           Array.from({ length: count }, (_, index) => ({
             app_id: id,
             reviewer_name: `Reviewer ${index}`,

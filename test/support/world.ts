@@ -18,6 +18,7 @@ import {
   startPostgres,
   worldName,
 } from './postgres.ts'
+import { addReviews } from './reviews.ts'
 
 /** A small catalogue. Every test starts with its own copy. */
 export type World = {
@@ -164,7 +165,7 @@ export async function createWorld(address: string): Promise<Omit<World, 'source'
     await moderation.decide('reject', rejected, actor, { reason: 'It points south.' })
     const gone = await apps.find(deleted)
     if (gone) await apps.save('app delete', gone, { deleted_at: past }, actor)
-    await apps.addReviews([
+    await addReviews(connection, [
       {
         app_id: approved,
         reviewer_name: 'Cy',

@@ -1,17 +1,6 @@
-import { randomInt } from 'node:crypto'
+import { InvalidArgumentError } from 'commander'
 
-/**
- * Each change of an app gives it a new revision, so that a decision can be refused if the app is
- * not the one that was read. Operators write it after the id: `108@k3f9a`. It is random, so that an
- * old one never matches by chance; owners do not see it.
- */
-
-const length = 5
-
-/** Digits and lower-case letters. */
-export const newRevision = () => Array.from({ length }, () => randomInt(36).toString(36)).join('')
-
-/** An app, at a revision if one is given. */
+/** An app, at a revision if one is given. Operators write it after the id: `108@k3f9a`. */
 export type AppReference = { id: number; revision?: string | undefined }
 
 export const formatReference = ({ id, revision }: AppReference) =>
@@ -25,3 +14,10 @@ export function parseReference(text: string): AppReference | undefined {
 
 /** The format that `parseReference` accepts, for messages. */
 export const referenceFormat = 'a number such as 108, or 108@k3f9a with a revision'
+
+/** Parses an argument of a command. */
+export function parseAppReference(text: string): AppReference {
+  const reference = parseReference(text)
+  if (!reference) throw new InvalidArgumentError(`It must be ${referenceFormat}.`)
+  return reference
+}

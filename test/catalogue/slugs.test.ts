@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { numberedSlug, toSlug } from '../../src/catalogue/slug.ts'
+import { numberedSlug, toSlug } from '../../src/catalogue/slugs.ts'
 
 test.for([
   ['Tide Clock', 'tide-clock'],

@@ -1,0 +1,73 @@
+import { slugify } from 'transliteration'
+import { maxAppSlugLength } from '../contract/field-rules.ts'
+import type { Connection } from '../db/engine.ts'
+import { required } from '../util/helpers.ts'
+
+/**
+ * A slug that matches `[a-z0-9]+(-[a-z0-9]+)*` and has the document's length; `app` if nothing can
+ * be transliterated.
+ */
+export const toSlug = (name: string) => shorten(transliterate(name), maxAppSlugLength) || 'app'
+
+/** Most names are ASCII and need no transliteration, which takes ten times as long. */
+const transliterate = (name: string) =>
+  /^[ -~]*$/.test(name)
+    ? (name.toLowerCase().match(/[a-z0-9]+/g) ?? []).join('-')
+    : slugify(name.normalize('NFKC').replaceAll('ẞ', 'SS'), { allowedChars: 'a-zA-Z0-9' })
+
+/** The slug with a number appended, shortened so that both fit. */
+export function numberedSlug(slug: string, number: number): string {
+  const suffix = `-${number}`
+  return shorten(slug, maxAppSlugLength - suffix.length) + suffix
+}
+
+const shorten = (slug: string, length: number) => slug.slice(0, length).replace(/-$/, '')
+
+/** The slug of a name, which is `base` or `base` with a number. */
+type Candidate = { base: string; slug: string }
+
+/**
+ * A slug for each name that no app has, not even a deleted one, and that is not among `reserved`.
+ * No two are equal.
+ */
+export async function uniqueSlugs(
+  connection: Connection,
+  names: string[],
+  reserved: string[],
+): Promise<string[]> {
+  const taken = new Set(reserved)
+  const all = names.map(toSlug).map((base) => ({ base, slug: base }))
+  let unchecked: Candidate[] = all
+  while (unchecked.length > 0) {
+    const slugs = unchecked.map(({ slug }) => slug)
+    const existing: string[] = await connection.sql('apps').whereIn('slug', slugs).pluck('slug')
+    for (const slug of existing) taken.add(slug)
+    const clashing: Candidate[] = []
+    for (const candidate of unchecked) {
+      if (taken.has(candidate.slug)) clashing.push(candidate)
+      taken.add(candidate.slug)
+    }
+    if (clashing.length > 0) await addNumbers(connection, clashing)
+    // A name may itself end in a number, so a numbered slug may be taken, too.
+    unchecked = clashing
+  }
+  return all.map(({ slug }) => slug)
+}
+
+/** Gives each candidate a number that no other call gives to its base. */
+async function addNumbers({ sql }: Connection, candidates: Candidate[]) {
+  const groups = Map.groupBy(candidates, ({ base }) => base)
+  // In one order, so that two transactions cannot deadlock.
+  const sorted = [...groups].toSorted(([a], [b]) => (a < b ? -1 : 1))
+  const rows: { slug: string; last: number }[] = await sql('slug_numbers')
+    .insert(sorted.map(([slug, { length }]) => ({ slug, last: 1 + length })))
+    .onConflict('slug')
+    .merge({ last: sql.raw('slug_numbers.last + excluded.last - 1') })
+    .returning(['slug', 'last'])
+  for (const { slug, last } of rows) {
+    const group = required(groups.get(slug), `the candidates of the slug ${slug}`)
+    const first = last - group.length + 1
+    for (const [position, candidate] of group.entries())
+      candidate.slug = numberedSlug(slug, first + position)
+  }
+}
