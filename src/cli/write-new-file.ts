@@ -2,7 +2,7 @@ import { closeSync, existsSync, linkSync, openSync, renameSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { basename, dirname, join, resolve, sep } from 'node:path'
 import { OperatorError } from '../contract/errors.ts'
-import { withPrivateDirectory } from '../util/temporary-directory.ts'
+import { withTemporaryDirectory } from '../util/temporary-directory.ts'
 import { fileErrorReason } from './file-errors.ts'
 import { errorPrefix, printInfo } from './output.ts'
 
@@ -21,7 +21,7 @@ export async function writeNewFile<T>(
   assertMissing(target)
   const reportStop = (signal: NodeJS.Signals) =>
     printInfo(`${errorPrefix}stopped by ${signal}; no ${what} was written`)
-  return withPrivateDirectory(
+  return withTemporaryDirectory(
     dirname(target),
     `apps-${what}`,
     reportStop,

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
 import { required } from '../util/helpers.ts'
-import { withPrivateDirectory } from '../util/temporary-directory.ts'
+import { withTemporaryDirectory } from '../util/temporary-directory.ts'
 import { assertUsable, type Database, openDatabase, openMigratedDatabase } from './database.ts'
 import type { Connection, NewRow } from './engine.ts'
 import { indexListedApps } from './listed-apps.ts'
@@ -72,7 +72,7 @@ export const withTemporaryCopy = <T>(
   source: Database,
   work: (copy: Database) => Promise<T>,
 ): Promise<T> =>
-  withPrivateDirectory(
+  withTemporaryDirectory(
     tmpdir(),
     'apps-copy',
     () => {},

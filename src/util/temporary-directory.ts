@@ -5,12 +5,12 @@ import { join } from 'node:path'
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /**
- * Runs the work with a new directory in `parent`, which other accounts cannot read. Removes the
- * directory when the work ends or fails, or a signal other than SIGKILL stops the process. A
- * directory, because SQLite writes further files beside a database. After `commit()`, signals have
- * their usual effect.
+ * Runs the work with a new directory in `parent`, which other accounts cannot read. Removes it when
+ * the work ends or fails. If one of `signals` arrives before the work calls `commit`, removes it,
+ * calls `onStop`, and ends the process. Work that writes only one file needs a directory, too,
+ * because SQLite writes further files beside a database.
  */
-export async function withPrivateDirectory<T>(
+export async function withTemporaryDirectory<T>(
   parent: string,
   name: string,
   onStop: (signal: NodeJS.Signals) => void,
@@ -22,15 +22,17 @@ export async function withPrivateDirectory<T>(
     if (directory !== undefined) rmSync(directory, { recursive: true, force: true, maxRetries: 3 })
     onStop(signal)
     restoreSignals()
-    // process.exit would wait for the thread that copies. The signal also becomes the exit status.
+    // Without its handler, the signal ends the process at once and sets the exit status.
+    // process.exit would wait for threads that copy files.
     process.kill(process.pid, signal)
   }
-  const restoreSignals = () => {
+
+  function restoreSignals() {
     for (const signal of signals) process.off(signal, stop)
   }
 
-  // Before the directory exists: a signal without a handler ends the process at once, also within
-  // synchronous code.
+  // Add the handlers before the directory exists. Otherwise a signal in between would end the
+  // process at once, and leave the directory behind.
   for (const signal of signals) process.on(signal, stop)
   try {
     directory = mkdtempSync(join(parent, `.${name}-`))
