@@ -10,8 +10,8 @@ import { indexListedApps } from './listed-apps.ts'
 import { findSchemaError } from './migrations.ts'
 
 /**
- * The tables to copy, in the order of their foreign keys. `catalogue_version` is not copied: the
- * target has its own.
+ * The tables to copy; a table comes after those that its foreign keys refer to. `catalogue_version`
+ * is not copied: the target has its own.
  */
 const tables = [
   'developers',
@@ -33,7 +33,7 @@ export type RowCounts = Record<Table, number>
 
 type Row = Record<string, string | number | null>
 
-/** Rows per batch, which take some megabytes. */
+/** Rows read at once. A batch takes a few megabytes of memory. */
 const batchSize = 500
 
 /**
@@ -47,6 +47,7 @@ export async function copyDatabase(
   onProgress: (done: number, total: number) => void,
 ): Promise<{ name: string; counts: RowCounts }> {
   const source = openDatabase(from)
+  // Opened for its name only; without a statement, it never connects.
   const { name } = openDatabase(to)
   if (source.name === name)
     throw new OperatorError(`${name} is the source; use another database for --to`)
@@ -55,7 +56,7 @@ export async function copyDatabase(
     assertUsable(source.name, await source.checkHealth())
     const counts = await source.withExclusiveLock(async (connection) => {
       assertUsable(source.name, await findSchemaError(connection.sql))
-      return target.write((copy) => copyAndCount(connection, copy, onProgress))
+      return target.write((copy) => copyAndVerify(connection, copy, onProgress))
     })
     await target.optimize({ isLast: true })
     return { name, counts }
@@ -65,8 +66,8 @@ export async function copyDatabase(
 }
 
 /**
- * Runs work on a temporary copy of a database: a SQLite file, for every engine. Does not block
- * writers. The temporary directory needs enough space.
+ * Runs work on a temporary copy of a database, which is a SQLite file even if the source is
+ * PostgreSQL. Does not block writers. The system's temporary directory needs enough space.
  */
 export const withTemporaryCopy = <T>(
   source: Database,
@@ -78,7 +79,7 @@ export const withTemporaryCopy = <T>(
     () => {},
     async (directory) => {
       const file = join(directory, 'copy.sqlite')
-      // Much quicker than copying rows.
+      // Only SQLite has this. It is much faster than copying rows.
       if (source.copyTo) await source.copyTo(file, { verify: false })
       const copy = openDatabase(`sqlite:${file}`)
       try {
@@ -93,7 +94,8 @@ export const withTemporaryCopy = <T>(
     },
   )
 
-async function copyAndCount(
+/** Throws an OperatorError if the target is not empty, and an Error if its copy lacks rows. */
+async function copyAndVerify(
   source: Connection,
   target: Connection,
   onProgress: (done: number, total: number) => void,
@@ -124,7 +126,7 @@ async function copyRows(
   await reserveAuditedIds(source.sql, target)
   for (const table of tables) {
     for await (const rows of readBatches(source.sql, table)) {
-      // Later ids of the target stay unique.
+      // insertRows ensures that the target generates only greater ids later.
       if (hasGeneratedIds(table)) await target.insertRows(table, rows as NewRow[])
       else for (const row of rows) await target.sql<Row>(table).insert(row)
       if (table === 'apps')
@@ -138,8 +140,9 @@ async function copyRows(
 }
 
 /**
- * The audit log names removed developers and categories by their ids, which the target must not
- * give to others.
+ * Prevents the target from giving the ids of removed developers and categories to new ones, because
+ * the audit log still refers to them. Inserts the greatest id and deletes it again: every
+ * engine generates only ids greater than all earlier ones.
  */
 async function reserveAuditedIds(source: Knex, { sql, insertRows }: Connection) {
   const [audited] = await source('audit').max({
@@ -147,7 +150,6 @@ async function reserveAuditedIds(source: Knex, { sql, insertRows }: Connection) 
     categories: 'category_id',
   })
   const row = { name: '', created_at: '', changed_at: '' }
-  // No engine gives the id of a deleted row again.
   if (audited?.developers)
     await insertRows('developers', [{ ...row, id: Number(audited.developers) }])
   if (audited?.categories)
