@@ -3,47 +3,52 @@ import type { MatchFinder } from '../search/best-matches.ts'
 import type { SearchDocument } from '../search/terms.ts'
 import type { ErrorMeaning } from './errors.ts'
 
-/** The health error of a database in which migrations are missing. */
+/**
+ * The interface that `sqlite/` and `postgres/` implement. database.ts adds queues and retries to an
+ * `Engine`; stores get a `Connection`.
+ */
+
+/** The health error of an empty database, or one with an older schema. */
 export const notMigrated = 'is not migrated to this version; run ./apps-service migrate'
 
-/** Options for PostgreSQL. */
+/** Options for PostgreSQL; SQLite ignores them. */
 export type ServerOptions = {
-  /** The most connections at a time. */
+  /** Maximum number of connections. */
   pool?: number
   /** Milliseconds that a statement of a write may take. The default is enough to build an index. */
   writeTimeout?: number
 }
 
-/** Connections of a process to a database server, unless configured. */
+/** The default of `pool` and of DATABASE_POOL. */
 export const defaultPoolSize = 12
 
 /**
- * All differences between SQLite and PostgreSQL: one database, which connects when the first
- * statement runs. Text is compared and ordered by code point. Stores also use features that both
- * have: `returning`, partial indexes, row values, `on conflict` and `cast(… as bigint)`.
+ * One SQLite or PostgreSQL database. It connects when the first statement runs. Text must be
+ * compared and ordered by code point. An engine must also support the SQL that stores use:
+ * `returning`, partial indexes, row values, `on conflict` and `cast(… as bigint)`.
  */
 export type Engine = Readonly<{
   /** Name of the database for messages, without a password. */
   name: string
   /**
-   * Why it cannot be used now, such as "does not exist"; undefined if no reason is known. Changes
-   * nothing and waits for no statement.
+   * Returns why the database cannot be used now, such as "does not exist"; undefined if no reason
+   * is known. Changes nothing, and does not wait for other statements.
    */
   checkHealth: () => Promise<string | undefined>
-  /** Cannot write. Each statement outside a transaction has a snapshot to itself. */
+  /** Cannot write. Outside a transaction, each statement has its own snapshot. */
   reader: Knex
   /** A committed transaction survives a crash. */
   writer: Knex
-  /** How many waiting writes share a transaction. */
+  /** Maximum number of waiting writes that share a transaction. */
   groupCommitSize: number
   /**
-   * Like the reader, for health checks and the data's version, which must not wait behind other
-   * statements.
+   * Reads like `reader`, on its own connection, so that health checks and reads of the data version
+   * do not wait behind other statements.
    */
   monitor: Knex
-  /** How many operations of each kind run at once. */
+  /** Maximum number of operations of each kind that run at once. */
   concurrency: Readonly<{ cheap: number; expensive: number; write: number }>
-  /** For the reader, the writer, or a transaction of one. */
+  /** Takes the reader, the writer, or a transaction of either. */
   connectionOf: (sql: Knex) => EngineConnection
   /**
    * Creates the database if it is missing, and runs the work in a transaction while no other
@@ -53,12 +58,13 @@ export type Engine = Readonly<{
   /** Classifies an error of a statement, a transaction or a connection. */
   explain: (error: unknown) => ErrorMeaning
   /**
-   * A time before which all writes are visible to every reader. Other machines' clocks may differ.
+   * Returns a time: every write before it is committed and visible to readers. The clocks of other
+   * machines may differ.
    */
   committedBefore: () => Promise<Date>
   /**
-   * Writes a snapshot into a new file, and reads all of it again if `verify`. Throws
-   * OperatorErrors; then the caller removes the file. Undefined for servers.
+   * Writes a snapshot into a new file. With `verify`, reads the whole file again. Throws
+   * OperatorErrors; the caller must then remove the file. PostgreSQL does not have this method.
    */
   copyTo?: (file: string, options: { verify: boolean }) => Promise<{ apps: number }>
   /**
@@ -67,32 +73,33 @@ export type Engine = Readonly<{
    */
   withExclusiveLock: <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
   /**
-   * Call after each large transaction, so that later commits and queries stay fast. `isLast` after
-   * the last.
+   * Keeps later commits and queries fast. Call it after each large transaction, and set `isLast`
+   * after the last one.
    */
   optimize: (options: { isLast: boolean }) => Promise<void>
 }>
 
-/** The part of the stores' interface where engines differ. */
+/** The methods of a `Connection` that each engine implements. */
 export type EngineConnection = Readonly<{
   sql: Knex
-  /** The engine with its version, and the size of the database with its indexes. */
+  /** Returns the engine with its version, and the size of the database with its indexes. */
   describe: () => Promise<{ engine: string; bytes: number }>
   /**
-   * The rows of a written-out statement with `?` for its values. Faster than one that knex builds
-   * for each request.
+   * Returns the rows of a SQL statement with `?` for its values. Faster than knex, which builds the
+   * statement again for each request.
    */
   select: <Row>(statement: string, values: (string | number)[]) => Promise<Row[]>
   /** The full-text index. */
   search: SearchIndex
   /**
-   * A subquery whose value is its rows as JSON, so that one statement finds a row and what belongs
-   * to it.
+   * Returns a subquery whose value is its rows as a JSON array, so that one statement reads an app
+   * together with its reviews.
    */
   jsonRows: (from: string, columns: readonly string[], orderBy: string) => string
   /**
-   * In a transaction. Inserts rows that have the same columns, and returns their ids in any order.
-   * In the condition, `given` is a row. Many rows are several statements.
+   * Inserts rows that have the same columns, and returns their ids in any order. `condition` is
+   * SQL after the rows, such as `where … on conflict do nothing`, and can refer to a row as
+   * `given`. Call it in a transaction, because many rows may take several statements.
    */
   insert: (table: string, rows: NewRow[], condition?: string) => Promise<number[]>
 }>
@@ -101,16 +108,17 @@ export type EngineConnection = Readonly<{
 export type Connection = Omit<EngineConnection, 'insert'> &
   Readonly<{
     /**
-     * In a transaction. Inserts rows that have the same columns, and returns them with their ids. A
-     * row without an id gets one that was never in use. Many rows are several statements.
+     * Inserts rows that have the same columns, and returns them with their ids. A row without an id
+     * gets one that was never used before. Call it in a transaction, because many rows may take
+     * several statements.
      */
     insertRows: <Row extends NewRow>(
       table: string,
       rows: Row[],
     ) => Promise<(Row & { id: number })[]>
     /**
-     * Inserts a row and returns its id; undefined if another row has the value of one of the unique
-     * columns. Then no id is used up, and the transaction can continue.
+     * Inserts a row and returns its id. Returns undefined if another row has the same value in one
+     * of the `unique` columns; then no id is used up, and the transaction can continue.
      */
     insertUnlessTaken: (
       table: string,
@@ -124,18 +132,18 @@ export type NewRow = { id?: number | undefined } & Record<
   string | number | null | undefined
 >
 
-/** The full-text index of the listed apps. Its changes belong to the transaction. */
+/** The full-text index of the listed apps. Changes to it are part of the transaction. */
 export type SearchIndex = MatchFinder &
   Readonly<{
-    /** Adds apps, or replaces what the index has of them. */
+    /** Adds apps, or replaces their entries. */
     index: (documents: (SearchDocument & { id: number; categoryId: number })[]) => Promise<void>
     remove: (ids: number[]) => Promise<void>
   }>
 
-/** For migrations, which pass their own transaction. */
+/** Changes to the schema that engines make differently. Migrations pass their transaction. */
 export type SchemaHelpers = Readonly<{
-  /** Creates the full-text index, which `fill` fills, and drops what earlier versions had. */
+  /** Drops the index of earlier versions, creates the full-text index, and calls `fill`. */
   createSearchIndex: (sql: Knex, fill: (index: SearchIndex) => Promise<void>) => Promise<void>
-  /** Makes a table with an `id` reject every change of its rows. Can be repeated. */
+  /** Makes a table with an `id` reject changes to existing rows. Can be repeated. */
   makeAppendOnly: (sql: Knex, table: string) => Promise<void>
 }>
