@@ -1,31 +1,33 @@
 /**
- * The meaning of an error. `isUnavailable`: the database could not be used, but the statement is
- * not wrong.
+ * How an error of any engine is classified. Each engine's `explain` returns an `ErrorMeaning`, so
+ * that code outside the engines' directories needs no error codes of SQLite or PostgreSQL.
  */
+
 export type ErrorMeaning = Readonly<{
+  /** The database could not be used; the statement is not the cause. */
   isUnavailable: boolean
-  /** The transaction failed because of another one, and may be repeated. */
+  /** The transaction failed because of another one; it can be retried. */
   isConflict: boolean
   /** The statement refers to a missing row, or deletes one that others refer to. */
   violatesForeignKey: boolean
-  /** The engine's message for operators; undefined for other errors. */
+  /** The cause in words, for operators; undefined if it has nothing to do with the database. */
   reason: string | undefined
-  /** Advice for operators, if the error allows any. */
+  /** What an operator can do, if known. */
   advice: string | undefined
 }>
 
-/** The database cannot be used now. The message follows "the database", such as "is gone". */
+/** The database cannot be used now. The message continues "the database", such as "is gone". */
 export class UnusableDatabase extends Error {
   override readonly name = 'UnusableDatabase'
 }
 
-/** The code of an error of a driver or of Node; empty if it has none. */
+/** Returns the code of an error from a driver or Node; an empty string if it has none. */
 export const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 
 /**
- * Errors of every engine: of this program, or of knex if no connection came free in time or the
- * pool is closed.
+ * Whether an error that all engines share means that the database is unavailable. knex throws its
+ * two if no connection becomes free in time, or the pool is closed.
  */
 export const hasNoConnection = (error: Error) =>
   error instanceof UnusableDatabase ||
