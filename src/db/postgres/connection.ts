@@ -15,10 +15,13 @@ export const connectionOf = (sql: Knex): EngineConnection => ({
   select: select(sql),
   search: searchIndex(sql),
   jsonRows,
-  insert: (...rows) => insertBatch(sql, ...rows),
+  insert: (...args) => insertBatch(sql, ...args),
 })
 
-/** Inserts rows as one JSON text, which takes the types of the table, and returns their ids. */
+/**
+ * Inserts rows in one statement, and returns their ids. The rows are bound as one JSON text;
+ * PostgreSQL converts its values to the types of the table's columns.
+ */
 async function insertBatch(
   sql: Knex,
   table: string,
@@ -36,31 +39,33 @@ async function insertBatch(
   return inserted.map(({ id }) => id)
 }
 
-/** Up to this many ids are skipped one by one, which takes no locks. */
-const maxSkippedIds = 100_000
-
-async function lastId(sql: Knex, table: string): Promise<number> {
-  const { rows } = await sql.raw(
-    `select case when is_called then last_value else last_value - 1 end as last from ${table}_id_seq`,
-  )
-  return rows[0].last
-}
-
 /**
- * A sequence ignores explicit ids. Setting it is safe only while no other transaction uses it, so a
- * large gap locks the table against inserts.
+ * Advances the sequence of ids beyond the explicit ids of the rows, so that it never generates one
+ * of them. A small gap is skipped id by id, which takes no lock. For a large gap the sequence is
+ * set. That is safe only while no other transaction uses it, so the table is locked against
+ * inserts.
  */
 async function advanceIds(sql: Knex, table: string, rows: NewRow[]) {
   const id = rows.reduce((greatest, { id = 0 }) => Math.max(greatest, id), 0)
   if (id === 0) return
-  const missing = id - (await lastId(sql, table))
-  if (missing <= 0) return
-  if (missing <= maxSkippedIds) {
+  const gap = id - (await lastId(sql, table))
+  if (gap <= 0) return
+  if (gap <= maxSkippedIds) {
     await sql.raw(`select max(nextval('${table}_id_seq')) from generate_series(1, ?::bigint)`, [
-      missing,
+      gap,
     ])
   } else {
     await sql.raw(`lock table ${table} in share row exclusive mode`)
     if ((await lastId(sql, table)) < id) await sql.raw(`select setval('${table}_id_seq', ?)`, [id])
   }
+}
+
+const maxSkippedIds = 100_000
+
+/** The last id that the sequence generated; 0 if none. */
+async function lastId(sql: Knex, table: string): Promise<number> {
+  const { rows } = await sql.raw(
+    `select case when is_called then last_value else last_value - 1 end as last from ${table}_id_seq`,
+  )
+  return rows[0].last
 }

@@ -15,7 +15,7 @@ export const connectionOf = (sql: Knex): EngineConnection => ({
   select: select(sql),
   search: searchIndex(sql),
   jsonRows,
-  insert: (...rows) => insertBatches(sql, ...rows),
+  insert: (...args) => insertBatches(sql, ...args),
 })
 
 /**
