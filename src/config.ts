@@ -10,28 +10,6 @@ import { required } from './util/helpers.ts'
 
 export type Config = ReturnType<typeof readConfig>
 
-const defaultDatabaseUrl = 'sqlite:data/apps.sqlite'
-
-/**
- * Describes the source of DATABASE_URL, for messages: commands in different directories may read
- * different ones.
- */
-export function describeDatabaseUrl(): string {
-  const url = process.env.DATABASE_URL
-  const inWorkingDirectory = `relative to the working directory ${process.cwd()}`
-  if (!url)
-    return `DATABASE_URL is not set; its default is ${defaultDatabaseUrl}, ${inWorkingDirectory}`
-  const isInFile =
-    existsSync(envFile) &&
-    parseEnv(new TextDecoder().decode(readFileSync(envFile))).DATABASE_URL === url
-  return `DATABASE_URL is set in ${isInFile ? resolve(envFile) : 'the environment'}`
-}
-
-/** In the working directory. */
-export const envFile = '.env'
-
-const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
-
 /**
  * Reads the environment variables; an empty one counts as not set. Throws an OperatorError that
  * reports all errors together.
@@ -39,7 +17,7 @@ const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 export function readConfig(environment = process.env) {
   const problems: string[] = []
 
-  /** An invalid value is reported, and replaced by the default so that the rest can be checked. */
+  /** Reports an invalid value, and uses the default instead so that the rest can be checked. */
   function read<T>(
     name: string,
     fallback: string,
@@ -87,15 +65,15 @@ export function readConfig(environment = process.env) {
     ),
     /** Maximum size of the response cache in bytes; 0 for no cache. */
     cacheSize: 2 ** 20 * readNumber('CACHE_SIZE', '64', ' of mebibytes', 99_999),
-    /** The number of proxies before the server, or their networks. */
     trustProxy: read(
       'TRUST_PROXY',
       '0',
       parseTrustProxy,
       'the number of proxies in front of the server, 0 to 9, or their networks, such as 10.0.0.0/8,fd00::/8, but not /0',
     ),
-    /** Requests a minute of a developer; 0 for no limit. The others are of a client address. */
+    /** Per minute and developer; 0 for no limit. */
     writeLimit: readLimit('WRITE_LIMIT', '6000'),
+    /** Per minute and client address, like `readLimit`; 0 for no limit. */
     refusedKeyLimit: readLimit('REFUSED_KEY_LIMIT', '600'),
     readLimit: readLimit('READ_LIMIT', '0'),
     /** Port of the Prometheus metrics; 0 for none. */
@@ -124,14 +102,22 @@ export function readConfig(environment = process.env) {
   return Object.freeze(config)
 }
 
+const defaultDatabaseUrl = 'sqlite:data/apps.sqlite'
+
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
+
 const maxPort = 65_535
 
+/** Returns a parser, whose result is undefined for any other text. */
 const wholeNumber =
   (max: number, min = 0) =>
   (text: string) =>
     /^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : undefined
 
-/** proxy-addr would accept a number as an address. It refuses a network of all addresses, /0. */
+/**
+ * Returns the number of proxies before the server, or their networks. proxy-addr refuses /0, the
+ * network of all addresses, but would read a number as an address.
+ */
 function parseTrustProxy(text: string): number | string[] | undefined {
   if (/^\d$/.test(text)) return Number(text)
   const networks = text.split(',').map((network) => network.trim())
@@ -144,7 +130,7 @@ function parseTrustProxy(text: string): number | string[] | undefined {
   }
 }
 
-/** Only white space means no contact. */
+/** Blank text means no contact. */
 function parseContact(text: string): { url?: string; email?: string } | undefined {
   if (text.trim() === '') return {}
   const email = /^(?:mailto:)?([^\s@/:?%]+@[^\s@/:?%]+)$/i.exec(text)?.[1]
@@ -156,8 +142,8 @@ function parseContact(text: string): { url?: string; email?: string } | undefine
 }
 
 /**
- * `baseUrl` has no slash at the end. `prefix` is its path, with which all routes but the health
- * checks begin: empty, or begins with `/`.
+ * `baseUrl` has no slash at the end. `prefix` is its path, such as `/api`, or empty. All routes
+ * except the health checks begin with it.
  */
 function parseBaseUrl(text: string) {
   const url = URL.parse(text)
@@ -167,3 +153,21 @@ function parseBaseUrl(text: string) {
   if (!/^(\/[A-Za-z0-9._~-]+)*$/.test(prefix)) return undefined
   return { baseUrl: url.origin + prefix, prefix }
 }
+
+/**
+ * Says where DATABASE_URL is set, for errors about the database: commands that run in different
+ * directories may use different databases.
+ */
+export function describeDatabaseUrl(): string {
+  const url = process.env.DATABASE_URL
+  const inWorkingDirectory = `relative to the working directory ${process.cwd()}`
+  if (!url)
+    return `DATABASE_URL is not set; its default is ${defaultDatabaseUrl}, ${inWorkingDirectory}`
+  const isInFile =
+    existsSync(envFile) &&
+    parseEnv(new TextDecoder().decode(readFileSync(envFile))).DATABASE_URL === url
+  return `DATABASE_URL is set in ${isInFile ? resolve(envFile) : 'the environment'}`
+}
+
+/** The file with settings, in the working directory. cli/program.ts loads it. */
+export const envFile = '.env'
