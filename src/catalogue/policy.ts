@@ -4,7 +4,9 @@ import type { AppRow, AppStatus } from '../db/tables.ts'
 import { pick } from '../util/helpers.ts'
 
 /**
- * Rules for who may change an app, and how a change affects its status and review. Pure functions.
+ * Rules for who may change an app, and how a change affects its status and review. An owner's
+ * changes of a decided app are unreviewed until an operator's next decision; until then,
+ * `unreviewed_changes` holds the former values. Pure functions.
  */
 
 /** Whether an app is in the public list. The same in SQL is `listed` in db/listed-apps.ts. */
@@ -25,20 +27,24 @@ export const statusAfterUpdate = (status: AppStatus): AppStatus =>
   status === 'rejected' ? 'pending' : status
 
 /** The status of an app after an operator's decision. */
-export const decisions = { approve: 'approved', reject: 'rejected' } as const satisfies Record<
-  string,
-  AppStatus
->
+export const statusAfterDecision = {
+  approve: 'approved',
+  reject: 'rejected',
+} as const satisfies Record<string, AppStatus>
 
-export type Decision = keyof typeof decisions
+export type Decision = keyof typeof statusAfterDecision
 
 /** A decision changes the status, or approves the unreviewed changes of an approved app. */
 export const canDecide = (decision: Decision, app: Pick<AppRow, 'status' | 'unreviewed_since'>) =>
-  app.status !== decisions[decision] || (decision === 'approve' && app.unreviewed_since !== null)
+  app.status !== statusAfterDecision[decision] ||
+  (decision === 'approve' && app.unreviewed_since !== null)
 
 export type OwnerColumn = keyof AppChanges
 
-/** The columns that owners can change, in the order in which operators see changes. */
+/**
+ * The columns that owners can change, in the order in which operators see changes. `satisfies` makes
+ * a missing one a type error.
+ */
 export const ownerColumns = Object.keys({
   name: true,
   short_description: true,
@@ -48,8 +54,22 @@ export const ownerColumns = Object.keys({
   category_id: true,
 } satisfies Record<OwnerColumn, true>) as OwnerColumn[]
 
+/** The columns of an app without unreviewed changes. */
+export const reviewedColumns = { unreviewed_since: null, unreviewed_changes: null }
+
+/** Returns the value of the column `unreviewed_changes` after an owner's changes. */
+export function mergeUnreviewed(app: AppRow, changes: Partial<AppRow>): string {
+  const changed = ownerColumns.filter(
+    (column) => changes[column] !== undefined && changes[column] !== app[column],
+  )
+  // For a column that was changed before, keep the earlier value, from the last decision.
+  const before: UnreviewedChanges = { ...pick(app, ...changed), ...parseUnreviewed(app) }
+  // In the order of the columns, so that equal changes give equal texts.
+  return JSON.stringify(before, ownerColumns)
+}
+
 /**
- * The fields that the owner has changed since the last decision, with their values at that
+ * The columns that the owner has changed since the last decision, with their values at that
  * decision.
  */
 type UnreviewedChanges = Partial<Pick<AppRow, OwnerColumn>>
@@ -58,17 +78,3 @@ export const parseUnreviewed = ({
   unreviewed_changes,
 }: Pick<AppRow, 'unreviewed_changes'>): UnreviewedChanges =>
   unreviewed_changes === null ? {} : JSON.parse(unreviewed_changes)
-
-/** The columns of an app without unreviewed changes. */
-export const reviewedColumns = { unreviewed_since: null, unreviewed_changes: null }
-
-/** The value of the column `unreviewed_changes` after an owner's change. */
-export function mergeUnreviewed(app: AppRow, changes: Partial<AppRow>): string {
-  const changed = ownerColumns.filter(
-    (column) => changes[column] !== undefined && changes[column] !== app[column],
-  )
-  // Earlier values win: they are those of the last decision.
-  const before: UnreviewedChanges = { ...pick(app, ...changed), ...parseUnreviewed(app) }
-  // In the order of the columns, so that equal changes give equal texts.
-  return JSON.stringify(before, ownerColumns)
-}

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { parse } from 'csv-parse/sync'
-import { type Decision, decisions } from '../catalogue/policy.ts'
+import { type Decision, statusAfterDecision } from '../catalogue/policy.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
 import { readText } from '../import-export/read-lines.ts'
@@ -69,7 +69,7 @@ function parseDecision({
 }
 
 const isDecision = (value: unknown): value is Decision =>
-  typeof value === 'string' && Object.hasOwn(decisions, value)
+  typeof value === 'string' && Object.hasOwn(statusAfterDecision, value)
 
 /** Throws an Error that describes the problem. */
 async function readRows(file: string): Promise<Row[]> {

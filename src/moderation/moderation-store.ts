@@ -10,11 +10,11 @@ import { categoryStore } from '../catalogue/category-store.ts'
 import {
   canDecide,
   type Decision,
-  decisions,
   type OwnerColumn,
   ownerColumns,
   parseUnreviewed,
   reviewedColumns,
+  statusAfterDecision,
 } from '../catalogue/policy.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
@@ -164,7 +164,7 @@ export const moderationStore = (connection: Connection) => {
           `app ${id} was updated at ${app.updated_at}, after the time given; look at it again`,
         )
       }
-      const status = decisions[decision]
+      const status = statusAfterDecision[decision]
       const result = { id, slug: app.slug, status, before: app }
       if (dryRun) return result
       const approved_at =
