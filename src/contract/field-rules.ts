@@ -3,13 +3,20 @@ import { characterProblem } from './character-rules.ts'
 import { OperatorError } from './errors.ts'
 
 /**
- * Rules for texts that operators write or import, from the document: the lengths of response
- * fields, and the characters of request fields. The functions remove surrounding white space.
+ * Rules for texts that operators write or import, such as names of developers. No request has these
+ * fields, so the lengths are those of the fields in responses, and the characters are those of
+ * similar fields in requests. The `parse…` functions remove surrounding white space. If the rest is
+ * not valid, they throw an OperatorError that describes the problem.
  */
 
 const { App, AppSlug, CategoryName, CategorySlug, DeveloperName, Review, UnknownCategoryError } =
   document.components.schemas
 const { NewAppDescription, NewAppName } = document.components.schemas
+
+/** The maximum number of categories, which is as many as an error response may list. */
+export const maxCategories = UnknownCategoryError.properties.categories.maxItems
+
+export const maxAppSlugLength = AppSlug.maxLength
 
 type Rule = { minLength: number; maxLength: number; pattern: string; 'x-pattern-message': string }
 type TextRule = Rule & { 'x-characters': string }
@@ -25,26 +32,27 @@ export const reviewerNameRule = { ...Review.properties.reviewer_name, ...charact
 /** The reason that the owner of a rejected app sees. */
 export const reasonRule = { ...App.properties.rejection_reason, ...charactersOf(NewAppDescription) }
 
-const slug = {
+const slugCharacters = {
   pattern: /^[a-z0-9]+(-[a-z0-9]+)*$/.source,
   'x-pattern-message': 'must be lower-case letters and digits with single hyphens between',
 }
-export const appSlugRule = { ...AppSlug, ...slug }
-export const categorySlugRule = { ...CategorySlug, ...slug }
+export const appSlugRule = { ...AppSlug, ...slugCharacters }
+export const categorySlugRule = { ...CategorySlug, ...slugCharacters }
 
-/** Throws an OperatorError with the expected format. */
 export const parseDeveloperName = (text: string) =>
   parseText(text, developerNameRule, 'a developer name')
+
 export const parseCategoryName = (text: string) =>
   parseText(text, categoryNameRule, 'a category name')
 
-/** The document has no rule for key names; that for developer names is used. */
+/** Key names follow the rule for developer names, since the document has none for them. */
 export const parseKeyName = (text: string) =>
   parseText(text, developerNameRule, 'the name of a key')
 
 /**
- * Replaces text that is not UTF-8
- * (https://www.unicode.org/versions/Unicode16.0.0/core-spec/chapter-5/#G40630).
+ * Stands for bytes that are not UTF-8
+ * (https://www.unicode.org/versions/Unicode16.0.0/core-spec/chapter-5/#G40630). Node decodes
+ * arguments and environment variables this way.
  */
 const replacementCharacter = '\uFFFD'
 
@@ -57,8 +65,8 @@ export function parseReason(text: string): string {
 }
 
 /**
- * Returns the name without surrounding white space; undefined if it is not valid. The rule is that
- * for developer names.
+ * Operators' names follow the rule for developer names. Returns undefined if the name is not valid,
+ * and does not throw, because config.ts reports all errors together.
  */
 export function parseOperatorName(text: string): string | undefined {
   const name = text.trim()
@@ -70,16 +78,11 @@ export function parseOperatorName(text: string): string | undefined {
 const { minLength, maxLength, 'x-pattern-message': nameMessage } = developerNameRule
 export const operatorNameFormat = `a name in UTF-8, of ${minLength} to ${maxLength} characters, which ${nameMessage}`
 
-/** Surrounding white space is not removed from slugs. */
+/** Throws an OperatorError for a slug that is not valid, also if white space surrounds it. */
 export function assertSlug(slug: string) {
   const problem = lengthProblem(categorySlugRule, slug) ?? patternProblem(categorySlugRule, slug)
   if (problem !== undefined) throw new OperatorError(`the slug ${JSON.stringify(slug)} ${problem}`)
 }
-
-export const maxAppSlugLength = AppSlug.maxLength
-
-/** Categories that an error response may list. */
-export const maxCategories = UnknownCategoryError.properties.categories.maxItems
 
 function parseText(text: string, rule: TextRule, what: string): string {
   const trimmed = text.trim()
