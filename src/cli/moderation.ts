@@ -69,8 +69,9 @@ without apps. Without --limit, JSON has the first 10,000 apps.`,
   async find(connection, options: AppFilter & { changed?: true }, limit, offset) {
     const name = options.changed ? 'changed' : 'pending'
     const { apps, ...page } = await moderationStore(connection).queue(name, options, limit, offset)
-    // Updates are committed one after the other, so one that is missing here is not older.
-    // Imported ones may be in the future.
+    // Not simply the current time: an update may take its time before this query, and be committed
+    // after it. Updates are committed one after the other, so it is still newer than those found
+    // here. Imported times may be in the future.
     const now = new Date().toISOString()
     const updates = apps.map(({ updated_at }) => (updated_at < now ? updated_at : now)).toSorted()
     return {
@@ -129,38 +130,36 @@ developer: as in developer list, similar: as in queue, changes: as in queue,
 history: the newest ${historyLimit} entries as in audit}.`,
   run: (database, id: number) =>
     database.snapshot((connection) => moderationStore(connection).reviewDetails(id, historyLimit)),
-  toJson: (details) => detailsJson(details),
+  toJson: ({ app, developer, similar, changes, history }) => ({
+    ...pick(
+      app,
+      'id',
+      'revision',
+      'slug',
+      'name',
+      'short_description',
+      'description',
+      'version',
+      'package_name',
+      'status',
+      'rejection_reason',
+      'deleted_at',
+      'unreviewed_since',
+      'created_at',
+      'updated_at',
+      'approved_at',
+      'total_downloads',
+      'average_rating',
+      'rating_count',
+      'review_count',
+    ),
+    category: { id: app.category_id, slug: app.category_slug, name: app.category_name },
+    developer,
+    similar,
+    changes,
+    history,
+  }),
   print: (details) => printDetails(details),
-})
-
-const detailsJson = ({ app, developer, similar, changes, history }: AppReviewDetails) => ({
-  ...pick(
-    app,
-    'id',
-    'revision',
-    'slug',
-    'name',
-    'short_description',
-    'description',
-    'version',
-    'package_name',
-    'status',
-    'rejection_reason',
-    'deleted_at',
-    'unreviewed_since',
-    'created_at',
-    'updated_at',
-    'approved_at',
-    'total_downloads',
-    'average_rating',
-    'rating_count',
-    'review_count',
-  ),
-  category: { id: app.category_id, slug: app.category_slug, name: app.category_name },
-  developer,
-  similar,
-  changes,
-  history,
 })
 
 function printDetails({
@@ -285,8 +284,8 @@ JSON: an array in the order of the file: {id, slug, status}, or {id, error}.`,
 })
 
 /**
- * Applies each decision in its own transaction, and prints it unless `json`. Refused ones are
- * printed as errors.
+ * Applies each decision in its own transaction. Prints each result unless `json`, and each refusal
+ * as an error. Returns the results in the order of the decisions.
  */
 async function decideEach(
   database: Database,
@@ -308,7 +307,7 @@ async function decideEach(
       results.push(result)
       if (json) continue
       const outcome = dryRun ? `would be ${result.status}` : `is ${result.status} now`
-      // The name at the time of the decision may differ from the one that was read.
+      // Shows the current name: the owner may have changed it since the operator read the app.
       print(
         `App ${id} (${result.slug}) ${outcome}: ${JSON.stringify(before.name)}, last changed ${formatAge(before.updated_at)} ago.`,
       )
