@@ -63,8 +63,8 @@ export function printEntries(entries: AuditEntry[], withSubject: boolean) {
 }
 
 /**
- * A developer changes only what belongs to them, so the developer of the entry is the one with the
- * key.
+ * The operator, or the developer with the key. An entry has no separate column for that developer,
+ * because developers change only their own apps: it is the one that the entry is about.
  */
 const actorOf = ({ operator, operator_name, key_id, developer_id, developer_name }: AuditEntry) =>
   key_id === null
@@ -85,17 +85,17 @@ function subjectOf({
     : `category ${category_slug ?? `${category_id} (removed)`}`
 }
 
-/** Columns of the terminal. Several changes share a line. */
+/** In terminal columns. Narrow, because several changes share a line. */
 const maxValueWidth = 24
 
-/** The changes on one line; no line if the entry has none. */
+/** Returns one line with all changes; no line if there are none. */
 function changeLines({ before, after }: AuditEntry): string[] {
   const changes = Object.entries(after)
     .filter(([, value]) => value !== null || before !== null)
     .map(([column, value]) => {
       const now = formatValue(value)
-      const isNew = before === null || before[column] === value
-      return `${column}: ${isNew ? truncate(toSingleLine(now), maxValueWidth) : formatDifference(formatValue(before[column]), now, maxValueWidth)}`
+      const hasOneValue = before === null || before[column] === value
+      return `${column}: ${hasOneValue ? truncate(toSingleLine(now), maxValueWidth) : formatDifference(formatValue(before[column]), now, maxValueWidth)}`
     })
   return changes.length === 0 ? [] : [changes.join('; ')]
 }
