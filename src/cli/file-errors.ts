@@ -1,17 +1,20 @@
 import { resolve } from 'node:path'
 import { getSystemErrorMessage } from 'node:util'
 
-/** Describes files, and errors of reading or writing them, in messages. */
+/** Messages for errors of reading or writing files. */
 
 /**
- * An error of the file system in words, such as "no such file or directory"; the message of any
- * other error.
+ * Returns the message for a file that cannot be read; `-` is standard input. `place` is where
+ * reading failed, such as " beyond line 7".
+ */
+export const cannotRead = (file: string, error: Error, place = '') =>
+  `cannot read ${file === '-' ? 'standard input' : resolve(file)}${place}: ${fileErrorReason(error)}`
+
+/**
+ * Describes an error of the file system, such as "no such file or directory". Returns the message
+ * of any other error.
  */
 export const fileErrorReason = (error: NodeJS.ErrnoException) =>
   error.syscall !== undefined && error.errno !== undefined
     ? getSystemErrorMessage(error.errno)
     : error.message
-
-/** The file `-` is standard input. `part` of it could not be read; by default all of it. */
-export const cannotRead = (file: string, error: Error, part = '') =>
-  `cannot read ${file === '-' ? 'standard input' : resolve(file)}${part}: ${fileErrorReason(error)}`
