@@ -345,6 +345,8 @@ test.for<[trustProxy: number | string[], seconds: number]>([
 
 test('answers a client that has ended its side of the connection', async () => {
   const service = await startService({ cacheSize: 0 })
+  // Opens the connection to the database, since a slow response would end this connection.
+  await service.get('/apps')
   const socket = connect({ port: service.port, host: '127.0.0.1', allowHalfOpen: true })
   socket.end('GET /apps HTTP/1.1\r\nHost: x\r\n\r\nGET /apps/999 HTTP/1.1\r\nHost: x\r\n\r\n')
   expect((await text(socket)).match(/(?<=HTTP\/1\.1 )\d+/g)).toEqual(['200', '404'])
