@@ -40,7 +40,9 @@ export async function serveUntilSignal(config: Config, database: Database) {
       'generated/docs.html is missing, so there is no /docs; run: make generated/docs.html',
     )
   logger.info({ host, port, baseUrl }, `serving ${baseUrl}/apps`)
-  limitHeapGrowth()
+  // Keeps V8's young generation at 32 MB. Under load it would grow to 128 MB, for only 4 % more
+  // throughput.
+  setFlagsFromString('--semi-space-growth-factor=1')
 
   logger.info(`${await waitForSignal()}: finishing the requests in flight`)
   draining = true
@@ -51,16 +53,6 @@ export async function serveUntilSignal(config: Config, database: Database) {
   await drain()
   stopMetrics?.()
   logger.info('stopped serving')
-}
-
-/**
- * V8 lets its heap grow with the memory of the machine. The young generation stays at 32 MB: under
- * load it would grow to 128 MB, for only 4 % more throughput. The old one grows by 30 % between two
- * collections, not by 150 %, which costs too little to be measured.
- */
-function limitHeapGrowth() {
-  setFlagsFromString('--semi-space-growth-factor=1')
-  setFlagsFromString('--heap-growing-percent=30')
 }
 
 async function createMetrics(version: string) {

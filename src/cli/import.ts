@@ -131,7 +131,8 @@ async function runImport(
   showLines(0)
 
   const updates: Update[] | undefined = dryRun && []
-  limitHeapGrowth()
+  // V8 lets the young generation grow with the machine's free memory.
+  setFlagsFromString('--semi-space-growth-factor=1')
   const importInto = (target: Database) =>
     importLines(target, source, catalogueLines({ actor: currentOperator(), onlyNew }), {
       onReject: rejects.add,
@@ -154,15 +155,6 @@ async function runImport(
   if (isComplete && isReplacing && !isStdin && rejectsFile === undefined && !dryRun)
     await rm(rejectsPath)
   return { summary, seconds: elapsedSeconds(begin), rejects: rejectsPath, updates }
-}
-
-/**
- * V8 lets garbage grow with the machine's free memory: an import would take 400 MB, and with these
- * flags takes half of that.
- */
-function limitHeapGrowth() {
-  setFlagsFromString('--semi-space-growth-factor=1')
-  setFlagsFromString('--heap-growing-percent=75')
 }
 
 const linesPerSecond = (lines: number, seconds: number) =>
