@@ -9,7 +9,7 @@ import { categories, vocabulary, words } from './catalogue.ts'
 import { withDatabase } from './databases.ts'
 import type { Section } from './report.ts'
 
-/** What SQLite does for each statement of the five operations and of the decisions. */
+/** What SQLite does for each statement of the operations and of the decisions. */
 
 /** A piece of work, and what it is called where its statements are listed. */
 type Case = { name: string; work: (database: Database) => Promise<unknown> }

@@ -5,7 +5,7 @@ import { appStore } from '../../src/catalogue/app-store.ts'
 import { type Call, newApp } from '../contract/valid-requests.ts'
 import { startService } from '../support/service.ts'
 
-/** What the engines do for each statement of the five operations. */
+/** What the engines do for each statement of the operations. */
 
 const { keys, categories } = inject('world')
 const past = '2020-01-01T00:00:00.000Z'

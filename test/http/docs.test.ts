@@ -127,9 +127,9 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
     const samples = Object.values((await service.get('/openapi.json')).body.paths).flatMap((path) =>
       Object.values(path as Record<string, { 'x-codeSamples': { source: string }[] }>),
     )
-    expect(calls).toHaveLength(5)
+    expect(calls).not.toEqual([])
     expect(calls).toEqual(samples.map((operation) => operation['x-codeSamples'][0]?.source.trim()))
-    for (const call of calls) expect(call).toContain(`http://apps.test${prefix}/apps`)
+    for (const call of calls) expect(call).toContain(`http://apps.test${prefix}/`)
     const [, script = ''] = /<script>(.*?)<\/script>/s.exec(text) ?? []
     expect(headers['content-security-policy']).toMatch(
       `default-src 'none'; script-src 'sha256-${hash('sha256', script, 'base64')}'; `,

@@ -360,8 +360,8 @@ test('a public read that is added to the document is cached, one that needs a ke
     get: { operationId, security, responses: { 200: {} } },
   })
   Object.assign(document.paths ?? expect.fail(), {
-    '/categories': read('listCategories', [{}]),
-    '/mine': read('listMine', [{ apiKey: [] }]),
+    '/shared': read('readShared', [{}]),
+    '/own': read('readOwn', [{ apiKey: [] }]),
   })
   const handled: string[] = []
   const handler = (operationId: string) => async () => {
@@ -369,7 +369,7 @@ test('a public read that is added to the document is cached, one that needs a ke
     return { status: 200, headers: {}, body: { message: 'Found.', data: {} } }
   }
   const { database } = await startService()
-  const added = { listCategories: handler('listCategories'), listMine: handler('listMine') }
+  const added = { readShared: handler('readShared'), readOwn: handler('readOwn') }
   const config = readConfig({ PORT: '0' })
   const limits = createRateLimits(config)
   const api = await createApi(
@@ -390,15 +390,15 @@ test('a public read that is added to the document is cached, one that needs a ke
   const { server, port } = await listen(app, config, logger)
   onTestFinished(() => void server.close())
   const headers = { Authorization: 'Bearer x', Connection: 'close' }
-  for (const path of ['/categories', '/categories', '/mine', '/mine']) {
+  for (const path of ['/shared', '/shared', '/own', '/own']) {
     const response = await fetch(
       `http://127.0.0.1:${port}${path}`,
-      path === '/mine' ? { headers } : {},
+      path === '/own' ? { headers } : {},
     )
     expect([response.status, response.headers.has('etag')]).toEqual([200, true])
     await response.text()
   }
-  expect(handled).toEqual(['listCategories', 'listMine', 'listMine'])
+  expect(handled).toEqual(['readShared', 'readOwn', 'readOwn'])
 })
 
 test('writes that change nothing public leave the cache as it is, and others empty it', async () => {
