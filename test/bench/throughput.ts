@@ -205,10 +205,10 @@ async function sectionOf(
     unit: 'ratio',
   })
   const musts = [
-    target('hot list / node:http', 'hot list', 'hot list', 'bare', 0.5),
-    target('hot item / node:http', 'hot item', 'hot item', 'bare', 0.5),
+    target('hot list / node:http', 'hot list', 'hot list', 'bare', 0.45),
+    target('hot item / node:http', 'hot item', 'hot item', 'bare', 0.4),
     target('hot list + writes / hot list', 'hot list + writes', 'hot list', 'service', 0.8),
-    target('cold list / fastify', 'cold list', 'cold list', 'fastify', 0.6),
+    target('cold list / fastify', 'cold list', 'cold list', 'fastify', 0.45),
     target('cold item / fastify', 'cold item', 'cold item', 'fastify', 0.35),
   ]
   if (memory !== undefined) {
