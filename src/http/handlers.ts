@@ -140,8 +140,8 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
   }
 }
 
-/** Apps per statement. Each number of apps is another prepared statement. */
-const maxBatchSize = 8
+/** Apps per statement: with 8, an app costs a sixth more. Each number is another prepared statement. */
+const maxBatchSize = 32
 
 /** T with each optional field required and nullable, as in a database row. */
 type Nullable<T> = {
