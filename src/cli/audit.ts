@@ -95,7 +95,10 @@ function changeLines({ before, after }: AuditEntry): string[] {
     .map(([column, value]) => {
       const now = formatValue(value)
       const hasOneValue = before === null || before[column] === value
-      return `${column}: ${hasOneValue ? truncate(toSingleLine(now), maxValueWidth) : formatDifference(formatValue(before[column]), now, maxValueWidth)}`
+      const change = hasOneValue
+        ? truncate(toSingleLine(now), maxValueWidth)
+        : formatDifference(formatValue(before[column]), now, maxValueWidth)
+      return `${column}: ${change}`
     })
   return changes.length === 0 ? [] : [changes.join('; ')]
 }

@@ -74,9 +74,9 @@ the field reviews are their numbers.`,
     const { lines, created, updated, unchanged } = summary
     if (updates && updated > 0) printUpdates(updates, updated)
     const counts = `${created} created, ${updated} updated, ${unchanged} unchanged`
-    print(
-      `${lines} lines in ${seconds.toFixed(1)} s (${linesPerSecond(lines, seconds)}/s): ${counts}${updates ? '; nothing was written.' : '.'}`,
-    )
+    const end = updates ? '; nothing was written.' : '.'
+    const rate = linesPerSecond(lines, seconds)
+    print(`${lines} lines in ${seconds.toFixed(1)} s (${rate}/s): ${counts}${end}`)
   },
 })
 

@@ -12,7 +12,7 @@ import {
   moderationStore,
 } from '../moderation/moderation-store.ts'
 import type { SimilarApp } from '../moderation/similar-names.ts'
-import { pick } from '../util/helpers.ts'
+import { pick, secondsSince } from '../util/helpers.ts'
 import { type AppReference, formatReference, parseAppReference } from './app-reference.ts'
 import { printEntries } from './audit.ts'
 import {
@@ -35,7 +35,7 @@ import {
   printTable,
   sanitize,
 } from './output.ts'
-import { formatAge, parseTimeUntilNow, secondsSince } from './time.ts'
+import { formatAge, parseTimeUntilNow } from './time.ts'
 
 const queue = buildListCommand({
   command: withFilterOptions(new Command('queue'))

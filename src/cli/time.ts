@@ -54,9 +54,6 @@ function parseTime(text: string): number {
 /** How long ago a time was, in the largest unit: `3d`, `5h`. */
 export const formatAge = (time: string) => ms(Math.max(0, Date.now() - Date.parse(time)))
 
-export const secondsSince = (time: string) =>
-  Math.max(0, Math.floor((Date.now() - Date.parse(time)) / 1000))
-
 /** Seconds since `begin`, a `performance.now()`, rounded to hundredths. */
 export const elapsedSeconds = (begin: number) => Math.round((performance.now() - begin) / 10) / 100
 

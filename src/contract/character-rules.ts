@@ -1,11 +1,6 @@
 import type { Ajv, SchemaValidateFunction } from 'ajv'
 
 /**
- * The keyword `x-characters` of the document's schemas: what a text may not have, beyond what
- * patterns can exclude in every language.
- */
-
-/**
  * Adds the keyword `x-characters`, which names a set of rules below: what a text may not have,
  * beyond what patterns can exclude in every language. The document's introduction lists it.
  */

@@ -129,7 +129,7 @@ const checkHead: RequestHandler = (request, _response, next) => {
 }
 
 /** Throws `http_version_not_supported` or `not_implemented` for what Node's parser passes on. */
-export function assertSupported({ httpVersionMajor, headers }: IncomingMessage) {
+function assertSupported({ httpVersionMajor, headers }: IncomingMessage) {
   if (httpVersionMajor !== 1) throw httpVersionNotSupported()
   if (!/^(?:chunked)?$/i.test(headers['transfer-encoding'] ?? ''))
     throw new ServiceError('not_implemented', 'The only supported Transfer-Encoding is chunked.')

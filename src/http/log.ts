@@ -44,7 +44,7 @@ export type RequestContext = {
 
 declare module 'node:http' {
   interface ServerResponse<Request extends IncomingMessage = IncomingMessage> {
-    /** Set by the first step of app.ts. */
+    /** Set by the first step of express-app.ts. */
     context: RequestContext
   }
 }

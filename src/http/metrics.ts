@@ -9,6 +9,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@pro
 import type { Config } from '../config.ts'
 import type { Database } from '../db/database.ts'
 import { statusStore } from '../moderation/catalogue-status.ts'
+import { secondsSince } from '../util/helpers.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { ResponseCache } from './response-cache.ts'
 
@@ -226,10 +227,9 @@ const readCounts = (database: Database): Promise<CatalogueCounts> =>
     async (connection) => {
       const status = statusStore(connection)
       const oldest = await status.oldestWaiting('pending')
-      const since = Date.parse(oldest?.waiting_since ?? '')
       return {
         apps: await status.countApps(),
-        oldestPending: oldest ? Math.max(0, Math.floor((Date.now() - since) / 1000)) : 0,
+        oldestPending: oldest ? secondsSince(oldest.waiting_since) : 0,
       }
     },
     { isExpensive: true },

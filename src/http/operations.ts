@@ -221,7 +221,7 @@ const allowedMethods = (api: OpenAPIBackend, path: string): string[] => [
 ]
 
 /** Throws `not_acceptable` if an Accept header refuses JSON. */
-export function assertAcceptsJson(accept: string | undefined) {
+function assertAcceptsJson(accept: string | undefined) {
   if (!acceptsJson(accept))
     throw new ServiceError('not_acceptable', 'Responses are JSON; accept application/json.')
 }
@@ -266,7 +266,7 @@ export const isPublic = ({ security = [] }: Operation) =>
   security.length === 0 || security.some((requirement) => Object.keys(requirement).length === 0)
 
 /** The header parameters of an operation, by their names in the document. */
-export const headerParameters = (operation: Operation, headers: Values) =>
+const headerParameters = (operation: Operation, headers: Values) =>
   Object.fromEntries(
     parameterNames([operation], 'header').map((name) => [name, headers[name.toLowerCase()]]),
   )
@@ -275,7 +275,7 @@ export const headerParameters = (operation: Operation, headers: Values) =>
  * ajv takes `0x10`, `1e3` and `+5` for integers; the document does not. Throws `invalid_request`
  * with all problems of the request if it has such a number, or very many parameters.
  */
-export function assertDecimals({ api, operation, request }: Context, input: ApiRequest) {
+function assertDecimals({ api, operation, request }: Context, input: ApiRequest) {
   const { params, query } = request
   if (Object.keys(query).length > maxParameters)
     throw invalidRequest([
@@ -298,7 +298,7 @@ export function assertDecimals({ api, operation, request }: Context, input: ApiR
 }
 
 /** `invalid_request` with the errors that ajv found, after other problems. */
-export function invalidParts(
+function invalidParts(
   operation: Operation,
   errors: ErrorObject[],
   others: Problem[] = [],

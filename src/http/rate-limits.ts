@@ -55,8 +55,10 @@ class RateLimit {
     if (window.used > this.#options.limit) throw this.#refuse(window)
   }
 
+  /** Counts a request and adds the headers. Refuses none. */
   count(response: ServerResponse): Window {
-    const window = this.#currentWindow(response) ?? this.#newWindow(response)
+    const client = this.#options.clientOf(response)
+    const window = this.#currentWindow(client) ?? this.#newWindow(client)
     window.used++
     this.#addHeaders(response, window)
     return window
@@ -64,20 +66,20 @@ class RateLimit {
 
   /** Throws `rate_limited` if the client of the response has no request left. Does not count. */
   assertNotExceeded(response: ServerResponse) {
-    const window = this.#currentWindow(response)
+    const window = this.#currentWindow(this.#options.clientOf(response))
     if (!window || window.used < this.#options.limit) return
     this.#addHeaders(response, window)
     throw this.#refuse(window)
   }
 
-  #currentWindow(response: ServerResponse): Window | undefined {
-    const window = this.#windows.get(this.#options.clientOf(response))
+  #currentWindow(client: string | number): Window | undefined {
+    const window = this.#windows.get(client)
     return window && window.end > performance.now() ? window : undefined
   }
 
-  #newWindow(response: ServerResponse): Window {
+  #newWindow(client: string | number): Window {
     const window = { used: 0, end: performance.now() + windowLength * 1000 }
-    this.#windows.set(this.#options.clientOf(response), window)
+    this.#windows.set(client, window)
     return window
   }
 

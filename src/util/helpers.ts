@@ -17,3 +17,7 @@ export const pick = <T extends object, Key extends keyof T>(
   object: T,
   ...keys: Key[]
 ): Pick<T, Key> => Object.fromEntries(keys.map((key) => [key, object[key]])) as Pick<T, Key>
+
+/** Whole seconds; 0 for a time in the future. */
+export const secondsSince = (time: string) =>
+  Math.max(0, Math.floor((Date.now() - Date.parse(time)) / 1000))

@@ -5,8 +5,8 @@ import {
   formatMinute,
   parseFutureTime,
   parsePastTime,
-  secondsSince,
 } from '../../src/cli/time.ts'
+import { secondsSince } from '../../src/util/helpers.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
 
 beforeEach(() => {
