@@ -33,7 +33,12 @@ export async function migrate(sql: Knex, schema: SchemaHelpers): Promise<string[
   if ((await readSchemaAge(sql)) === 'newer') throw new OperatorError(schemaErrors.newer)
   // knex's lock outlives a killed process, and `engine.migrate` admits one process at a time.
   await sql.migrate.forceFreeMigrationsLock()
-  const [, names] = await sql.migrate.latest({ migrationSource: migrationSource(schema) })
+  const [, names] = await sql.migrate.latest({
+    migrationSource: migrationSource(schema),
+    // `sql` is a transaction already. Within a savepoint, SQLite keeps each page that a statement
+    // changes in memory: 8 GB when 1,000,000 apps are indexed.
+    disableTransactions: true,
+  })
   return names
 }
 
