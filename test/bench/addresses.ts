@@ -65,7 +65,10 @@ const words = {
 
 const letters = 'abdefghijklmnoprstuvw'
 
-/** Makes search texts, by kind. The last two kinds match no app completely, or none at all. */
+/**
+ * Makes search texts, by kind. Few apps match a whole sentence; the last two kinds match no app
+ * completely, or none at all.
+ */
 const searchTexts = {
   'a rare word': ({ pick }) => pick(words.rare),
   'a common word': ({ pick }) => pick(words.common),
@@ -78,6 +81,11 @@ const searchTexts = {
   'a typo': ({ pick }) => pick(words.rare).replace(/^(..)./, '$1x'),
   'a typo and a word': ({ pick }) =>
     `${pick(words.common)} ${pick(words.rare).replace(/^(..)./, '$1x')}`,
+  // Four to eight words, the first ones as frequent as those of a text.
+  'a sentence': ({ next, pick, pickZipf }) => {
+    const first = Array.from({ length: 3 + Math.floor(next() * 5) }, () => pickZipf(vocabulary))
+    return [...first, pick(words.medium)].join(' ')
+  },
   'nothing has all': ({ pick }) =>
     `${pick(words.rare)} ${pick(words.common)} ${pick(words.rare)} ${pick(words.rare)}`,
   'nothing has any': ({ pick }) => `${pick(words.rare).replace(/^(..)/, 'qq')}qq`,
