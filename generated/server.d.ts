@@ -144,11 +144,33 @@ export interface components {
              */
             per_page: number;
         };
+        /** @description How a search was understood. Left out if there is no search, if nothing was found, or if all apps match all words as they were written. */
+        SearchInfo: {
+            /**
+             * Format: int32
+             * @description Number of apps that match all words, at most 1,000; 0 if words were dropped. They come first, on as many pages as they need; all others match only some of the words.
+             * @example 3
+             */
+            full_matches: number;
+            /**
+             * @description The words that were searched for, with typos corrected; left out if there were none. A corrected word is the most frequent of the words that it was corrected to.
+             * @example facebook messenger
+             */
+            corrected?: string;
+            /**
+             * @description Words that no listed app has and that could not be corrected; left out if there are none.
+             * @example [
+             *       "xyzzy"
+             *     ]
+             */
+            dropped?: string[];
+        };
         /** @description One page of the catalogue. */
         AppList: {
             /** @description The apps of this page, in order. */
             apps: components["schemas"]["AppSummary"][];
             pagination: components["schemas"]["Pagination"];
+            search?: components["schemas"]["SearchInfo"];
         };
         /** @description Response body for a page of apps. */
         AppListEnvelope: {
@@ -1302,30 +1324,39 @@ export interface components {
          */
         CategoryFilter: string;
         /**
-         * @description Words to search for. Each must begin a word of the app's name, descriptions, developer name or package name. Case,
-         *     diacritics and width are ignored. Words in scripts without spaces (`日本`) match anywhere in the text. An emoji is a word.
-         *     There are no operators: any text is safe. Text without a letter, digit or emoji matches nothing; an empty value is ignored.
+         * @description Words to search for, or a question. An app matches if each word begins a word of its name, descriptions, developer name
+         *     or package name, or if the search is its slug. Case, diacritics and width are ignored. Words in scripts without spaces
+         *     (`日本`) match anywhere in the text. An emoji is a word. There are no operators: any text is safe. Text without a letter,
+         *     digit or emoji matches nothing; an empty value is ignored.
          *
-         *     Joined and split spellings match each other: `wifi`, `wi-fi` and `wi fi`; `NewPipe` and `new pipe`. A `+` or `#` after a
-         *     letter belongs to the word: `c++` does not match a bare `c`. In a URL, write `+` as `%2B` and `#` as `%23`.
+         *     Joined and split spellings match each other: `wifi`, `wi-fi` and `wi fi`; `NewPipe` and `new pipe`. Several words of a
+         *     name written as one match only as a whole. So do words joined by `&`, such as `AT&T`. A `+` or `#` after a letter belongs
+         *     to the word: `c++` does not match a bare `c`. In a URL, write `+` as `%2B`, `#` as `%23` and `&` as `%26`.
+         *
+         *     Apps that have only some of the words follow, in their names or at the beginning of their descriptions, those first that
+         *     have the rarest words. With `sort`, they are shown only if no app matches all words, and only those that have the words of
+         *     the best of them. `data.search.full_matches` and the message say how many match all words:
+         *     `After the first 3 apps, only some words match.` An app whose whole name is most of the search, as `instagram` is of
+         *     `instagram app`, counts as a match.
+         *
+         *     Typos are corrected in words of 4 to 30 characters of a script with spaces that no listed app has: to the known words
+         *     that differ by one letter added, removed, changed or swapped. `data.search.corrected` and the message have the
+         *     corrections: `No results for "faceboook"; showing "facebook".` A word that up to five apps have is searched for as
+         *     it is and, after that, corrected if a similar word is at least 20 times as frequent. Words that are still unknown are
+         *     left out. If few apps match, only the first 8 words are considered.
          *
          *     A search returns at most its first 1,000 apps, in the order that `sort` describes. If more match, the message says so:
-         *     `More than 1,000 apps match; these are the best 1,000.`
-         *
-         *     If no app matches all words, typos are corrected: each word that no listed app has, of 4 to 30 characters of a script with
-         *     spaces, is replaced by the known words that differ from it by one letter added, removed, changed or swapped. The message
-         *     then begins with the corrections: `No results for "faceboook"; showing "facebook".` Words that are still unknown are left
-         *     out, then the most frequent ones, one at a time, until apps match. The message then begins with the words that are left:
-         *     `No app matches all words. Results for "scan pdf".` Of a longer search, only the first 8 words are considered.
+         *     `More than 1,000 apps match; these are the best 1,000.` With `sort`, they are the first 1,000.
          * @example tide clock
          */
         Search: string;
         /**
          * @description `latest`: by first approval, newest first. `popular`: most downloads first. `rating`: best rated first, as below. The
-         *     default is `latest` or, with `search`, best match: apps whose name or package name equals the search; then those with
-         *     every word beginning a word of the name; then those with every word as a whole in any of the texts that are searched;
-         *     then the rest. Names are ordered by how well they match and by downloads, the rest by downloads alone. Downloads count
-         *     by order of magnitude, in steps of a fifth; of two apps in the same step the newer comes first.
+         *     default is `latest` or, with `search`, best match: apps whose name, slug or package name equals the search; then those
+         *     with every word beginning a word of the name; then those with every word as a whole in their names or at the beginning of
+         *     their descriptions; then in any of the texts that are searched; then the rest. Names are ordered by how well they match
+         *     and by downloads, the rest by downloads alone. Downloads that differ by less than a fifth may count as equal; of equal
+         *     apps the newer comes first.
          *
          *     `rating` sorts by a weighted (Bayesian) mean: of the app's ratings and of 10 more assumed ratings of 3.5. One rating of 5
          *     gives 3.64; a hundred that average 4.6 give 4.5. The averages shown are therefore not always in descending order. Means
@@ -1477,30 +1508,39 @@ export interface operations {
                  */
                 category?: components["parameters"]["CategoryFilter"];
                 /**
-                 * @description Words to search for. Each must begin a word of the app's name, descriptions, developer name or package name. Case,
-                 *     diacritics and width are ignored. Words in scripts without spaces (`日本`) match anywhere in the text. An emoji is a word.
-                 *     There are no operators: any text is safe. Text without a letter, digit or emoji matches nothing; an empty value is ignored.
+                 * @description Words to search for, or a question. An app matches if each word begins a word of its name, descriptions, developer name
+                 *     or package name, or if the search is its slug. Case, diacritics and width are ignored. Words in scripts without spaces
+                 *     (`日本`) match anywhere in the text. An emoji is a word. There are no operators: any text is safe. Text without a letter,
+                 *     digit or emoji matches nothing; an empty value is ignored.
                  *
-                 *     Joined and split spellings match each other: `wifi`, `wi-fi` and `wi fi`; `NewPipe` and `new pipe`. A `+` or `#` after a
-                 *     letter belongs to the word: `c++` does not match a bare `c`. In a URL, write `+` as `%2B` and `#` as `%23`.
+                 *     Joined and split spellings match each other: `wifi`, `wi-fi` and `wi fi`; `NewPipe` and `new pipe`. Several words of a
+                 *     name written as one match only as a whole. So do words joined by `&`, such as `AT&T`. A `+` or `#` after a letter belongs
+                 *     to the word: `c++` does not match a bare `c`. In a URL, write `+` as `%2B`, `#` as `%23` and `&` as `%26`.
+                 *
+                 *     Apps that have only some of the words follow, in their names or at the beginning of their descriptions, those first that
+                 *     have the rarest words. With `sort`, they are shown only if no app matches all words, and only those that have the words of
+                 *     the best of them. `data.search.full_matches` and the message say how many match all words:
+                 *     `After the first 3 apps, only some words match.` An app whose whole name is most of the search, as `instagram` is of
+                 *     `instagram app`, counts as a match.
+                 *
+                 *     Typos are corrected in words of 4 to 30 characters of a script with spaces that no listed app has: to the known words
+                 *     that differ by one letter added, removed, changed or swapped. `data.search.corrected` and the message have the
+                 *     corrections: `No results for "faceboook"; showing "facebook".` A word that up to five apps have is searched for as
+                 *     it is and, after that, corrected if a similar word is at least 20 times as frequent. Words that are still unknown are
+                 *     left out. If few apps match, only the first 8 words are considered.
                  *
                  *     A search returns at most its first 1,000 apps, in the order that `sort` describes. If more match, the message says so:
-                 *     `More than 1,000 apps match; these are the best 1,000.`
-                 *
-                 *     If no app matches all words, typos are corrected: each word that no listed app has, of 4 to 30 characters of a script with
-                 *     spaces, is replaced by the known words that differ from it by one letter added, removed, changed or swapped. The message
-                 *     then begins with the corrections: `No results for "faceboook"; showing "facebook".` Words that are still unknown are left
-                 *     out, then the most frequent ones, one at a time, until apps match. The message then begins with the words that are left:
-                 *     `No app matches all words. Results for "scan pdf".` Of a longer search, only the first 8 words are considered.
+                 *     `More than 1,000 apps match; these are the best 1,000.` With `sort`, they are the first 1,000.
                  * @example tide clock
                  */
                 search?: components["parameters"]["Search"];
                 /**
                  * @description `latest`: by first approval, newest first. `popular`: most downloads first. `rating`: best rated first, as below. The
-                 *     default is `latest` or, with `search`, best match: apps whose name or package name equals the search; then those with
-                 *     every word beginning a word of the name; then those with every word as a whole in any of the texts that are searched;
-                 *     then the rest. Names are ordered by how well they match and by downloads, the rest by downloads alone. Downloads count
-                 *     by order of magnitude, in steps of a fifth; of two apps in the same step the newer comes first.
+                 *     default is `latest` or, with `search`, best match: apps whose name, slug or package name equals the search; then those
+                 *     with every word beginning a word of the name; then those with every word as a whole in their names or at the beginning of
+                 *     their descriptions; then in any of the texts that are searched; then the rest. Names are ordered by how well they match
+                 *     and by downloads, the rest by downloads alone. Downloads that differ by less than a fifth may count as equal; of equal
+                 *     apps the newer comes first.
                  *
                  *     `rating` sorts by a weighted (Bayesian) mean: of the app's ratings and of 10 more assumed ratings of 3.5. One rating of 5
                  *     gives 3.64; a hundred that average 4.6 give 4.5. The averages shown are therefore not always in descending order. Means

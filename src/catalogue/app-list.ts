@@ -1,22 +1,23 @@
-import type { AppSummary, Input, Sort } from '../contract/contract.ts'
+import type { AppSummary, Input, SearchInfo, Sort } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/engine.ts'
 import { listed, nearestSlice, orderKeys, type Slice } from '../db/listed-apps.ts'
 import type { AppRow } from '../db/tables.ts'
-import {
-  cutNote,
-  findOrRelax,
-  maxMatches,
-  type SortOrder,
-  toQuery,
-} from '../search/best-matches.ts'
+import { cutNote, maxMatches, type SortOrder, toQuery } from '../search/best-matches.ts'
+import { correctedTerm, type SearchResult, search, type Word } from '../search/search.ts'
+import { required } from '../util/helpers.ts'
 
 /** The public list: pages of the listed apps, sorted or searched. */
 
 type ListQuery = Input<'listApps'>['query']
 
-/** A page, the number of apps on all pages, and sentences about how a search found them. */
-export type AppPage = { apps: AppSummary[]; total: number; notes?: string[] }
+/** A page, the number of apps on all pages, and how a search found them, also in sentences. */
+export type AppPage = {
+  apps: AppSummary[]
+  total: number
+  search?: SearchInfo
+  notes?: string[]
+}
 
 const noApps: AppPage = { apps: [], total: 0 }
 
@@ -39,14 +40,11 @@ export function findApps(
   query: ListQuery,
   signal?: AbortSignal,
 ): Promise<AppPage> {
-  const { page, limit, category, search, sort } = query
+  const { page, limit, category, search: text, sort } = query
   const offset = (page - 1) * limit
   const expensive = { isExpensive: true, signal }
-  if (search)
-    return database.snapshot(
-      (connection) => searchPage(connection, search, query, offset),
-      expensive,
-    )
+  if (text)
+    return database.snapshot((connection) => searchPage(connection, text, query, offset), expensive)
   const order = orders[sort ?? 'latest']
   const fromFront: Slice = { direction: 'desc', skip: offset, take: limit }
   return offset <= maxShallowOffset
@@ -132,18 +130,63 @@ async function deepPage(
 /** A page of the apps that a search finds. Without `sort`, the best matches come first. */
 async function searchPage(
   connection: Connection,
-  search: string,
+  text: string,
   { category, sort, limit }: ListQuery,
   offset: number,
 ): Promise<AppPage> {
-  const scope = category ? await findScope(connection, category) : { id: null }
+  const scope = await findScope(connection, category)
   if (!scope) return noApps
-  const query = toQuery(search, scope.id ?? undefined)
-  const { ids, notes } = await findOrRelax(connection.search, query, sort && orders[sort])
-  if (ids.length > maxMatches) notes.push(cutNote(sort === undefined ? 'best' : 'first'))
-  const matches = ids.slice(0, maxMatches)
-  const apps = await findSummaries(connection, matches.slice(offset, offset + limit))
-  return { apps, total: matches.length, notes }
+  const query = toQuery(text, scope.id ?? undefined)
+  const all = category ? await findScope(connection, undefined) : scope
+  const listed = { all: required(all, 'the count').listed, inScope: scope.listed }
+  const result = await search(connection.search, query, listed, sort && orders[sort])
+  const ids = result.ids.slice(0, maxMatches)
+  const apps = await findSummaries(connection, ids.slice(offset, offset + limit))
+  const info = toSearchInfo(result)
+  return { apps, total: ids.length, notes: notesOn(result, sort), ...(info && { search: info }) }
+}
+
+/** Undefined if all apps match all words as they were written, or if there are none. */
+function toSearchInfo({ ids, fullMatches, words }: SearchResult): SearchInfo | undefined {
+  const isCorrected = words.some(({ corrections }) => corrections.length > 0)
+  const corrected = words.flatMap((word) => correctedTerm(word).map(({ text }) => text))
+  const dropped = droppedWords(words)
+  if (ids.length === 0 || (fullMatches === ids.length && !isCorrected && dropped.length === 0))
+    return undefined
+  return {
+    full_matches: dropped.length > 0 ? 0 : Math.min(fullMatches, maxMatches),
+    ...(isCorrected && { corrected: corrected.join(' ') }),
+    ...(dropped.length > 0 && { dropped }),
+  }
+}
+
+const droppedWords = (words: Word[]) =>
+  words.filter((word) => correctedTerm(word).length === 0).map(({ term }) => term.text)
+
+/** Corrections of one word that a note lists, to keep it short. */
+const maxNamedWords = 3
+
+const quoted = (words: string[]) => words.map((word) => `"${word}"`).join(', ')
+
+/** Sentences about what a search found. */
+function notesOn({ ids, fullMatches, words }: SearchResult, sort: Sort | undefined): string[] {
+  const notes = words.flatMap(({ term, isKnown, corrections }) => {
+    if (corrections.length === 0) return []
+    const more = corrections.length > maxNamedWords ? ' and others' : ''
+    const shown = `${quoted(corrections.slice(0, maxNamedWords))}${more}`
+    return isKnown
+      ? `Few results for "${term.text}"; also showing ${shown}.`
+      : `No results for "${term.text}"; showing ${shown}.`
+  })
+  const dropped = droppedWords(words)
+  if (dropped.length > 0) notes.push(`No app has ${quoted(dropped)}.`)
+  else if (fullMatches === 0) notes.push('No app matches all words; these match some of them.')
+  else if (fullMatches < ids.length) {
+    const first = fullMatches === 1 ? 'app' : `${fullMatches} apps`
+    notes.push(`After the first ${first}, only some words match.`)
+  }
+  if ((sort ? ids.length : fullMatches) > maxMatches) notes.push(cutNote(sort ? 'first' : 'best'))
+  return notes
 }
 
 /** The apps with these ids, in this order. */

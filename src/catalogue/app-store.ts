@@ -150,6 +150,7 @@ export const appStore = (connection: Connection) => {
     await search.index(
       stale.map(({ after, document }) => ({
         id: after.id,
+        slug: after.slug,
         categoryId: after.category_id,
         ...(document ??
           toSearchDocument(after, required(names.get(after.developer_id), 'the developer'))),
@@ -315,7 +316,7 @@ export const auditedDifference = (before: Partial<AppRow> | undefined, after: Pa
   difference(before, after, auditedColumns)
 
 /** The columns that the search index depends on, besides the downloads. */
-const searchedColumns = [...searchedTexts, 'category_id', 'developer_id'] as const
+const searchedColumns = [...searchedTexts, 'slug', 'category_id', 'developer_id'] as const
 
 /**
  * Whether the search index needs no update. It stores the popularity that follows from the

@@ -12,6 +12,7 @@ export type AppSummary = Schemas['AppSummary']
 export type NewApp = Input<'createApp'>['body']
 export type Category = Schemas['Category']
 export type Problem = Schemas['Problem']
+export type SearchInfo = Schemas['SearchInfo']
 export type Sort = components['parameters']['Sort']
 
 export type OperationId = keyof operations

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { MatchFinder } from '../search/best-matches.ts'
-import type { SearchDocument } from '../search/terms.ts'
+import type { IndexedApp } from '../search/terms.ts'
 import type { ErrorMeaning } from './errors.ts'
 
 /**
@@ -136,7 +136,7 @@ export type NewRow = { id?: number | undefined } & Record<
 export type SearchIndex = MatchFinder &
   Readonly<{
     /** Adds apps, or replaces their entries. */
-    index: (documents: (SearchDocument & { id: number; categoryId: number })[]) => Promise<void>
+    index: (apps: IndexedApp[]) => Promise<void>
     remove: (ids: number[]) => Promise<void>
   }>
 

@@ -41,6 +41,7 @@ export async function indexListedApps(
   await search.index(
     apps.map(({ developer_name, ...app }) => ({
       id: app.id,
+      slug: app.slug,
       categoryId: app.category_id,
       ...toSearchDocument(app, developer_name),
     })),

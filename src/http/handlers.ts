@@ -54,7 +54,7 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
 
   return {
     async listApps({ query, signal }) {
-      const { apps, total, notes = [] } = await findApps(database, query, signal)
+      const { apps, total, notes = [], search } = await findApps(database, query, signal)
       const pagination = {
         current_page: query.page,
         total_pages: Math.ceil(total / query.limit),
@@ -63,7 +63,11 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
       const page = `Page ${query.page} of ${pagination.total_pages}.`
       const message = total === 0 ? 'No apps match.' : [...notes, page].join(' ')
       const headers = { Link: pageLinks(`${baseUrl}/apps`, query, pagination.total_pages) }
-      return { status: 200, headers, body: { message, data: { apps, pagination } } }
+      return {
+        status: 200,
+        headers,
+        body: { message, data: { apps, pagination, ...(search && { search }) } },
+      }
     },
 
     async getApp({ caller, path, signal }) {

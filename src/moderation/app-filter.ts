@@ -107,7 +107,8 @@ export async function findPage(
   async function findRanked(): Promise<number[]> {
     const others: number[] = []
     for (const one of set === states.any ? unlisted : []) others.push(...(await findMatches(one)))
-    return [...others.toSorted((a, b) => b - a), ...(await bestMatches(connection.search, query))]
+    const { ids } = await bestMatches(connection.search, query)
+    return [...others.toSorted((a, b) => b - a), ...ids]
   }
 
   /** The first of the apps that have the terms, one more than `maxMatches` if there are more. */

@@ -1,7 +1,7 @@
 import type { Connection } from '../db/engine.ts'
 import { listed } from '../db/listed-apps.ts'
 import type { AppRow } from '../db/tables.ts'
-import { foldLookAlikes, lookAlikePhrases, skeletonsOf } from '../search/terms.ts'
+import { foldLookAlikes, idOfRank, lookAlikePhrases, skeletonsOf } from '../search/terms.ts'
 import { similarWords } from '../search/typos.ts'
 import { chunk } from '../util/helpers.ts'
 
@@ -42,7 +42,7 @@ export async function findSimilarApps(
   { sql, search }: Connection,
   { name, developer_id }: Pick<AppRow, 'name' | 'developer_id'>,
 ): Promise<SimilarApp[]> {
-  const ids = await search.firstMatches(lookAlikePhrases(name), batchSize)
+  const ids = (await search.firstRanks(lookAlikePhrases(name), batchSize)).map(idOfRank)
   for (const names of chunk(compactNamesAtDistanceOne(name), batchSize)) {
     const known = sql('apps').whereRaw(listed).where('total_downloads', '>=', minImitatedDownloads)
     ids.push(

@@ -41,14 +41,22 @@ const diacritics =
   /[\u0300-\u036F\u1AB0-\u1AFF\u1DC0-\u1DFF\u20D0-\u20DF\uFE20-\uFE2F\uFE00-\uFE0F\u{E0100}-\u{E01EF}\u00AD\u0591-\u05C7\u064B-\u065F\u0670\u0640\p{Emoji_Modifier}]/gu
 
 /**
- * Letters that Unicode does not decompose, the final sigma, and variants of the apostrophe and the
- * hyphen.
+ * Letters that Unicode does not decompose, the final sigma, Persian and Arabic forms of one letter,
+ * the candrabindu, and variants of the apostrophe and the hyphen.
  */
-// biome-ignore format: one line for letters, one for punctuation
+// biome-ignore format: one line for each script
 const equivalents: Record<string, string> = {
   ø: 'o', ł: 'l', đ: 'd', ħ: 'h', ŧ: 't', æ: 'ae', œ: 'oe', ς: 'σ',
+  ک: 'ك', ی: 'ي', ى: 'ي', ة: 'ه', ە: 'ه',
+  'ँ': 'ं',
   '‘': "'", '’': "'", ʻ: "'", ʼ: "'", '‐': '-',
 }
+
+/** A nasal before a consonant of its class, which Hindi also writes as an anusvara: हिन्दी, हिंदी. */
+const nasals = /ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ])/gu
+
+/** ™ and ℠, which would become letters, and joiners that only shape the letters around them. */
+const ignored = /[™℠]|(?<=[\p{L}\p{M}])[\u200C\u200D](?=\p{L})/gu
 
 /**
  * More marks on one letter than any script needs. `normalize` sorts them, in time quadratic in
@@ -62,12 +70,14 @@ export function fold(text: string): string {
   if (isAscii(text)) return text.toLowerCase()
   return text
     .replace(manyMarks, '$1')
+    .replace(ignored, '')
     .normalize('NFKD')
     .replace(diacritics, '')
     .toLowerCase() // ẞ becomes ß
     .toUpperCase() // and ß two letters, as it is in capitals
     .toLowerCase()
-    .replace(/[øłđħŧæœς‘’ʻʼ‐]/g, (character) => equivalents[character] ?? character)
+    .replace(/[øłđħŧæœςکیىةە\u0901‘’ʻʼ‐]/g, (character) => equivalents[character] ?? character)
+    .replace(nasals, 'ं')
     .normalize('NFC')
 }
 
@@ -153,12 +163,8 @@ const splitByCase = (name: string) =>
     .normalize('NFC')
     .replace(/\p{Ll}(?=\p{Lu})|\p{N}(?=\p{Lu}\p{Ll})|\p{Lu}(?=\p{Lu}\p{Ll})/gu, '$&_')
 
-/** The text that is indexed for a name: the name, and again with all its words joined. */
-const nameText = (name: string) =>
-  `${splitByCase(name)}\n${splitByCase(name).replace(/[\s\p{P}]+/gu, '_')}`
-
-/** The folded words of a name in their order. */
-const nameWords = (name: string) => wordsOf(splitByCase(name)).flat()
+/** The tokens of a name with all its words joined. */
+const joinedTokens = (name: string) => indexTokens(splitByCase(name).replace(/[\s\p{P}]+/gu, '_'))
 
 /**
  * One word of a search. An app has the term if it has any of the spellings as a word or, if
@@ -168,15 +174,20 @@ export type Term = Readonly<{ text: string; spellings: readonly string[]; isPref
 
 /**
  * The terms of a search, each once; none if the text has no letter, digit or emoji. The spellings
- * of a word are the word itself, and its joins with the words before and after it.
+ * of a word are the word itself, and its joins with the words before and after it. Words joined by
+ * `&`, as in AT&T, are initials and no beginnings of others.
  */
 export function queryTerms(text: string): Term[] {
-  const words = wordsOf(text).flat().map(truncate)
-  const terms = words.map((word, index): Term => {
+  const groups = fold(text).match(wordGroups) ?? []
+  const words = groups.flatMap((group) =>
+    group.split(joiner).map((word) => ({ text: truncate(word), isInitial: group.includes('&') })),
+  )
+  const terms = words.map(({ text: word, isInitial }, index): Term => {
     const joined = [words.slice(Math.max(0, index - 1), index + 1), words.slice(index, index + 2)]
+      .map((side) => side.map(({ text }) => text))
       .filter((side) => side.every((one) => isWord.test(one)))
       .flatMap(joinWords)
-    const isPrefix = /^[\p{L}\p{N}]/u.test(word) && !isRun.test(word)
+    const isPrefix = /^[\p{L}\p{N}]/u.test(word) && !isRun.test(word) && !isInitial
     return { text: word, spellings: [word, ...joined.map(truncate)], isPrefix }
   })
   return [...new Map(terms.map((term) => [term.text, term])).values()]
@@ -186,16 +197,22 @@ export function queryTerms(text: string): Term[] {
 export type SearchDocument = Readonly<{
   /** All tokens except the category's. */
   tokens: readonly string[]
-  /** The words of the name, separated by spaces. The score compares them with the search. */
+  /** The folded words of the name, separated by spaces. The score compares them with the search. */
   nameWords: string
   popularity: number
 }>
 
+/** The index entry of one app, with what is known only when the app is written. */
+export type IndexedApp = SearchDocument & Readonly<{ id: number; slug: string; categoryId: number }>
+
 /**
- * Prefixes of tokens other than words of a text: words of the name, hashes of names and of
- * skeletons, categories.
+ * Prefixes of tokens other than words of a text: words of the name and of the lead, joins of the
+ * name's words, hashes of names and of skeletons, categories.
  */
-const marks = { name: '~', key: '=', skeleton: '=~', category: '/' }
+const marks = { name: '~', lead: '@', join: '+', key: '=', skeleton: '=~', category: '/' }
+
+/** Characters of the lead: the names and the beginning of the descriptions, which say what an app is. */
+const leadLength = 250
 
 /** The columns of an app whose words its document has. The developer's name is in another table. */
 export const searchedTexts = ['name', 'short_description', 'description', 'package_name'] as const
@@ -205,31 +222,36 @@ type SearchedApp = { name: string; total_downloads?: number } & Partial<
 >
 
 export function toSearchDocument(app: SearchedApp, developerName: string): SearchDocument {
-  const name = indexTokens(nameText(app.name))
+  const name = indexTokens(splitByCase(app.name))
   const packageName = app.package_name ?? ''
+  const lead = [splitByCase(app.name), developerName, app.short_description, app.description]
   // The dots would join the parts of a package name into words such as "comexample".
-  const texts = [
-    developerName,
-    app.short_description,
-    app.description,
-    packageName.replaceAll('.', ' '),
-  ]
-  // Line breaks separate the runs of two texts.
-  const words = [...indexTokens(texts.join('\n')), ...name]
+  const texts = [...lead, packageName.replaceAll('.', ' ')]
   const keys = [app.name, packageName]
     .filter((text) => text !== '')
     .flatMap((text) => [keyToken(text), ...skeletonTokens(text)])
   return {
-    tokens: [...words, ...name.map(nameToken), ...keys],
-    nameWords: nameWords(app.name).join(' '),
+    tokens: [
+      // Line breaks separate the runs of two texts.
+      ...indexTokens(texts.join('\n')),
+      ...name.map((token) => `${marks.name}${token}`),
+      ...indexTokens(lead.join('\n').slice(0, leadLength)).map((token) => `${marks.lead}${token}`),
+      ...new Set(joinedTokens(app.name)).difference(new Set(name)).values().map(joinToken),
+      ...keys,
+    ],
+    nameWords: wordsOf(app.name).flat().join(' '),
     popularity: popularity(app.total_downloads ?? 0),
   }
 }
 
-/** Whether a token is a word of a text. */
-export const isWordToken = (token: string) => !Object.values(marks).includes(token.charAt(0))
+/** Whether a token is a word of a text, or several words of a name as one. */
+export const isWordToken = (token: string) =>
+  token.startsWith(marks.join) || !Object.values(marks).includes(token.charAt(0))
 
-const nameToken = (token: string) => `${marks.name}${token}`
+export const joinToken = (word: string) => `${marks.join}${word}`
+
+/** The word or the joined words of a token. */
+export const wordOfToken = (token: string) => token.replace(/^\+/, '')
 
 const keyToken = (name: string) => `${marks.key}${hashed(nameKey(name))}`
 
@@ -239,7 +261,14 @@ const skeletonTokens = (name: string) =>
 /** A hash, because a token has no spaces and is short. */
 const hashed = (text: string) => hash('sha256', text).slice(0, 16)
 
-export const categoryToken = (categoryId: number) => `${marks.category}${categoryId}`
+const categoryToken = (categoryId: number) => `${marks.category}${categoryId}`
+
+/** All tokens of an app's index entry. */
+export const indexedTokens = ({ tokens, slug, categoryId }: IndexedApp) => [
+  ...tokens,
+  keyToken(slug),
+  categoryToken(categoryId),
+]
 
 /** An app matches if it has every term, and is in the category. */
 export type SearchQuery = Readonly<{
@@ -251,12 +280,18 @@ export type SearchQuery = Readonly<{
 /**
  * What an app must have, strictest first:
  *
- * - `key`: the text of the query is its whole name or package name;
+ * - `key`: the text of the query is its whole name, slug or package name;
  * - `name`: each term begins a word of the name;
+ * - `lead`: each term is a whole word of the name, the developer's name or the lead;
  * - `whole`: each term is a whole word of any text;
  * - `prefix`: each term begins a word of any text. Every match has this.
+ *
+ * In each of them, a term may also be several words of the name as one.
  */
-export type Tier = 'key' | 'name' | 'whole' | 'prefix'
+export type Tier = 'key' | 'name' | 'lead' | 'whole' | 'prefix'
+
+/** The marks of the words that a tier looks at. */
+const wordMarks = { name: marks.name, lead: marks.lead, whole: '', prefix: '' }
 
 /** Consecutive tokens. If `isPrefix`, the last may be the beginning of a longer one. */
 export type Phrase = Readonly<{ tokens: readonly string[]; isPrefix: boolean }>
@@ -280,13 +315,14 @@ export const lookAlikePhrases = (name: string): Phrase[][] => [skeletonTokens(na
 
 const exactly = (token: string): Phrase => ({ tokens: [token], isPrefix: false })
 
-const termPhrases = ({ spellings, isPrefix }: Term, tier: Tier): Phrase[] =>
-  spellings.map((spelling) => {
+const termPhrases = ({ spellings, isPrefix }: Term, tier: keyof typeof wordMarks): Phrase[] =>
+  spellings.flatMap((spelling) => {
     const tokens = isRun.test(spelling) ? pairsOf(spelling) : [spelling]
-    return {
-      tokens: tier === 'name' ? tokens.map(nameToken) : tokens,
-      isPrefix: isPrefix && tier !== 'whole',
+    const words = {
+      tokens: tokens.map((token) => `${wordMarks[tier]}${token}`),
+      isPrefix: isPrefix && (tier === 'name' || tier === 'prefix'),
     }
+    return isRun.test(spelling) ? [words] : [words, exactly(joinToken(spelling))]
   })
 
 /** Whether an app, which need not be in the index, has all terms. */
@@ -311,3 +347,5 @@ export const idLimit = 2 ** 40
  */
 export const searchRank = ({ id, popularity }: { id: number; popularity: number }) =>
   popularity * idLimit + id
+export const idOfRank = (rank: number) => rank % idLimit
+export const popularityOfRank = (rank: number) => Math.floor(rank / idLimit)

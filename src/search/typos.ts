@@ -11,7 +11,7 @@ const correctable = /^[\p{L}\p{N}].{3,29}$/u
 
 /**
  * All words at distance one, each once: one letter added, removed or replaced, or two adjacent
- * letters swapped.
+ * letters swapped; and the word without the symbols at its end, as in C++.
  */
 export function similarWords(word: string): string[] {
   // In Hangul, a typo may change a syllable or one of its letters.
@@ -19,7 +19,9 @@ export function similarWords(word: string): string[] {
   const words = [...spellings]
     .flatMap((letters) => withOneEdit([...letters]))
     .map((changed) => changed.normalize('NFC'))
-  return [...new Set(words)].filter((other) => other !== word && !looseJamo.test(other))
+  return [...new Set([...words, word.replace(/[+#].*/, '')])].filter(
+    (other) => other !== word && !looseJamo.test(other),
+  )
 }
 
 /** Letters of Hangul outside a syllable. */

@@ -135,7 +135,12 @@ async function addApps(connection: Connection, made: App[]) {
     made.flatMap(({ reviews }) => reviews),
   )
   await search.index(
-    made.map(({ app, document }) => ({ id: app.id, categoryId: app.category_id, ...document })),
+    made.map(({ app, document }) => ({
+      id: app.id,
+      slug: app.slug,
+      categoryId: app.category_id,
+      ...document,
+    })),
   )
   for (const [id, added] of Map.groupBy(apps, (app) => app.category_id)) {
     await sql('categories').where({ id }).increment('listed_apps', added.length)

@@ -136,6 +136,7 @@ async function* listedApps(databaseFile: string) {
     if (apps.length === 0) break
     yield apps.map((app) => ({
       id: app.id,
+      slug: app.slug,
       categoryId: app.category_id,
       ...toSearchDocument(app, app.developer_name),
     }))

@@ -11,6 +11,11 @@ type Listed = { name: string; slug: string }
 const namesOf = (reply: { body: { data: { apps: Listed[] } } }) =>
   reply.body.data.apps.map(({ name }) => name)
 
+/** The apps of a page that match the whole search. */
+const fullMatchesOf = (reply: {
+  body: { data: { apps: Listed[]; search?: { full_matches: number } } }
+}) => namesOf(reply).slice(0, reply.body.data.search?.full_matches)
+
 /** Puts approved apps of Ada's into the database, in the order of approval. */
 async function publish({ database, world }: Service, apps: Partial<NewAppRow>[]) {
   await database.write(async (connection) => {
@@ -125,7 +130,9 @@ describe('search', () => {
   test.for(cases)('%s', async ([, query, names]) => {
     const service = await startService()
     await publish(service, apps)
-    expect(namesOf(await service.get(`/apps?${encodeURI(query)}&category=empty`))).toEqual(names)
+    expect(fullMatchesOf(await service.get(`/apps?${encodeURI(query)}&category=empty`))).toEqual(
+      names,
+    )
   })
 
   /** One app per way to match; better ranks have fewer downloads. */
@@ -146,15 +153,15 @@ describe('search', () => {
     'Go git it',
     'Gitter gopher',
     'Gitter and gopher',
-    'Package',
-    'Git package',
     'Words',
     'Git words',
+    'Package',
+    'Git package',
     'Other',
     'Beginnings',
   ]
   test.for<[string, string, string[]]>([
-    ['puts apps in their best of four tiers, each by downloads', 'search=git-go', inRanks],
+    ['puts apps in their best of five tiers, each by downloads', 'search=git-go', inRanks],
     [
       'lets a given sort win over them',
       'search=git-go&sort=latest',
@@ -163,12 +170,12 @@ describe('search', () => {
     [
       'puts the app with the package name first, however many mention it',
       'search=GIT.go.Example',
-      ['Other', 'Git package'],
+      ['Other', 'Git-Go', 'Git package'],
     ],
   ])('%s', async ([, query, names]) => {
     const service = await startService()
     await publish(service, ranked)
-    expect(namesOf(await service.get(`/apps?${query}&category=empty`))).toEqual(names)
+    expect(fullMatchesOf(await service.get(`/apps?${query}&category=empty`))).toEqual(names)
   })
 
   const joined: Partial<NewAppRow>[] = [
@@ -200,7 +207,7 @@ describe('search', () => {
     ['a hyphen or a space', 'wi fi', ['Tuner', 'Radio']],
     ['an apostrophe or none', 'doesnt', ['Tuner', 'Radio']],
     ['an apostrophe, whichever', "doesn't", ['Tuner', 'Radio']],
-    ['joined letters before beginnings', 'at&t', ['Phone', 'Rails']],
+    ['initials as whole words', 'at&t', ['Phone']],
     ['C++', 'c%2B%2B', ['Code']],
     ['C#', 'c%23', ['Code']],
     ['C, with and without signs', 'for c', ['Sea', 'Code']],
@@ -214,7 +221,7 @@ describe('search', () => {
     const reply = await service.get(
       `/apps?search=${/%/.test(search) ? search : encodeURIComponent(search)}&category=empty`,
     )
-    expect(namesOf(reply)).toEqual(names)
+    expect(fullMatchesOf(reply)).toEqual(names)
   })
 
   test.for<[string, string, string, string[]]>([
@@ -256,9 +263,14 @@ describe('search', () => {
     await publish(service, [...apps, { id: 50, name: 'Quokka' }, { name: 'Quokkat' }])
     await service.decide('reject', 50)
     const reply = await service.get(`/apps?search=${search}&category=empty`)
-    expect(namesOf(reply)).toEqual(names)
-    const sentence = names.length === 0 ? 'No apps match.' : 'Page 1 of 1.'
-    expect(reply.body.message).toBe(`${message} ${sentence}`.trim())
+    expect(fullMatchesOf(reply)).toEqual(names)
+    const others = namesOf(reply).length - names.length
+    const sentences = [
+      ...(message ? [message] : []),
+      ...(others > 0 ? [`After the first ${names.length} apps, only some words match.`] : []),
+      names.length === 0 ? 'No apps match.' : 'Page 1 of 1.',
+    ]
+    expect(reply.body.message).toBe(sentences.join(' '))
   })
 
   test('orders apps by downloads if their names are corrections alike', async () => {
@@ -290,76 +302,253 @@ describe('search', () => {
     expect([await found('天気図'), await found('日本語')]).toEqual([['Words'], []])
   })
 
-  test('corrects a word that only apps of other categories have', async () => {
+  test('does not correct a word that an app of another category has', async () => {
     const service = await startService()
     await publish(service, [{ name: 'Tile Clock' }])
     const { body } = await service.get('/apps?search=tide&category=empty')
-    expect([body.message, namesOf({ body })]).toEqual([
-      'No results for "tide"; showing "tile". Page 1 of 1.',
-      ['Tile Clock'],
-    ])
+    expect([body.message, namesOf({ body })]).toEqual(['No apps match.', []])
   })
 
-  test.for<[what: string, search: string, message: string, names: string[]]>([
+  test.for<[what: string, search: string, message: string, info: object, names: string[]]>([
     [
-      'an unknown word',
+      'without an unknown word',
       'radar zzz',
-      'No app matches all words. Results for "radar".',
-      ['Radar', 'Radar Weather Pro'],
+      'No app has "zzz".',
+      { full_matches: 0, dropped: ['zzz'] },
+      ['Radar', 'Radar Weather Pro', 'Weather Radar', 'Umbrella', 'Forecast'],
     ],
     [
-      'an unknown word beside a typo',
+      'without an unknown word, and with a typo corrected',
       'zzz wether',
-      'No app matches all words. Results for "weather".',
-      ['Weather Radar', 'Radar Weather Pro'],
+      'No results for "wether"; showing "weather". No app has "zzz".',
+      { full_matches: 0, corrected: 'weather', dropped: ['zzz'] },
+      ['Weather Radar', 'Radar Weather Pro', 'Umbrella', 'Forecast'],
     ],
     [
-      'the commoner of two words',
+      'by the rarer of two words',
       'radar pointers',
-      'No app matches all words. Results for "pointers".',
-      ['C++ Primer'],
+      'No app matches all words; these match some of them.',
+      { full_matches: 0 },
+      ['C++ Primer', 'Radar', 'Radar Weather Pro', 'Weather Radar'],
     ],
     [
-      'the later of two equally common words',
-      'umbrella snow',
-      'No app matches all words. Results for "umbrella".',
-      ['Umbrella'],
-    ],
-    [
-      'words until some are together',
+      'by the words that it has together',
       'weather snow rice hail',
-      'No app matches all words. Results for "snow".',
-      ['Forecast'],
+      'No app matches all words; these match some of them.',
+      { full_matches: 0 },
+      ['Forecast', 'Weather Radar'],
     ],
     [
-      'words of a script without spaces',
+      'by words of a script without spaces',
       '辞書 zzz',
-      'No app matches all words. Results for "辞書".',
+      'No app has "zzz".',
+      { full_matches: 0, dropped: ['zzz'] },
       ['日本語辞書'],
     ],
     [
-      'all words but the first eight',
+      'by the first eight words',
       'radar a1 a2 a3 a4 a5 a6 a7 rice',
-      'No app matches all words. Results for "radar".',
-      ['Radar'],
+      'No app has "a1", "a2", "a3", "a4", "a5", "a6", "a7".',
+      { full_matches: 0, dropped: ['a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7'] },
+      ['Radar', 'Radar Weather Pro'],
     ],
     [
-      'words that no app of the category has',
+      'by the words that apps of the category have',
       'tide radar',
-      'No app matches all words. Results for "radar".',
-      ['Radar'],
+      'After the first app, only some words match.',
+      { full_matches: 1 },
+      ['Radar', 'Radar Weather Pro'],
     ],
-    ['nothing, where no word is known', 'zzz yyy', 'No apps match.', []],
-  ])('drops %s', async ([, search, message, names]) => {
+    [
+      'after those that have all',
+      'weather snow',
+      'After the first app, only some words match.',
+      { full_matches: 1 },
+      ['Forecast', 'Weather Radar', 'Radar Weather Pro', 'Umbrella'],
+    ],
+  ])('finds apps %s', async ([, search, message, info, names]) => {
+    const service = await startService()
+    await publish(service, apps)
+    const { body } = await service.get(`/apps?search=${encodeURIComponent(search)}&category=empty`)
+    expect(body.message).toBe(`${message} Page 1 of 1.`)
+    expect(body.data.search).toEqual(info)
+    expect(namesOf({ body }).slice(0, names.length)).toEqual(names)
+  })
+
+  test.for<[what: string, apps: Partial<NewAppRow>[], search: string, first: string[]]>([
+    [
+      'an app that is named, beside one that mentions it',
+      [
+        { name: 'Instagram', description: 'Photos.', total_downloads: 1_000_000_000 },
+        { name: 'Reposter', description: 'An app for Instagram.' },
+      ],
+      'instagram app',
+      ['Reposter', 'Instagram'],
+    ],
+    [
+      'known words before guesses',
+      [{ name: 'Uber' }, { name: 'Uber Eats' }, { name: 'Left', total_downloads: 1_000_000 }],
+      'uber lyft',
+      ['Uber', 'Uber Eats'],
+    ],
+    [
+      'a name and a number that other apps have',
+      [
+        { name: 'Firefox' },
+        { name: 'Firefox Lite' },
+        { name: 'Zero', description: 'Version 0.' },
+        { name: 'Two', description: 'Version 2.' },
+      ],
+      'firefox 2.0',
+      ['Firefox', 'Firefox Lite'],
+    ],
+    [
+      'the frequent word that a rare misspelling is meant to be',
+      [
+        { name: 'Diary', description: 'With a calender.' },
+        ...Array.from({ length: 21 }, (_, index) => ({ name: `Calendar ${index}` })),
+      ],
+      'calender',
+      ['Diary', 'Calendar 9'],
+    ],
+    [
+      'words that begin with the search before joined words',
+      [
+        { name: 'The Medical App', total_downloads: 1_000_000 },
+        { name: 'Theme Store', total_downloads: 1 },
+      ],
+      'theme',
+      ['Theme Store'],
+    ],
+    [
+      'joined words only as a whole',
+      [{ name: 'In Style' }, { name: 'Instant' }],
+      'inst',
+      ['Instant'],
+    ],
+    ['joined words as a whole', [{ name: 'For Me' }, { name: 'Form' }], 'forme', ['For Me']],
+    [
+      'initials before beginnings',
+      [
+        { name: 'Attack of Tanks', total_downloads: 1_000_000 },
+        { name: 'AT&T TV', total_downloads: 1000 },
+      ],
+      'AT&T',
+      ['AT&T TV'],
+    ],
+    [
+      'initials alone if no other word begins with them',
+      [{ name: 'Big House' }, { name: 'B&H Photo' }],
+      'B&H',
+      ['B&H Photo'],
+    ],
+    ['the word without its symbols', [{ name: 'Notepad' }], 'notepad++', ['Notepad']],
+    [
+      'the word with its symbols, if there is one',
+      [{ name: 'Notepad', total_downloads: 1_000_000 }, { name: 'Notepad++' }],
+      'notepad++',
+      ['Notepad++'],
+    ],
+    [
+      'names that begin with the search before those with a part in camel case',
+      [{ name: 'ERPNext' }, { name: 'Nextcloud' }],
+      'next',
+      ['Nextcloud', 'ERPNext'],
+    ],
+    ['a name without its trademark', [{ name: 'GEM™' }], 'gem', ['GEM™']],
+    ['Persian letters by Arabic ones', [{ name: 'کتابخانه‌ی من' }], 'كتابخانهي', ['کتابخانه‌ی من']],
+    ['teh marbuta by heh', [{ name: 'مكتبة' }], 'مكتبه', ['مكتبة']],
+    ['heh with a hamza by heh', [{ name: 'خانۀ ما' }], 'خانه', ['خانۀ ما']],
+    ['a nasal by an anusvara', [{ name: 'हिन्दी शब्दकोश' }], 'हिंदी', ['हिन्दी शब्दकोश']],
+    ['an anusvara by a nasal', [{ name: 'हिंदी शब्दकोश' }], 'हिन्दी', ['हिंदी शब्दकोश']],
+    [
+      'the whole slug first',
+      [{ name: 'Яндекс Карты', slug: 'yandeks-karty' }, { name: 'Karty' }],
+      'yandeks-karty',
+      ['Яндекс Карты', 'Karty'],
+    ],
+    [
+      'the app of what is searched for before those that mention the words later',
+      [
+        {
+          name: 'Courier',
+          description: `Parcels. ${'More about parcels. '.repeat(20)} Send an email to a client.`,
+          total_downloads: 1_000_000,
+        },
+        { name: 'K-9', description: 'An email client.' },
+      ],
+      'email client',
+      ['K-9', 'Courier'],
+    ],
+    [
+      'rare words before words that nearly all apps have',
+      [
+        ...Array.from({ length: 40 }, (_, index) => ({
+          name: `App ${index}`,
+          description: 'How to do things in my notes.',
+          total_downloads: 1_000_000,
+        })),
+        { name: 'Sketch', description: 'Draw diagrams.' },
+      ],
+      'how do i draw in my notes',
+      ['Sketch'],
+    ],
+  ])('finds %s', async ([, apps, search, first]) => {
+    const service = await startService()
+    await publish(service, apps)
+    const found = namesOf(
+      await service.get(`/apps?search=${encodeURIComponent(search)}&category=empty`),
+    )
+    expect(found.slice(0, first.length)).toEqual(first)
+    expect(first.length === 1 && apps.length === 2 ? found : []).toEqual(
+      first.length === 1 && apps.length === 2 ? first : [],
+    )
+  })
+
+  test.for(['yandeks-karty', 'Yandeks-Karty&sort=latest'])(
+    'finds an app by its slug: %s',
+    async (search) => {
+      const service = await startService()
+      await publish(service, [{ name: 'Яндекс Карты', slug: 'yandeks-karty' }])
+      const reply = await service.get(`/apps?search=${search}`)
+      expect([namesOf(reply), reply.body.message]).toEqual([['Яндекс Карты'], 'Page 1 of 1.'])
+    },
+  )
+
+  test('finds nothing if no word is known', async () => {
     const service = await startService()
     await publish(service, apps)
     for (const sort of ['', '&sort=popular']) {
-      const { body } = await service.get(
-        `/apps?search=${encodeURIComponent(search)}&category=empty${sort}`,
-      )
-      expect(body.message).toBe(names.length === 0 ? message : `${message} Page 1 of 1.`)
-      if (sort === '') expect(namesOf({ body }).slice(0, names.length)).toEqual(names)
+      const { body } = await service.get(`/apps?search=zzz+yyy&category=empty${sort}`)
+      expect([body.message, body.data.search, namesOf({ body })]).toEqual([
+        'No apps match.',
+        undefined,
+        [],
+      ])
     }
+  })
+
+  test.for<[what: string, search: string, message: string, names: string[]]>([
+    ['only apps that have all words', 'weather snow', '', ['Forecast']],
+    [
+      'apps that have the words of the best match, if none has all',
+      'weather snow rice hail',
+      'No app matches all words; these match some of them. ',
+      ['Forecast'],
+    ],
+    [
+      'all apps that have the known words',
+      'radar zzz',
+      'No app has "zzz". ',
+      ['Umbrella', 'Forecast', 'Radar Weather Pro', 'Weather Radar', 'Radar'],
+    ],
+  ])('with a sort, finds %s', async ([, search, message, names]) => {
+    const service = await startService()
+    await publish(service, apps)
+    const { body } = await service.get(
+      `/apps?search=${encodeURIComponent(search)}&category=empty&sort=popular`,
+    )
+    expect([body.message, namesOf({ body })]).toEqual([`${message}Page 1 of 1.`, names])
   })
 
   test.for<[what: string, search: string, first: string[]]>([
@@ -441,7 +630,7 @@ describe('search', () => {
       ['Cinder', 'Finder', 'Binder', 'Tinder'],
     ],
   ])(
-    'for %j the message names at most three words, in code point order, and the page has an app for each',
+    'for %j the message names at most three words, equally frequent ones in code point order, and the page has an app for each',
     async ([names, shown, found]) => {
       const service = await startService()
       await publish(
@@ -540,6 +729,7 @@ describe('search', () => {
         )
       if (has(name, false)) return 'name'
       const texts = `${name} ${description} ada ${package_name}`
+      if (has(`${name} ${description} ada`, true)) return 'lead'
       if (has(texts, true)) return 'whole'
       return has(texts, false) ? 'prefix' : 'none'
     }
@@ -558,14 +748,26 @@ describe('search', () => {
         many.map((app, index) => ({ app, index })),
         ({ app }) => tierOf(app, search),
       )
-      const slugsOf = (tier: 'name' | 'whole' | 'prefix') =>
+      const slugsOf = (tier: 'name' | 'lead' | 'whole' | 'prefix') =>
         (inTier.get(tier) ?? [])
           .toSorted((a, b) => b.app.total_downloads - a.app.total_downloads || b.index - a.index)
           .map(({ app }) => app.slug)
       const whole = await allPages(service.database, search, 100)
       const named = whole.slice(0, slugsOf('name').length)
       expect(named.toSorted(), search).toEqual(slugsOf('name').toSorted())
-      expect(whole.slice(named.length), search).toEqual([...slugsOf('whole'), ...slugsOf('prefix')])
+      // Names that have only words of the search come before other texts with all words.
+      const isNamed = (slug: string) =>
+        many
+          .find((app) => app.slug === slug)
+          ?.name.split(' ')
+          .every((word) => search.split(' ').includes(word))
+      const far = [...slugsOf('lead'), ...slugsOf('whole'), ...slugsOf('prefix')].filter(
+        (slug) => !isNamed(slug),
+      )
+      expect(
+        whole.slice(named.length).filter((slug) => far.includes(slug)),
+        search,
+      ).toEqual(far)
       expect(await allPages(service.database, search, 19)).toEqual(whole)
     }
   })

@@ -102,6 +102,12 @@ type Step = Record<
  */
 const maxRead = 200
 
+/** Of an index, to look up one of many values that a statement gets as a JSON array. */
+const pagesPerValue = 4
+
+const valuesOf = ({ text, values }: Statement): number =>
+  text.includes('json_to_recordset') ? JSON.parse(String(values?.[0])).length : 0
+
 const pagesRead = (step: Step) => step['Shared Hit Blocks'] + step['Shared Read Blocks']
 function rowsRead(step: Step): number {
   // The whole search index of this small catalogue is on some twenty pages, which PostgreSQL reads
@@ -148,7 +154,8 @@ test('no statement of a request reads rows that an index can skip', async ({ ski
     )
     await client.query('rollback')
     const plan: Step = rows[0]['QUERY PLAN'][0].Plan
-    const isCheap = pagesRead(plan) <= maxRead && rowsRead(plan) <= maxRead
+    const limit = maxRead + pagesPerValue * valuesOf(statement)
+    const isCheap = pagesRead(plan) <= limit && rowsRead(plan) <= limit
     return isCheap ? undefined : JSON.stringify(plan, null, 1)
   }
 

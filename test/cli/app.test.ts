@@ -116,8 +116,8 @@ test('a restored app shows in a running server at once', async () => {
   const { keys, apps } = inject('world')
   /** The apps that match all words. */
   const found = async (search: string) => {
-    const { message, data } = (await server.request('GET', `/apps?search=${search}`)).body
-    return message.startsWith('Page ') ? data.apps.map(({ id }: { id: number }) => id) : []
+    const { data } = (await server.request('GET', `/apps?search=${search}`)).body
+    return data.apps.slice(0, data.search?.full_matches).map(({ id }: { id: number }) => id)
   }
   const listed = async () =>
     (await server.request('GET', '/apps?category=games&limit=1')).body.data.pagination.total_pages
@@ -161,8 +161,8 @@ test('a transferred app belongs to the new owner at once in a running server', a
   const path = `/apps/${apps.approved}`
   /** The apps that match all words. */
   const found = async (search: string) => {
-    const { message, data } = (await server.request('GET', `/apps?search=${search}`)).body
-    return message.startsWith('Page ') ? data.apps.map(({ id }: { id: number }) => id) : []
+    const { data } = (await server.request('GET', `/apps?search=${search}`)).body
+    return data.apps.slice(0, data.search?.full_matches).map(({ id }: { id: number }) => id)
   }
 
   expect([await found('tide+ada'), await found('tide+bob')]).toEqual([[apps.approved], []])

@@ -40,10 +40,13 @@ test('a new name is shown and found in a running server at once, and keys stay v
   const server = await serve(address)
   const cli = commandLine(address)
   const { keys, apps } = inject('world')
-  const names = async (search: string) =>
-    (await server.request('GET', `/apps?search=${search}`)).body.data.apps.map(
-      (app: { developer_name: string }) => app.developer_name,
-    )
+  /** The developers of the apps that match all words. */
+  const names = async (search: string) => {
+    const { data } = (await server.request('GET', `/apps?search=${search}`)).body
+    return data.apps
+      .slice(0, data.search?.full_matches)
+      .map((app: { developer_name: string }) => app.developer_name)
+  }
   expect([await names('ada'), await names('lovelace')]).toEqual([['Ada'], []])
   expect(await cli.json('developer', 'rename', 'Ada', '--to', ' Lovelace & Co ')).toEqual({
     id: 1,

@@ -1,7 +1,7 @@
 import { expect, inject, test } from 'vitest'
 import type { Database } from '../../src/db/database.ts'
-import { type SortOrder, toQuery } from '../../src/search/best-matches.ts'
-import { phrasesOf, type Tier, toSearchDocument } from '../../src/search/terms.ts'
+import { toQuery } from '../../src/search/best-matches.ts'
+import { idOfRank, phrasesOf, type Tier, toSearchDocument } from '../../src/search/terms.ts'
 import { openEmptyCatalogue } from '../support/database.ts'
 
 /** Apps by popularity: the first has the fewest downloads and the least id. */
@@ -41,7 +41,12 @@ async function openCatalogue(): Promise<Database> {
     }))
     await insertRows('apps', rows)
     await search.index(
-      rows.map((app) => ({ id: app.id, categoryId: 1, ...toSearchDocument(app, 'Ada') })),
+      rows.map(({ id, slug, ...app }) => ({
+        id,
+        slug,
+        categoryId: 1,
+        ...toSearchDocument(app, 'Ada'),
+      })),
     )
     expect(await sql('apps').count({ apps: '*' })).toEqual([{ apps: 3000 }])
   })
@@ -85,13 +90,16 @@ test('the first matches are the same however many apps match, and whether or not
     for (const [search, tier, matches] of searches) {
       for (const limit of [1, 4, 1001]) {
         const found = await database.snapshot(async ({ search: index }) => {
-          const ids = (categoryId?: number, order?: SortOrder) =>
-            index.firstMatches(phrasesOf(toQuery(search, categoryId), tier), limit, order)
+          const phrases = (categoryId?: number) => phrasesOf(toQuery(search, categoryId), tier)
+          const ranked = async (categoryId?: number) =>
+            (await index.firstRanks(phrases(categoryId), limit)).map(idOfRank)
+          const named = await index.firstNames(phrases(), limit)
           return {
-            ranked: await ids(),
-            inCategory: await ids(1),
-            elsewhere: await ids(2),
-            sorted: await ids(1, ['total_downloads', 'id']),
+            ranked: await ranked(),
+            inCategory: await ranked(1),
+            elsewhere: await ranked(2),
+            sorted: await index.firstIds(phrases(1), limit, ['total_downloads', 'id']),
+            named: named.map(({ rank }) => idOfRank(rank)),
           }
         })
         const expected = expectedIds(matches, limit)
@@ -100,6 +108,7 @@ test('the first matches are the same however many apps match, and whether or not
           inCategory: expected,
           elsewhere: [],
           sorted: expected,
+          named: expected,
         })
       }
     }
@@ -112,7 +121,7 @@ test.runIf(inject('engine') === 'postgres')(
     const database = await openCatalogue()
     const countAfter = (text: string) =>
       database.snapshot(async ({ search, select }) => {
-        await search.firstMatches(phrasesOf(toQuery(text, undefined), 'prefix'), 1001, [
+        await search.firstIds(phrasesOf(toQuery(text, undefined), 'prefix'), 1001, [
           'total_downloads',
           'id',
         ])
@@ -122,10 +131,10 @@ test.runIf(inject('engine') === 'postgres')(
   },
 )
 
-test('known words are whole words of the texts', async () => {
+test('known tokens are whole words of the texts, and words of the name as one', async () => {
   const database = await openCatalogue()
   const known = await database.snapshot(({ search }) =>
-    search.knownWords(['common', 'commo', 'rare', "it's", 'tools']),
+    search.knownTokens(['common', 'commo', 'rare', "it's", 'tools', '+appodd', '+appeve']),
   )
-  expect(known.toSorted()).toEqual(['common', 'rare'])
+  expect(known.toSorted()).toEqual(['+appodd', 'common', 'rare'])
 })

@@ -70,6 +70,7 @@ async function indexedAndExpected(database: Database) {
     await search.index(
       listed.map((app) => ({
         id: app.id,
+        slug: app.slug,
         categoryId: app.category_id,
         ...toSearchDocument(app, app.developer_name),
       })),

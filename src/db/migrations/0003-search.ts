@@ -1,2 +1,2 @@
-/** Empty since version 2.0.0: 0010-search.ts creates the search index anew. */
+/** Empty since version 2.1.0: 0017-search.ts creates the search index anew. */
 export async function up() {}

@@ -1,5 +1,2 @@
-/**
- * Creates the search index anew: it has the skeletons of names now, which find names that look
- * alike.
- */
-export { up } from './0010-search.ts'
+/** Empty since version 2.1.0: 0017-search.ts creates the search index anew. */
+export async function up() {}

@@ -1,11 +1,10 @@
 import type { Knex } from 'knex'
-import type { NameMatch, SortOrder } from '../../search/best-matches.ts'
+import type { SortOrder } from '../../search/best-matches.ts'
 import {
-  categoryToken,
-  idLimit,
+  type IndexedApp,
+  indexedTokens,
   isAscii,
   type Phrase,
-  type SearchDocument,
   searchRank,
 } from '../../search/terms.ts'
 import type { SearchIndex } from '../engine.ts'
@@ -29,14 +28,23 @@ const manyMatches = 3
 export const searchIndex = (sql: Knex): SearchIndex => {
   const select = selectWith(sql)
 
+  async function rankAt(position: number): Promise<number> {
+    const [found] = await select<{ rank: number }>(
+      'select rank from app_search order by rank desc limit 1 offset ?',
+      [position - 1],
+    )
+    return found?.rank ?? 0
+  }
+
   /**
    * GIN finds all matches, in no order, so frequent ones are looked for only among the first apps.
    */
-  async function findFirst(
+  async function findFirst<Row>(
+    columns: string,
     phrases: Phrase[][],
     limit: number,
     order?: SortOrder,
-  ): Promise<NameMatch[]> {
+  ): Promise<Row[]> {
     const tokens = phrases.map((list) => `(${list.map(tsquery).join(' | ')})`).join(' & ')
     // A term of several tokens has one spelling.
     const runs = phrases.flatMap(([phrase]) =>
@@ -48,10 +56,9 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     const condition = conditionOf('(select ?::tsquery)')
     const inOrder = `order by ${order ? orderKeys(order, 'desc') : 'rank desc'}`
     const values = [tokens, ...runs, limit]
-    const statement = (from: string) =>
-      `select app_id as id, rank / ${idLimit} as popularity, name_words as "nameWords" from ${from} ${inOrder} limit ?`
+    const statement = (from: string) => `select ${columns} from ${from} ${inOrder} limit ?`
 
-    async function findAmongFirst(count: number): Promise<NameMatch[]> {
+    async function findAmongFirst(count: number): Promise<Row[]> {
       // Not `select`: PostgreSQL would not plan a prepared statement for these values, and each
       // count would be prepared.
       return (await sql.raw(statement(await amongFirst(count)), values)).rows
@@ -63,12 +70,7 @@ export const searchIndex = (sql: Knex): SearchIndex => {
         const matches = `(select * from app_search where app_id = apps.id and ${condition} offset 0) as matches`
         return `${first} cross join lateral ${matches}`
       }
-      type Row = { rank: number }
-      const [last] = await select<Row>(
-        'select rank from app_search order by rank desc limit 1 offset ?',
-        [count],
-      )
-      return `app_search where rank >= ${last?.rank ?? 0} and ${conditionOf('?::tsquery')}`
+      return `app_search where rank >= ${await rankAt(count)} and ${conditionOf('?::tsquery')}`
     }
 
     const sample = await findAmongFirst(sampleSize)
@@ -78,7 +80,7 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       if (found.length >= limit) return found
     }
     const matches = `(select * from app_search where ${condition} offset 0) as matches`
-    return select<NameMatch>(
+    return select<Row>(
       statement(order ? `${matches} join apps on apps.id = app_id` : matches),
       values,
     )
@@ -108,34 +110,42 @@ export const searchIndex = (sql: Knex): SearchIndex => {
         await sql.raw('delete from app_search where app_id = any(?::bigint[])', [ids])
     },
 
-    firstMatches: async (...search) => (await findFirst(...search)).map(({ id }) => id),
-    firstNameMatches: findFirst,
+    async firstRanks(...search) {
+      const found = await findFirst<{ rank: number }>('rank', ...search)
+      return found.map(({ rank }) => rank)
+    },
+    firstNames: (...search) => findFirst('rank, name_words as "nameWords"', ...search),
+    async firstIds(...search) {
+      const found = await findFirst<{ id: number }>('app_id as id', ...search)
+      return found.map(({ id }) => id)
+    },
 
-    async knownWords(words) {
-      const known = await select<{ word: string }>(
+    rankAt,
+
+    async knownTokens(tokens) {
+      const known = await select<{ token: string }>(
         // Materialized: to find a few of rare matches the planner would otherwise read all apps.
-        `select word from json_to_recordset(?) as asked (word text, tokens tsquery) where exists (
-           with matches as materialized (select from app_search where app_search.tokens @@ asked.tokens)
+        `select token from json_to_recordset(?) as asked (token text, query tsquery) where exists (
+           with matches as materialized (select from app_search where app_search.tokens @@ asked.query)
            select from matches
          )`,
-        [JSON.stringify(words.map((word) => ({ word, tokens: lexeme(word, false) })))],
+        [JSON.stringify(tokens.map((token) => ({ token, query: lexeme(token, false) })))],
       )
-      return known.map(({ word }) => word)
+      return known.map(({ token }) => token)
     },
   }
 }
 
 /** A row of app_search, with its tokens separated by spaces. */
-function rowOf(document: SearchDocument & { id: number; categoryId: number }) {
-  const beginnings = document.tokens.flatMap(shortBeginnings).map((beginning) => `^${beginning}`)
+function rowOf(app: IndexedApp) {
+  const tokens = indexedTokens(app)
+  const beginnings = tokens.flatMap(shortBeginnings).map((beginning) => `^${beginning}`)
   return {
-    app_id: document.id,
-    rank: searchRank(document),
-    name_words: document.nameWords,
-    tokens: [
-      ...new Set([...document.tokens, ...beginnings, categoryToken(document.categoryId)]),
-    ].join(' '),
-    sequence: document.tokens.every(isAscii) ? null : ` ${document.tokens.join(' ')} `,
+    app_id: app.id,
+    rank: searchRank(app),
+    name_words: app.nameWords,
+    tokens: [...new Set([...tokens, ...beginnings])].join(' '),
+    sequence: app.tokens.every(isAscii) ? null : ` ${app.tokens.join(' ')} `,
   }
 }
 
@@ -144,7 +154,7 @@ function rowOf(document: SearchDocument & { id: number; categoryId: number }) {
  * merges the lists of all tokens that begin with a prefix.
  */
 const shortBeginnings = (token: string) =>
-  [/^~?[^=/]/u, /^~?[^=/]./u].flatMap((beginning) => token.match(beginning)?.[0] ?? [])
+  [/^~?[^=/@+]/u, /^~?[^=/@+]./u].flatMap((beginning) => token.match(beginning)?.[0] ?? [])
 const isShort = (token: string) => /^~?..?$/u.test(token)
 
 /**

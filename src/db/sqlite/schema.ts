@@ -26,7 +26,7 @@ export const schema: SchemaHelpers = {
     }
     await sql.raw(
       `create virtual table app_search using fts5(tokens,
-         content='', contentless_delete=1, tokenize="ascii tokenchars '+#~=/'", prefix='1 2 3')`,
+         content='', contentless_delete=1, tokenize="ascii tokenchars '+#~@=/'", prefix='1 2 3')`,
     )
     await sql.raw(
       `create table app_search_apps (

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { categoryToken, idLimit, isWordToken, type Phrase, searchRank } from '../../search/terms.ts'
+import { idLimit, indexedTokens, isWordToken, type Phrase, searchRank } from '../../search/terms.ts'
 import { required } from '../../util/helpers.ts'
 import type { SearchIndex } from '../engine.ts'
 import { listed, orderKeys } from '../listed-apps.ts'
@@ -21,9 +21,8 @@ const maxListedPrefix = 3
  */
 const maxSpelledOut = 1000
 
-/** The ranks of the matches of an expression, and their apps in descending order. */
+/** The ranks of the matches of an expression. */
 const ranks = 'select rowid as rank from app_search where app_search match ?'
-const firstIds = `select rank % ${idLimit} as id from (${ranks} order by rowid desc)`
 
 /** Its value is a JSON array. */
 const listOfIds = '(select value from json_each(?))'
@@ -100,12 +99,12 @@ export const searchIndex = (sql: Knex): SearchIndex => {
   }
 
   return {
-    async index(documents) {
-      if (documents.length === 0) return
-      await removeDocuments(documents.map(({ id }) => id))
+    async index(apps) {
+      if (apps.length === 0) return
+      await removeDocuments(apps.map(({ id }) => id))
       // FTS5 writes ascending rowids at a quarter of the cost of others.
-      const rows = documents
-        .map((document) => ({ ...document, rank: searchRank(document) }))
+      const rows = apps
+        .map((app) => ({ ...app, tokens: indexedTokens(app), rank: searchRank(app) }))
         .toSorted((a, b) => a.rank - b.rank)
       const words = new Set(rows.flatMap(({ tokens }) => tokens.filter(isWordToken)))
       await sql.raw(
@@ -114,14 +113,7 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       )
       await sql.raw(
         'insert into app_search (rowid, tokens) select value->>0, value->>1 from jsonb_each(cast(? as text))',
-        [
-          jsonArrayBytes(
-            rows.map(({ rank, tokens, categoryId }) => [
-              rank,
-              [...tokens, categoryToken(categoryId)].join(' '),
-            ]),
-          ),
-        ],
+        [jsonArrayBytes(rows.map(({ rank, tokens }) => [rank, tokens.join(' ')]))],
       )
       await sql.raw(
         `insert or replace into app_search_apps (app_id, rank, name_words)
@@ -138,30 +130,45 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       ])
     },
 
-    async firstMatches(phrases, limit, order) {
-      const expression = await matchExpression(phrases)
-      const first = order
-        ? `select apps.id from ${await sortable(expression)} order by ${orderKeys(order, 'desc')}`
-        : firstIds
-      return selectJson('id', `(${first} limit ?)`, [expression, limit])
-    },
+    firstRanks: async (phrases, limit) =>
+      selectJson('rank', `(${ranks} order by rowid desc limit ?)`, [
+        await matchExpression(phrases),
+        limit,
+      ]),
 
-    firstNameMatches: async (phrases, limit) =>
+    firstNames: async (phrases, limit) =>
       selectJson(
-        `json_object('id', id, 'popularity', rank / ${idLimit}, 'nameWords', name_words)`,
+        `json_object('rank', found.rank, 'nameWords', name_words)`,
         // A CROSS JOIN keeps the order of the rows on its left
         // (https://sqlite.org/optoverview.html#manual_control_of_query_plans_using_cross_join).
-        `(${firstIds} limit ?) cross join app_search_apps on app_id = id`,
+        `(${ranks} order by rowid desc limit ?) as found cross join app_search_apps on app_id = found.rank % ${idLimit}`,
         [await matchExpression(phrases), limit],
       ),
 
-    knownWords: (words) =>
+    async firstIds(phrases, limit, order) {
+      const expression = await matchExpression(phrases)
+      return selectJson(
+        'id',
+        `(select apps.id from ${await sortable(expression)} order by ${orderKeys(order, 'desc')} limit ?)`,
+        [expression, limit],
+      )
+    },
+
+    async rankAt(position) {
+      const [found] = await select<{ rank: number }>(
+        'select rowid as rank from app_search order by rowid desc limit 1 offset ?',
+        [position - 1],
+      )
+      return found?.rank ?? 0
+    },
+
+    knownTokens: (tokens) =>
       selectJson(
         'value',
         // Words stay in the table when their apps go.
         `json_each(?) where exists (select 1 from app_search_words where word = value)
            and exists (select 1 from app_search where app_search match '"' || value || '"')`,
-        [JSON.stringify(words)],
+        [JSON.stringify(tokens)],
       ),
   }
 }

@@ -17,10 +17,10 @@ test('the listed apps of version 2.0.0 are found by names that look like theirs'
     const documents = apps.map(({ developer_name, ...app }) => {
       const document = toSearchDocument(app, developer_name)
       const tokens = document.tokens.filter((token) => !token.startsWith('=~'))
-      return { id: app.id, categoryId: app.category_id, ...document, tokens }
+      return { id: app.id, slug: app.slug, categoryId: app.category_id, ...document, tokens }
     })
     await search.index(documents)
-    await sql.raw("delete from knex_migrations where name = '0016-skeletons.ts'")
+    await sql.raw("delete from knex_migrations where name = '0017-search.ts'")
   })
   const similar = () =>
     database.read(async (connection) =>
@@ -29,7 +29,7 @@ test('the listed apps of version 2.0.0 are found by names that look like theirs'
       ),
     )
   expect(await similar()).toEqual([])
-  expect(await database.migrate()).toEqual(['0016-skeletons.ts'])
+  expect(await database.migrate()).toEqual(['0017-search.ts'])
   expect(await similar()).toEqual(['Tide Clock'])
   await expectConsistent(database)
 })

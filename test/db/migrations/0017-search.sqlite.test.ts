@@ -23,7 +23,7 @@ const before = [
   'create table app_search_changed (name text not null, block integer not null, ids blob not null)',
   'create table app_search_state (version integer not null)',
   `insert into app_search (rowid, tokens) values (9999, 'ghost')`,
-  `delete from knex_migrations where name = '0010-search.ts'`,
+  `delete from knex_migrations where name = '0017-search.ts'`,
 ]
 
 test('a full database gets the index anew, with all that is listed and nothing else', async () => {
@@ -43,7 +43,7 @@ test('a full database gets the index anew, with all that is listed and nothing e
   })
   expect(await database.schemaAge()).toBe('older')
   const version = await database.dataVersion()
-  expect(await database.migrate()).toEqual(['0010-search.ts'])
+  expect(await database.migrate()).toEqual(['0017-search.ts'])
   expect(await database.dataVersion()).not.toBe(version)
 
   const tables = await database.read(({ sql }) =>

@@ -1,0 +1,198 @@
+import { required } from '../util/helpers.ts'
+import {
+  bestMatches,
+  isSameName,
+  type MatchFinder,
+  maxMatches,
+  type SortOrder,
+  scoreName,
+} from './best-matches.ts'
+import {
+  idOfRank,
+  joinToken,
+  phrasesOf,
+  popularityOfRank,
+  type SearchQuery,
+  type Term,
+  type Tier,
+  wordOfToken,
+} from './terms.ts'
+import { isCorrectable, similarWords } from './typos.ts'
+
+/** A search as users mean it: apps that have all words, then those that have only some. */
+
+/** A word of a search, and the known words that it may be a typo of. */
+export type Word = Readonly<{ term: Term; isKnown: boolean; corrections: string[] }>
+
+export type SearchResult = Readonly<{
+  /** One more than `maxMatches` if there are more. */
+  ids: number[]
+  /** The number of ids before those of apps that have only some of the words. */
+  fullMatches: number
+  /** The words that were looked up, because few apps have all. */
+  words: Word[]
+}>
+
+/** The numbers of listed apps. */
+type Listed = { all: number; inScope: number }
+
+/** Terms that are considered if apps need not have all of them. Later terms are dropped. */
+const maxTerms = 8
+
+/** A word that more apps have is no typo, and one that fewer times as many have corrects none. */
+const typo = { maxApps: 5, ratio: 20 }
+
+/**
+ * Finds the first matches among the `listed` apps of the search's scope. In an order, apps that
+ * have only some of the words are found only if no app has all.
+ */
+export async function search(
+  index: MatchFinder,
+  query: SearchQuery,
+  listed: Listed,
+  order?: SortOrder,
+): Promise<SearchResult> {
+  const find = (terms: Term[]) => bestMatches(index, { ...query, text: '', terms }, order)
+  let { ids, close } = await bestMatches(index, query, order)
+  let terms = query.terms.slice(0, maxTerms)
+  let words: Word[] = []
+  if (ids.length <= (order ? 0 : typo.maxApps)) {
+    for (const term of terms) words.push(await lookUp(index, query, term))
+    // An app that was found by its slug need not have the words.
+    if (ids.length > 0) words = words.filter(({ isKnown }) => isKnown)
+    terms = words.flatMap(correctedTerm)
+    if (terms.some((term, at) => term !== query.terms[at]) || terms.length < query.terms.length) {
+      const corrected = await find(terms)
+      if (ids.length === 0) close = corrected.close
+      ids = [...new Set([...ids, ...corrected.ids])]
+    }
+    // A known word is not dropped in favour of a guess.
+    if (ids.length === 0) words = words.map((word) => ({ ...word, corrections: [] }))
+    terms = words.flatMap(correctedTerm)
+  }
+  if (ids.length > maxMatches || (ids.length > 0 && (order || terms.length < 2)))
+    return { ids: ids.slice(0, maxMatches + 1), fullMatches: ids.length, words }
+  const partial = await partialMatches(index, { ...query, terms }, listed)
+  if (order) return { ids: (await find(partial.bestTerms)).ids, fullMatches: 0, words }
+  const full = new Set([...ids.slice(0, close), ...partial.named, ...ids])
+  const all = [...full.union(new Set(partial.ids))]
+  return { ids: all.slice(0, maxMatches + 1), fullMatches: full.size, words }
+}
+
+async function lookUp(index: MatchFinder, query: SearchQuery, term: Term): Promise<Word> {
+  const count = async (query: SearchQuery, tier: Tier, limit: number) =>
+    (await index.firstRanks(phrasesOf(query, tier), limit)).length
+  const apps = await count(
+    { text: '', terms: [term], categoryId: undefined },
+    'prefix',
+    typo.maxApps + 1,
+  )
+  const isTypo = apps <= typo.maxApps && isCorrectable(term)
+  const similar = isTypo ? similarWords(term.text) : []
+  const tokens = similar.flatMap((word) => [word, joinToken(word)])
+  const known = isTypo ? (await index.knownTokens(tokens)).map(wordOfToken) : []
+  const likely: { word: string; apps: number }[] = []
+  for (const word of [...new Set(known)].toSorted()) {
+    const found = await count({ ...query, terms: [exactTerm([word])] }, 'whole', maxMatches)
+    if (found > typo.ratio * apps) likely.push({ word, apps: found })
+  }
+  const corrections = likely.sort((a, b) => b.apps - a.apps).map(({ word }) => word)
+  return { term, isKnown: apps > 0, corrections }
+}
+
+/** The term that is searched for instead of a word; none if it is neither known nor corrected. */
+export function correctedTerm({ term, isKnown, corrections }: Word): Term[] {
+  if (corrections.length === 0) return isKnown ? [term] : []
+  return [exactTerm(isKnown ? [...term.spellings, ...corrections] : corrections)]
+}
+
+const exactTerm = (spellings: string[]): Term => ({
+  text: spellings[0] ?? '',
+  spellings,
+  isPrefix: false,
+})
+
+/** Shorter words are not taken for beginnings of words, since too many words begin with them. */
+const minBeginning = 3
+
+/** Apps that are assumed to have no term, so that few apps tell little about how rare it is. */
+const assumedApps = 100
+
+/** Matches with a smaller share of the search's weight are left out. */
+const minShare = 1 / 8
+
+/** In steps of popularity, what the whole weight of a search is worth. */
+const shareSteps = 256
+
+/** An app, the terms that it has, and those of them in its name, with their weights. */
+type PartialMatch = {
+  rank: number
+  terms: Term[]
+  weight: number
+  nameTerms: Term[]
+  nameWeight: number
+  nameWords: string
+}
+
+/**
+ * The apps that have some of the terms in their names or leads: first those with the greatest
+ * weight, the most downloads and the closest name. A term weighs the square of its rarity in bits.
+ * `named` are the apps whose whole name is more than half of the search.
+ */
+async function partialMatches(index: MatchFinder, query: SearchQuery, listed: Listed) {
+  const popularRank = await index.rankAt(maxMatches)
+  const matches = new Map<number, PartialMatch>()
+  let total = 0
+  for (const term of query.terms) {
+    const isPrefix = term.isPrefix && term.text.length >= minBeginning
+    const phrases = (tier: Tier) => phrasesOf({ ...query, terms: [{ ...term, isPrefix }] }, tier)
+    const names = await index.firstNames(phrases('name'), maxMatches)
+    const leads = await index.firstRanks(phrases('lead'), maxMatches)
+    const ranks = new Set([...names.map(({ rank }) => rank), ...leads])
+    if (ranks.size === 0) continue
+    const popular = [...ranks].filter((rank) => rank >= popularRank).length
+    const apps = Math.max(ranks.size, (listed.all * popular) / maxMatches)
+    const rarity = Math.log2((listed.inScope + assumedApps) / Math.min(apps, listed.inScope))
+    const weight = rarity ** 2
+    total += weight
+    for (const rank of ranks) {
+      const match = matches.get(rank) ?? noMatch(rank)
+      matches.set(rank, match)
+      match.terms.push(term)
+      match.weight += weight
+    }
+    for (const { rank, nameWords } of names) {
+      const match = required(matches.get(rank), 'the match')
+      match.nameTerms.push(term)
+      match.nameWeight += weight
+      match.nameWords = nameWords
+    }
+  }
+  const sorted = [...matches.values()]
+    .filter(({ weight }) => weight >= total * minShare)
+    .map((match) => ({ ...match, id: idOfRank(match.rank), score: scorePartial(match, total) }))
+    .sort((a, b) => b.score - a.score || b.rank - a.rank)
+  const named = sorted.filter(
+    ({ nameTerms, nameWords, nameWeight }) =>
+      isSameName(nameTerms, nameWords) && nameWeight > total / 2,
+  )
+  return {
+    named: named.map(({ id }) => id),
+    ids: sorted.map(({ id }) => id),
+    bestTerms: sorted[0]?.terms ?? [],
+  }
+}
+
+const noMatch = (rank: number): PartialMatch => ({
+  rank,
+  terms: [],
+  weight: 0,
+  nameTerms: [],
+  nameWeight: 0,
+  nameWords: '',
+})
+
+const scorePartial = ({ rank, weight, nameTerms, nameWords }: PartialMatch, total: number) =>
+  (shareSteps * weight) / total +
+  popularityOfRank(rank) +
+  (nameTerms.length > 0 ? scoreName(nameTerms, nameWords) : 0)
