@@ -1346,7 +1346,7 @@ export interface components {
          *
          *     A search returns at most its first 1,000 apps, in the order that `sort` describes. If more match, the message says so:
          *     `More than 1,000 apps match; these are the best 1,000.` With `sort`, they are the first 1,000.
-         * @example tide clock
+         * @example tide
          */
         Search: string;
         /**
@@ -1530,7 +1530,7 @@ export interface operations {
                  *
                  *     A search returns at most its first 1,000 apps, in the order that `sort` describes. If more match, the message says so:
                  *     `More than 1,000 apps match; these are the best 1,000.` With `sort`, they are the first 1,000.
-                 * @example tide clock
+                 * @example tide
                  */
                 search?: components["parameters"]["Search"];
                 /**
