@@ -30,7 +30,7 @@ export type MatchFinder = Readonly<{
   firstIds: (phrases: Phrase[][], limit: number, order: SortOrder) => Promise<number[]>
   /** The rank of the app at a position in descending order; 0 if there are fewer. */
   rankAt: (position: number) => Promise<number>
-  /** Those of the tokens that an app has. */
+  /** Those of the words or joined words that an app has. May include some that an app had. */
   knownTokens: (tokens: string[]) => Promise<string[]>
 }>
 

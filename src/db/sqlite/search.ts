@@ -165,9 +165,7 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     knownTokens: (tokens) =>
       selectJson(
         'value',
-        // Words stay in the table when their apps go.
-        `json_each(?) where exists (select 1 from app_search_words where word = value)
-           and exists (select 1 from app_search where app_search match '"' || value || '"')`,
+        'json_each(?) where exists (select 1 from app_search_words where word = value)',
         [JSON.stringify(tokens)],
       ),
   }
