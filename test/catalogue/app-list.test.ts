@@ -617,6 +617,19 @@ describe('search', () => {
     expect(half.body.message).toBe('Page 1 of 5.')
   })
 
+  test('the message names the most frequent corrections first, and only those with results in the category', async () => {
+    const service = await startService()
+    await publish(service, [
+      { name: 'Termux' },
+      { name: 'Terms' },
+      { name: 'Terms of use' },
+      { name: 'Term', category_id: service.world.categories.games },
+    ])
+    const { body } = await service.get('/apps?search=termx&category=empty')
+    expect(body.message).toBe('No results for "termx"; showing "terms", "termux". Page 1 of 1.')
+    expect(body.data.search).toEqual({ full_matches: 3, corrected: 'terms' })
+  })
+
   test.for<[names: string[], shown: string, found: string[]]>([
     [['Inder', 'Binder'], '"binder", "inder"', ['Binder', 'Inder']],
     [
