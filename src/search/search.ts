@@ -67,8 +67,10 @@ export async function search(
       ids = [...new Set([...ids, ...corrected.ids])]
     }
     // A known word is not dropped in favour of a guess.
-    if (ids.length === 0) words = words.map((word) => ({ ...word, corrections: [] }))
-    terms = words.flatMap(correctedTerm)
+    if (ids.length === 0) {
+      words = words.map((word) => ({ ...word, corrections: [] }))
+      terms = words.flatMap(correctedTerm)
+    }
   }
   if (ids.length > maxMatches || (ids.length > 0 && (order || terms.length < 2)))
     return { ids: ids.slice(0, maxMatches + 1), fullMatches: ids.length, words }
@@ -107,7 +109,7 @@ export function correctedTerm({ term, isKnown, corrections }: Word): Term[] {
 }
 
 const exactTerm = (spellings: string[]): Term => ({
-  text: spellings[0] ?? '',
+  text: required(spellings[0], 'a spelling'),
   spellings,
   isPrefix: false,
 })

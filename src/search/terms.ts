@@ -110,8 +110,9 @@ const skeleton = (text: string) =>
  * The folded words of a text, in groups that punctuation joins. An emoji or a run is a group by
  * itself.
  */
-const wordsOf = (text: string): string[][] =>
-  (fold(text).match(wordGroups) ?? []).map((group) => group.split(joiner))
+const wordsOf = (text: string): string[][] => groupsOf(text).map((group) => group.split(joiner))
+
+const groupsOf = (text: string): string[] => fold(text).match(wordGroups) ?? []
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole of ASCII
 export const isAscii = (text: string) => /^[\u0000-\u007F]*$/.test(text)
@@ -163,9 +164,6 @@ const splitByCase = (name: string) =>
     .normalize('NFC')
     .replace(/\p{Ll}(?=\p{Lu})|\p{N}(?=\p{Lu}\p{Ll})|\p{Lu}(?=\p{Lu}\p{Ll})/gu, '$&_')
 
-/** The tokens of a name with all its words joined. */
-const joinedTokens = (name: string) => indexTokens(splitByCase(name).replace(/[\s\p{P}]+/gu, '_'))
-
 /**
  * One word of a search. An app has the term if it has any of the spellings as a word or, if
  * `isPrefix`, as the beginning of one. A run may be anywhere in another run.
@@ -178,8 +176,7 @@ export type Term = Readonly<{ text: string; spellings: readonly string[]; isPref
  * `&`, as in AT&T, are initials and no beginnings of others.
  */
 export function queryTerms(text: string): Term[] {
-  const groups = fold(text).match(wordGroups) ?? []
-  const words = groups.flatMap((group) =>
+  const words = groupsOf(text).flatMap((group) =>
     group.split(joiner).map((word) => ({ text: truncate(word), isInitial: group.includes('&') })),
   )
   const terms = words.map(({ text: word, isInitial }, index): Term => {
@@ -195,7 +192,7 @@ export function queryTerms(text: string): Term[] {
 
 /** The index entry of one app. */
 export type SearchDocument = Readonly<{
-  /** All tokens except the category's. */
+  /** All tokens except those of the slug and the category. */
   tokens: readonly string[]
   /** The folded words of the name, separated by spaces. The score compares them with the search. */
   nameWords: string
@@ -211,7 +208,7 @@ export type IndexedApp = SearchDocument & Readonly<{ id: number; slug: string; c
  */
 const marks = { name: '~', lead: '@', join: '+', key: '=', skeleton: '=~', category: '/' }
 
-/** Characters of the lead: the names and the beginning of the descriptions, which say what an app is. */
+/** Characters of the lead: the names and the beginning of the descriptions. */
 const leadLength = 250
 
 /** The columns of an app whose words its document has. The developer's name is in another table. */
@@ -222,9 +219,11 @@ type SearchedApp = { name: string; total_downloads?: number } & Partial<
 >
 
 export function toSearchDocument(app: SearchedApp, developerName: string): SearchDocument {
-  const name = indexTokens(splitByCase(app.name))
+  const name = splitByCase(app.name)
+  const nameTokens = indexTokens(name)
+  const joinedTokens = new Set(indexTokens(name.replace(/[\s\p{P}]+/gu, '_')))
   const packageName = app.package_name ?? ''
-  const lead = [splitByCase(app.name), developerName, app.short_description, app.description]
+  const lead = [name, developerName, app.short_description, app.description]
   // The dots would join the parts of a package name into words such as "comexample".
   const texts = [...lead, packageName.replaceAll('.', ' ')]
   const keys = [app.name, packageName]
@@ -234,9 +233,9 @@ export function toSearchDocument(app: SearchedApp, developerName: string): Searc
     tokens: [
       // Line breaks separate the runs of two texts.
       ...indexTokens(texts.join('\n')),
-      ...name.map((token) => `${marks.name}${token}`),
+      ...nameTokens.map((token) => `${marks.name}${token}`),
       ...indexTokens(lead.join('\n').slice(0, leadLength)).map((token) => `${marks.lead}${token}`),
-      ...new Set(joinedTokens(app.name)).difference(new Set(name)).values().map(joinToken),
+      ...[...joinedTokens.difference(new Set(nameTokens))].map(joinToken),
       ...keys,
     ],
     nameWords: wordsOf(app.name).flat().join(' '),
@@ -282,7 +281,7 @@ export type SearchQuery = Readonly<{
  *
  * - `key`: the text of the query is its whole name, slug or package name;
  * - `name`: each term begins a word of the name;
- * - `lead`: each term is a whole word of the name, the developer's name or the lead;
+ * - `lead`: each term is a whole word of the lead, which says what the app is;
  * - `whole`: each term is a whole word of any text;
  * - `prefix`: each term begins a word of any text. Every match has this.
  *
@@ -317,12 +316,13 @@ const exactly = (token: string): Phrase => ({ tokens: [token], isPrefix: false }
 
 const termPhrases = ({ spellings, isPrefix }: Term, tier: keyof typeof wordMarks): Phrase[] =>
   spellings.flatMap((spelling) => {
-    const tokens = isRun.test(spelling) ? pairsOf(spelling) : [spelling]
+    const isOfPairs = isRun.test(spelling)
+    const tokens = isOfPairs ? pairsOf(spelling) : [spelling]
     const words = {
       tokens: tokens.map((token) => `${wordMarks[tier]}${token}`),
       isPrefix: isPrefix && (tier === 'name' || tier === 'prefix'),
     }
-    return isRun.test(spelling) ? [words] : [words, exactly(joinToken(spelling))]
+    return isOfPairs ? [words] : [words, exactly(joinToken(spelling))]
   })
 
 /** Whether an app, which need not be in the index, has all terms. */

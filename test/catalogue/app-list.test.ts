@@ -499,10 +499,8 @@ describe('search', () => {
     const found = namesOf(
       await service.get(`/apps?search=${encodeURIComponent(search)}&category=empty`),
     )
-    expect(found.slice(0, first.length)).toEqual(first)
-    expect(first.length === 1 && apps.length === 2 ? found : []).toEqual(
-      first.length === 1 && apps.length === 2 ? first : [],
-    )
+    // Of two apps, only those that are listed here.
+    expect(apps.length > 2 ? found.slice(0, first.length) : found).toEqual(first)
   })
 
   test.for(['yandeks-karty', 'Yandeks-Karty&sort=latest'])(
