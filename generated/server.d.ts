@@ -3,7 +3,7 @@
  * Do not make direct changes to the file.
  */
 
-export type KeyedOperationId = "createApp" | "updateApp" | "deleteApp";
+export type KeyedOperationId = "createApp" | "updateApp" | "deleteApp" | "listOwnApps";
 export interface paths {
     "/apps": {
         parameters: {
@@ -14,7 +14,7 @@ export interface paths {
         };
         /**
          * List approved apps
-         * @description No key is needed. One page of the approved apps, newest approval first unless `sort` or `search` says otherwise. Your own apps in other states are not listed; read them by id.
+         * @description No key is needed. One page of the approved apps, newest approval first unless `sort` or `search` says otherwise. `listOwnApps` has your own apps in other states. An app is listed if all filters match.
          */
         get: operations["listApps"];
         put?: never;
@@ -52,6 +52,46 @@ export interface paths {
          * @description Removes the app from the catalogue for everyone, including its owner. Deleting it again returns `404`.
          */
         delete: operations["deleteApp"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/categories": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the categories
+         * @description No key is needed. All categories by name, each with its number of approved apps. `slug` is what `listApps` filters by, `id` what `createApp` takes as `category_id`.
+         */
+        get: operations["listCategories"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/developer/apps": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List your apps
+         * @description One page of the apps of the key's developer, in every state, the last changed first. Deleted apps are left out. To see when an app is approved or rejected, send the `ETag` as `If-None-Match`: until something changes, the response is a `304`.
+         */
+        get: operations["listOwnApps"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -422,7 +462,7 @@ export interface components {
         NewAppDescription: string;
         /**
          * Format: int64
-         * @description Identifier of a category. The error for an unknown one lists all categories.
+         * @description Identifier of a category. `listCategories` lists all of them.
          * @example 3
          */
         CategoryId: number;
@@ -592,11 +632,26 @@ export interface components {
             data: components["schemas"]["UnprocessableAppError"];
         };
         /**
+         * @description Version of the app, in any scheme, on one line.
+         * @example 2.4.1
+         */
+        AppVersion: string;
+        /**
+         * @description Package name in reverse-domain form. Absent if the app has none.
+         * @example org.example.tideclock
+         */
+        PackageName: string;
+        /**
          * @description `pending`: awaiting approval. `approved`: public. `rejected`: refused or taken down, see `rejection_reason`.
          * @example approved
          * @enum {string}
          */
         AppStatus: "pending" | "approved" | "rejected";
+        /**
+         * @description Why the app was rejected. Present only on a rejected app.
+         * @example The description names features that the app does not have.
+         */
+        RejectionReason: string;
         /**
          * Format: date-time
          * @description A time in UTC, as ISO 8601 with milliseconds.
@@ -644,22 +699,10 @@ export interface components {
              * @example High and low water at a glance
              */
             short_description?: string;
-            /**
-             * @description Version of the app, in any scheme, on one line.
-             * @example 2.4.1
-             */
-            version: string;
-            /**
-             * @description Package name in reverse-domain form. Absent if the app has none.
-             * @example org.example.tideclock
-             */
-            package_name?: string;
+            version: components["schemas"]["AppVersion"];
+            package_name?: components["schemas"]["PackageName"];
             status: components["schemas"]["AppStatus"];
-            /**
-             * @description Why the app was rejected. Present only on a rejected app.
-             * @example The description names features that the app does not have.
-             */
-            rejection_reason?: string;
+            rejection_reason?: components["schemas"]["RejectionReason"];
             category_id: components["schemas"]["CategoryId"];
             category_slug: components["schemas"]["CategorySlug"];
             created_at: components["schemas"]["Timestamp"];
@@ -796,6 +839,46 @@ export interface components {
             success: true;
             message: components["schemas"]["Message"];
             data: components["schemas"]["DeletedApp"];
+        };
+        /** @description A category and the number of its apps. */
+        CountedCategory: {
+            id: components["schemas"]["CategoryId"];
+            slug: components["schemas"]["CategorySlug"];
+            name: components["schemas"]["CategoryName"];
+            /**
+             * Format: int64
+             * @description Number of approved apps in the category.
+             * @example 1
+             */
+            app_count: number;
+        };
+        /** @description All categories. */
+        CategoryList: {
+            /** @description The categories, by name. */
+            categories: components["schemas"]["CountedCategory"][];
+        };
+        /** @description An app in the list of its owner. */
+        OwnApp: {
+            id: components["schemas"]["AppId"];
+            name: components["schemas"]["AppName"];
+            slug: components["schemas"]["AppSlug"];
+            description: components["schemas"]["AppDescription"];
+            developer_name: components["schemas"]["DeveloperName"];
+            category_name: components["schemas"]["CategoryName"];
+            total_downloads: components["schemas"]["Downloads"];
+            average_rating: components["schemas"]["AverageRating"];
+            status: components["schemas"]["AppStatus"];
+            rejection_reason?: components["schemas"]["RejectionReason"];
+            version: components["schemas"]["AppVersion"];
+            package_name?: components["schemas"]["PackageName"];
+            created_at: components["schemas"]["Timestamp"];
+            updated_at: components["schemas"]["Timestamp"];
+        };
+        /** @description One page of your apps. */
+        OwnAppList: {
+            /** @description The apps of this page, the last changed first. */
+            apps: components["schemas"]["OwnApp"][];
+            pagination: components["schemas"]["Pagination"];
         };
     };
     responses: {
@@ -1305,6 +1388,43 @@ export interface components {
                 "application/json": components["schemas"]["UnknownCategoryEnvelope"];
             };
         };
+        /** @description The path does not support the method. */
+        ReadMethodNotAllowed: {
+            headers: {
+                Allow: components["headers"]["ReadAllow"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "success": false,
+                 *       "message": "This path does not support that method; see the Allow header.",
+                 *       "data": {
+                 *         "code": "method_not_allowed"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["MethodNotAllowedEnvelope"];
+            };
+        };
+        /** @description The response has not changed since the one with the ETag in `If-None-Match`. */
+        OwnPageNotModified: {
+            headers: {
+                ETag: components["headers"]["ETag"];
+                Link: components["headers"]["Link"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["PrivateCacheControl"];
+                Vary: components["headers"]["Vary"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
+                [name: string]: unknown;
+            };
+            content?: never;
+        };
     };
     parameters: {
         /**
@@ -1319,10 +1439,22 @@ export interface components {
          */
         Limit: number;
         /**
-         * @description Slug of the category to list. An unknown slug matches nothing; an empty value is ignored.
+         * @description Slug of the category to list, as `listCategories` returns it. An unknown slug matches nothing, and the message says so; an
+         *     empty value is ignored.
          * @example travel
          */
         CategoryFilter: string;
+        /**
+         * @description The exact slug of an app, such as the one in the address of your page about it. At most one app matches. An empty value
+         *     is ignored.
+         * @example tide-clock
+         */
+        SlugFilter: string;
+        /**
+         * @description The exact package name of an app, in any case. At most one app matches. An empty value is ignored.
+         * @example org.example.tideclock
+         */
+        PackageNameFilter: string;
         /**
          * @description Words to search for, or a question. An app matches if each word begins a word of its name, descriptions, developer name
          *     or package name, or if the search is its slug. Case, diacritics and width are ignored. Words in scripts without spaces
@@ -1392,6 +1524,11 @@ export interface components {
          * @example "8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"
          */
         IfMatch: string;
+        /**
+         * @description The status of the apps to list. Without it, apps of every status are listed.
+         * @example rejected
+         */
+        StatusFilter: components["schemas"]["AppStatus"];
     };
     requestBodies: never;
     headers: {
@@ -1483,6 +1620,16 @@ export interface components {
          * @example GET, HEAD, PUT, DELETE, OPTIONS
          */
         AppAllow: string;
+        /**
+         * @description The methods that the list supports.
+         * @example GET, HEAD, OPTIONS
+         */
+        ReadAllow: string;
+        /**
+         * @description Only the caller's own cache may store the response, and must revalidate it before use.
+         * @example private, no-cache
+         */
+        PrivateCacheControl: "private, no-cache";
     };
     pathItems: never;
 }
@@ -1503,10 +1650,22 @@ export interface operations {
                  */
                 limit: components["parameters"]["Limit"];
                 /**
-                 * @description Slug of the category to list. An unknown slug matches nothing; an empty value is ignored.
+                 * @description Slug of the category to list, as `listCategories` returns it. An unknown slug matches nothing, and the message says so; an
+                 *     empty value is ignored.
                  * @example travel
                  */
                 category?: components["parameters"]["CategoryFilter"];
+                /**
+                 * @description The exact slug of an app, such as the one in the address of your page about it. At most one app matches. An empty value
+                 *     is ignored.
+                 * @example tide-clock
+                 */
+                slug?: components["parameters"]["SlugFilter"];
+                /**
+                 * @description The exact package name of an app, in any case. At most one app matches. An empty value is ignored.
+                 * @example org.example.tideclock
+                 */
+                package_name?: components["parameters"]["PackageNameFilter"];
                 /**
                  * @description Words to search for, or a question. An app matches if each word begins a word of its name, descriptions, developer name
                  *     or package name, or if the search is its slug. Case, diacritics and width are ignored. Words in scripts without spaces
@@ -1814,6 +1973,204 @@ export interface operations {
             406: components["responses"]["NotAcceptable"];
             408: components["responses"]["RequestTimeout"];
             412: components["responses"]["PreconditionFailed"];
+            429: components["responses"]["RateLimited"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["HttpVersionNotSupported"];
+        };
+    };
+    listCategories: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description One or more ETags, or `*`. If one of them matches, the response is a `304` without a body.
+                 * @example "8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The categories. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Cache-Control": components["headers"]["CacheControl"];
+                    Vary: components["headers"]["Vary"];
+                    "Content-Encoding": components["headers"]["ContentEncoding"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "message": "3 categories.",
+                     *       "data": {
+                     *         "categories": [
+                     *           {
+                     *             "id": 2,
+                     *             "slug": "games",
+                     *             "name": "Games",
+                     *             "app_count": 0
+                     *           },
+                     *           {
+                     *             "id": 1,
+                     *             "slug": "productivity",
+                     *             "name": "Productivity",
+                     *             "app_count": 0
+                     *           },
+                     *           {
+                     *             "id": 3,
+                     *             "slug": "travel",
+                     *             "name": "Travel",
+                     *             "app_count": 1
+                     *           }
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /**
+                         * @description Always true: the request succeeded.
+                         * @enum {boolean}
+                         */
+                        success: true;
+                        message: components["schemas"]["Message"];
+                        data: components["schemas"]["CategoryList"];
+                    };
+                };
+            };
+            304: components["responses"]["NotModified"];
+            400: components["responses"]["InvalidParameters"];
+            401: components["responses"]["Unauthorized"];
+            405: components["responses"]["ReadMethodNotAllowed"];
+            406: components["responses"]["NotAcceptable"];
+            408: components["responses"]["RequestTimeout"];
+            429: components["responses"]["RateLimited"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["InternalError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["HttpVersionNotSupported"];
+        };
+    };
+    listOwnApps: {
+        parameters: {
+            query: {
+                /**
+                 * @description Page number, starting at 1. A page past the end is empty. Apps can move to other pages while you read them; see
+                 *     "Paging" in the introduction.
+                 * @example 2
+                 */
+                page: components["parameters"]["Page"];
+                /**
+                 * @description Apps per page. More than 100 is an error, not reduced to 100.
+                 * @example 20
+                 */
+                limit: components["parameters"]["Limit"];
+                /**
+                 * @description The status of the apps to list. Without it, apps of every status are listed.
+                 * @example rejected
+                 */
+                status?: components["parameters"]["StatusFilter"];
+            };
+            header?: {
+                /**
+                 * @description One or more ETags, or `*`. If one of them matches, the response is a `304` without a body.
+                 * @example "8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of your apps, which may be empty. */
+            200: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "Cache-Control": components["headers"]["PrivateCacheControl"];
+                    Vary: components["headers"]["Vary"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "message": "Page 1 of 1.",
+                     *       "data": {
+                     *         "apps": [
+                     *           {
+                     *             "id": 57,
+                     *             "name": "Cloud Atlas",
+                     *             "slug": "cloud-atlas",
+                     *             "description": "Names the clouds above you.",
+                     *             "developer_name": "Harbour Software",
+                     *             "category_name": "Travel",
+                     *             "total_downloads": 0,
+                     *             "average_rating": 0,
+                     *             "status": "rejected",
+                     *             "rejection_reason": "The description names features that the app does not have.",
+                     *             "version": "1.0.0",
+                     *             "created_at": "2026-07-01T08:00:00.000Z",
+                     *             "updated_at": "2026-07-02T12:45:10.000Z"
+                     *           },
+                     *           {
+                     *             "id": 42,
+                     *             "name": "Tide Clock",
+                     *             "slug": "tide-clock",
+                     *             "description": "High and low water for 4,000 harbours.\nWorks without a connection.",
+                     *             "developer_name": "Harbour Software",
+                     *             "category_name": "Travel",
+                     *             "total_downloads": 18250,
+                     *             "average_rating": 4.5,
+                     *             "status": "approved",
+                     *             "version": "2.4.1",
+                     *             "package_name": "org.example.tideclock",
+                     *             "created_at": "2026-03-04T09:12:45.000Z",
+                     *             "updated_at": "2026-03-06T15:00:00.000Z"
+                     *           }
+                     *         ],
+                     *         "pagination": {
+                     *           "current_page": 1,
+                     *           "total_pages": 1,
+                     *           "per_page": 20
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": {
+                        /**
+                         * @description Always true: the request succeeded.
+                         * @enum {boolean}
+                         */
+                        success: true;
+                        message: components["schemas"]["Message"];
+                        data: components["schemas"]["OwnAppList"];
+                    };
+                };
+            };
+            304: components["responses"]["OwnPageNotModified"];
+            400: components["responses"]["InvalidParameters"];
+            401: components["responses"]["Unauthorized"];
+            405: components["responses"]["ReadMethodNotAllowed"];
+            406: components["responses"]["NotAcceptable"];
+            408: components["responses"]["RequestTimeout"];
             429: components["responses"]["RateLimited"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];

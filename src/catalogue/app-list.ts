@@ -6,6 +6,7 @@ import type { AppRow } from '../db/tables.ts'
 import { cutNote, maxMatches, type SortOrder, toQuery } from '../search/best-matches.ts'
 import { correctedTerm, type SearchResult, search, type Word } from '../search/search.ts'
 import { required } from '../util/helpers.ts'
+import { packageKey } from './app-store.ts'
 
 /** The public list: pages of the listed apps, sorted or searched. */
 
@@ -17,9 +18,10 @@ export type AppPage = {
   total: number
   search?: SearchInfo
   notes?: string[]
+  isUnknownCategory?: true
 }
 
-const noApps: AppPage = { apps: [], total: 0 }
+const unknownCategory: AppPage = { apps: [], total: 0, isUnknownCategory: true }
 
 /** Each order has an index, which is read backwards. */
 const orders = {
@@ -40,11 +42,13 @@ export function findApps(
   query: ListQuery,
   signal?: AbortSignal,
 ): Promise<AppPage> {
-  const { page, limit, category, search: text, sort } = query
+  const { page, limit, category, slug, package_name, search: text, sort } = query
   const offset = (page - 1) * limit
   const expensive = { isExpensive: true, signal }
   if (text)
     return database.snapshot((connection) => searchPage(connection, text, query, offset), expensive)
+  if (slug || package_name)
+    return database.snapshot((connection) => exactPage(connection, query, offset), { signal })
   const order = orders[sort ?? 'latest']
   const fromFront: Slice = { direction: 'desc', skip: offset, take: limit }
   return offset <= maxShallowOffset
@@ -111,7 +115,7 @@ async function readSlice(
      from (${scopeQuery(category)}) as scope`,
     category ? [category, take, skip, category] : [take, skip],
   )
-  return found ? { apps: JSON.parse(found.apps), total: found.listed } : noApps
+  return found ? { apps: JSON.parse(found.apps), total: found.listed } : unknownCategory
 }
 
 /** Reads the page from the end of the list if that is nearer. */
@@ -123,27 +127,76 @@ async function deepPage(
   offset: number,
 ): Promise<AppPage> {
   const scope = await findScope(connection, category)
-  if (!scope || offset >= scope.listed) return { ...noApps, total: scope?.listed ?? 0 }
+  if (!scope) return unknownCategory
+  if (offset >= scope.listed) return { apps: [], total: scope.listed }
   return readSlice(connection, category, order, nearestSlice(scope.listed, limit, offset))
+}
+
+/** A page of the one listed app that has the slug and the package name, if there is one. */
+async function exactPage(
+  connection: Connection,
+  query: ListQuery,
+  offset: number,
+): Promise<AppPage> {
+  const scope = await findScope(connection, query.category)
+  if (!scope) return unknownCategory
+  const ids = await findExact(connection, query, scope.id ?? undefined)
+  const apps = await findSummaries(connection, ids.slice(offset, offset + query.limit))
+  return { apps, total: ids.length }
+}
+
+/** The id of the listed app that has the slug and the package name, of those that are given. */
+async function findExact(
+  { select }: Connection,
+  { slug, package_name }: ListQuery,
+  categoryId: number | undefined,
+): Promise<number[]> {
+  const wanted = {
+    ...(slug && { slug }),
+    ...(package_name && { package_key: packageKey(package_name) }),
+    ...(categoryId !== undefined && { category_id: categoryId }),
+  }
+  const conditions = Object.keys(wanted).map((column) => `and apps.${column} = ?`)
+  const found = await select<{ id: number }>(
+    `select id from apps where ${listed} ${conditions.join(' ')}`,
+    Object.values(wanted),
+  )
+  return found.map(({ id }) => id)
 }
 
 /** A page of the apps that a search finds. Without `sort`, the best matches come first. */
 async function searchPage(
   connection: Connection,
   text: string,
-  { category, sort, limit }: ListQuery,
+  filter: ListQuery,
   offset: number,
 ): Promise<AppPage> {
+  const { category, slug, package_name, sort, limit } = filter
   const scope = await findScope(connection, category)
-  if (!scope) return noApps
+  if (!scope) return unknownCategory
   const query = toQuery(text, scope.id ?? undefined)
   const all = category ? await findScope(connection, undefined) : scope
   const listed = { all: required(all, 'the count').listed, inScope: scope.listed }
-  const result = await search(connection.search, query, listed, sort && orders[sort])
+  const found = await search(connection.search, query, listed, sort && orders[sort])
+  const result =
+    slug || package_name
+      ? onlyOf(found, await findExact(connection, filter, query.categoryId))
+      : found
   const ids = result.ids.slice(0, maxMatches)
   const apps = await findSummaries(connection, ids.slice(offset, offset + limit))
   const info = toSearchInfo(result)
   return { apps, total: ids.length, notes: notesOn(result, sort), ...(info && { search: info }) }
+}
+
+/** What a search found among these apps. */
+function onlyOf(result: SearchResult, chosen: number[]): SearchResult {
+  const isChosen = (id: number) => chosen.includes(id)
+  const { ids, fullMatches } = result
+  return {
+    ...result,
+    ids: ids.filter(isChosen),
+    fullMatches: ids.slice(0, fullMatches).filter(isChosen).length,
+  }
 }
 
 /** Undefined if all apps match all words as they were written, or if there are none. */

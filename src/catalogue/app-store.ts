@@ -281,7 +281,11 @@ export const appStore = (connection: Connection) => {
       const at = timestampAfter(before.updated_at)
       const { package_name } = { ...before, ...changes }
       const changed_at = new Date().toISOString()
-      const derived = { package_key: packageKey(package_name), changed_at, revision: newRevision() }
+      const derived = {
+        package_key: package_name && packageKey(package_name),
+        changed_at,
+        revision: newRevision(),
+      }
       const columns = { updated_at: at, ...changes, ...derived }
       const after: AppRow = { ...before, ...columns }
       if (package_name !== before.package_name)
@@ -331,7 +335,7 @@ const toRow = (app: NewAppRow, slug: string) => ({
   ...appDefaults,
   ...app,
   slug,
-  package_key: packageKey(app.package_name),
+  package_key: app.package_name && packageKey(app.package_name),
   changed_at: new Date().toISOString(),
   revision: newRevision(),
 })
@@ -349,7 +353,8 @@ const describeOwnHolder = ({ id, deleted_at }: Pick<AppRow, 'id' | 'deleted_at'>
  */
 const newRevision = () => Array.from({ length: 5 }, () => randomInt(36).toString(36)).join('')
 
-const packageKey = (name: string | null) => name?.toLowerCase() ?? null
+/** Package names that differ only in case are the same. */
+export const packageKey = (name: string) => name.toLowerCase()
 
 /**
  * Now, or a millisecond after `time` if that is later: each change gets a new time, and so a new

@@ -1,5 +1,5 @@
 import { type Actor, auditStore, difference } from '../audit/audit-store.ts'
-import type { Category } from '../contract/contract.ts'
+import type { Category, CountedCategory } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { assertSlug, maxCategories, parseCategoryName } from '../contract/field-rules.ts'
 import type { Connection } from '../db/engine.ts'
@@ -54,6 +54,13 @@ export const categoryStore = (connection: Connection) => {
     /** By name. */
     all() {
       return sql('categories').orderBy('name').select('id', 'slug', 'name')
+    },
+
+    /** By name, each with the number of its listed apps. */
+    allWithListedCount(): Promise<CountedCategory[]> {
+      return sql('categories')
+        .orderBy('name')
+        .select('id', 'slug', 'name', 'listed_apps as app_count')
     },
 
     /**

@@ -9,12 +9,19 @@ import { OperatorError } from './errors.ts'
  * not valid, they throw an OperatorError that describes the problem.
  */
 
-const { App, AppSlug, CategoryName, CategorySlug, DeveloperName, Review, UnknownCategoryError } =
-  document.components.schemas
+const {
+  AppSlug,
+  CategoryList,
+  CategoryName,
+  CategorySlug,
+  DeveloperName,
+  RejectionReason,
+  Review,
+} = document.components.schemas
 const { NewAppDescription, NewAppName } = document.components.schemas
 
-/** The maximum number of categories, which is as many as an error response may list. */
-export const maxCategories = UnknownCategoryError.properties.categories.maxItems
+/** The maximum number of categories, which is as many as a response may list. */
+export const maxCategories = CategoryList.properties.categories.maxItems
 
 export const maxAppSlugLength = AppSlug.maxLength
 
@@ -30,7 +37,7 @@ export const developerNameRule = { ...DeveloperName, ...charactersOf(NewAppName)
 export const categoryNameRule = { ...CategoryName, ...charactersOf(NewAppName) }
 export const reviewerNameRule = { ...Review.properties.reviewer_name, ...charactersOf(NewAppName) }
 /** The reason that the owner of a rejected app sees. */
-export const reasonRule = { ...App.properties.rejection_reason, ...charactersOf(NewAppDescription) }
+export const reasonRule = { ...RejectionReason, ...charactersOf(NewAppDescription) }
 
 const slugCharacters = {
   pattern: /^[a-z0-9]+(-[a-z0-9]+)*$/.source,

@@ -1,6 +1,6 @@
 import DataLoader from 'dataloader'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import { findApps } from '../catalogue/app-list.ts'
+import { type AppPage, findApps } from '../catalogue/app-list.ts'
 import {
   type AppRowChanges,
   type AppStore,
@@ -11,8 +11,17 @@ import {
 } from '../catalogue/app-store.ts'
 import { categoryStore } from '../catalogue/category-store.ts'
 import { createOnce } from '../catalogue/idempotency.ts'
+import { findOwnApps } from '../catalogue/own-apps.ts'
 import { assertOwner, isListed, mergeUnreviewed, statusAfterUpdate } from '../catalogue/policy.ts'
-import type { App, AppChanges, Caller, Handlers, NewApp } from '../contract/contract.ts'
+import type {
+  App,
+  AppChanges,
+  Caller,
+  Handlers,
+  NewApp,
+  OwnApp,
+  Pagination,
+} from '../contract/contract.ts'
 import { notFound, ServiceError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
 import { required } from '../util/helpers.ts'
@@ -54,19 +63,45 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
 
   return {
     async listApps({ query, signal }) {
-      const { apps, total, notes = [], search } = await findApps(database, query, signal)
-      const pagination = {
-        current_page: query.page,
-        total_pages: Math.ceil(total / query.limit),
-        per_page: query.limit,
-      }
-      const page = `Page ${query.page} of ${pagination.total_pages}.`
-      const message = total === 0 ? 'No apps match.' : [...notes, page].join(' ')
-      const headers = { Link: pageLinks(`${baseUrl}/apps`, query, pagination.total_pages) }
+      const { apps, search, ...found } = await findApps(database, query, signal)
+      const pagination = paginate(query, found.total)
       return {
         status: 200,
-        headers,
-        body: { message, data: { apps, pagination, ...(search && { search }) } },
+        headers: { Link: pageLinks(`${baseUrl}/apps`, query, pagination) },
+        body: {
+          message: listMessage(query.category, pagination, found),
+          data: { apps, pagination, ...(search && { search }) },
+        },
+      }
+    },
+
+    async listCategories({ signal }) {
+      const categories = await database.read(
+        (connection) => categoryStore(connection).allWithListedCount(),
+        { signal },
+      )
+      const count = categories.length
+      return {
+        status: 200,
+        headers: {},
+        body: {
+          message: count === 1 ? '1 category.' : `${count} categories.`,
+          data: { categories },
+        },
+      }
+    },
+
+    async listOwnApps({ caller, query, signal }) {
+      const { apps, total } = await findOwnApps(database, caller, query, signal)
+      const pagination = paginate(query, total)
+      const kind = query.status === undefined ? '' : `${query.status} `
+      return {
+        status: 200,
+        headers: { Link: pageLinks(`${baseUrl}/developer/apps`, query, pagination) },
+        body: {
+          message: total === 0 ? `You have no ${kind}apps.` : pageMessage(pagination),
+          data: { apps: apps.map(ownApp), pagination },
+        },
       }
     },
 
@@ -154,16 +189,25 @@ type Nullable<T> = {
     : T[Field]
 }
 
-const appFields = Object.keys(document.components.schemas.App.properties) as (keyof App)[]
+const { schemas } = document.components
+
+/** The app as callers see it. */
+const appDetail = fieldPicker<App>(schemas.App)
+
+/** The app as its owner's list has it. */
+const ownApp = fieldPicker<OwnApp>(schemas.OwnApp)
 
 /**
- * The app as callers see it: the document's fields, in its order. The database has nulls, the
- * contract optional fields.
+ * Returns a function that takes the fields of a schema from a row, in the document's order. The
+ * database has nulls, the contract optional fields.
  */
-function appDetail(app: Nullable<App>): App {
-  const fields = appFields.map((field) => [field, app[field]]).filter(([, value]) => value !== null)
-  // Only optional fields can be null, so the rest is an App.
-  return Object.fromEntries(fields) as App
+function fieldPicker<T>({ properties }: { properties: Record<keyof T, unknown> }) {
+  const names = Object.keys(properties) as (keyof T)[]
+  return (row: Nullable<T>): T => {
+    const fields = names.map((name) => [name, row[name]]).filter(([, value]) => value !== null)
+    // Only optional fields can be null, so the rest is a T.
+    return Object.fromEntries(fields) as T
+  }
 }
 
 /** The response of `getApp`. */
@@ -237,11 +281,32 @@ const mismatchMessages = {
   none: 'If-Match must be an ETag as you received it, with its quotes; or several, or * alone.',
 }
 
+type PageQuery = { page: number; limit: number }
+
+const paginate = ({ page, limit }: PageQuery, total: number): Pagination => ({
+  current_page: page,
+  total_pages: Math.ceil(total / limit),
+  per_page: limit,
+})
+
+const pageMessage = ({ current_page, total_pages }: Pagination) =>
+  `Page ${current_page} of ${total_pages}.`
+
+function listMessage(
+  category: string | undefined,
+  pagination: Pagination,
+  { total, notes = [], isUnknownCategory }: Omit<AppPage, 'apps'>,
+): string {
+  if (isUnknownCategory)
+    return `No category has the slug "${category}"; GET /categories lists them.`
+  return total === 0 ? 'No apps match.' : [...notes, pageMessage(pagination)].join(' ')
+}
+
 /** A Link header (RFC 8288). The URL of each page keeps the other parameters. */
 function pageLinks(
   address: string,
-  query: { page: number; limit: number },
-  totalPages: number,
+  query: PageQuery,
+  { total_pages: totalPages }: Pagination,
 ): string {
   const { page } = query
   const targets = {

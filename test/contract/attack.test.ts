@@ -24,6 +24,7 @@ const known = {
   category_id: [1, 2, 3],
   category: ['tools', 'games', 'empty'],
   package_name: ['org.example.tideclock', 'ORG.Example.gone', 'org.example.one', 'org.example.two'],
+  slug: ['tide-clock', 'bird-song', 'cloud-atlas', 'gone'],
   search: ['tide', 'bird song', 'ada'],
   'Idempotency-Key': ['k-1', '"k-1"', '"k-2"'],
   'If-Match': ['*', '*, "a"', 'W/"a"', '"a", "b"'],

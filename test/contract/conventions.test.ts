@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { parse, stringify } from 'yaml'
+import { parse } from 'yaml'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -73,20 +73,6 @@ const flat = 'Write the envelope flat: success, message, data, all required'
 
 const sound: [what: string, change: Change][] = [
   ['the document', () => {}],
-  [
-    'a list without pages that says so',
-    all(
-      withoutParameter('apps', 'Page'),
-      withoutParameter('apps', 'Limit'),
-      (folder) => {
-        const { Page, Limit, ...others } = parse(
-          readFileSync(join(folder, 'parameters.yaml'), 'utf8'),
-        )
-        writeFileSync(join(folder, 'parameters.yaml'), stringify(others))
-      },
-      saying('apps', 'listApps', 'x-unpaged: true'),
-    ),
-  ],
   [
     'an error that is written where its path is',
     (folder) => {

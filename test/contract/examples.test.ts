@@ -213,14 +213,15 @@ const optionsFor: Record<string, () => ServiceOptions> = {
   }),
 }
 
-/** Masks what differs in every response. */
+/** Masks what differs in every response, and the path in `Link`, whose example all lists share. */
 const masked = (value: unknown) =>
   JSON.parse(
     JSON.stringify(value)
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
       .replaceAll(/\\"[\w-]{27}(?:-br|-gzip)?\\"/g, 'TAG')
       .replaceAll(/;r=[1-9]\d*;t=\d+/g, ';r=…;t=…')
-      .replaceAll(/;q=\d+/g, ';q=…'),
+      .replaceAll(/;q=\d+/g, ';q=…')
+      .replaceAll(/<https:[^?>]*\?/g, '<PATH?'),
   )
 
 const rows = operations.flatMap(({ operationId, responses }) =>

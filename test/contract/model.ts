@@ -94,6 +94,10 @@ export class Model {
       return expect(reply.body.data).toMatchObject({ app_id: earlier.id, slug: earlier.slug })
     const app = this.#target(allowed.input, caller)
     switch (allowed.operation.operationId) {
+      case 'listApps':
+        return status === 200 && this.#expectExact(allowed.input.query, reply)
+      case 'listOwnApps':
+        return status === 200 && this.#expectOwn(allowed.input.query, caller, reply)
       case 'createApp':
         return this.#created(allowed, caller, reply)
       case 'updateApp':
@@ -138,6 +142,43 @@ export class Model {
     )
       return 409
     return category_id === undefined || this.#categories.includes(category_id) ? undefined : 422
+  }
+
+  /** A list with a slug or a package name has only the app that has them. */
+  #expectExact({ slug, package_name, category, search }: Input['query'], reply: CheckedResponse) {
+    if (category || search || !(slug || package_name)) return
+    const matches = this.listed().filter(
+      (app) =>
+        (!slug || app.slug === slug) &&
+        (!package_name ||
+          app.fields.package_name?.toLowerCase() === String(package_name).toLowerCase()),
+    )
+    const { apps, pagination } = reply.body.data
+    expect(pagination.total_pages).toBe(matches.length)
+    const expected = pagination.current_page === 1 ? matches.map(({ id }) => id) : []
+    expect(apps.map(({ id }: ModelApp) => id)).toEqual(expected)
+  }
+
+  /** A developer's list has all of their apps, and no deleted or other ones, the last changed first. */
+  #expectOwn(
+    { page, limit, status }: Input['query'],
+    caller: Caller | undefined,
+    reply: CheckedResponse,
+  ) {
+    const own = this.apps.filter(
+      (app) =>
+        app.owner === caller && !app.isDeleted && (status === undefined || app.status === status),
+    )
+    const { apps, pagination } = reply.body.data
+    const [size, skipped] = [Number(limit), (Number(page) - 1) * Number(limit)]
+    expect(pagination.total_pages).toBe(Math.ceil(own.length / size))
+    expect(apps).toHaveLength(Math.max(0, Math.min(size, own.length - skipped)))
+    type Listed = { id: number; status: string; updated_at: string }
+    const keys = apps.map(({ id, status, updated_at }: Listed) => {
+      expect(own).toContainEqual(expect.objectContaining({ id, status }))
+      return `${updated_at} ${String(id).padStart(10, '0')}`
+    })
+    expect(keys).toEqual([...new Set(keys)].toSorted().toReversed())
   }
 
   #created({ operation, input }: Allowed, owner: Caller = 'ada', reply: CheckedResponse) {

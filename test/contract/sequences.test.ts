@@ -14,8 +14,8 @@ import { attacksOn } from './requests.ts'
  * between.
  */
 
-/** At least: one read by each of three callers after a step, and a list. */
-const requestsPerStep = 4
+/** At least: one read by each of three callers after a step, two lists of own apps, and two lists. */
+const requestsPerStep = 7
 const stepsPerSequence = 25
 const unknownId = 999_999_999
 let sent = 0
@@ -154,6 +154,8 @@ async function startPlay(service: Service, name: string) {
         caller,
       })
     }
+    for (const caller of ['ada', 'bob'] satisfies Caller[])
+      await exchange({ method: 'GET', target: '/developer/apps?limit=100', headers: [], caller })
     const own = model
       .listed()
       .map(({ id, slug, fields: { name, description } }) => ({ id, slug, name, description }))

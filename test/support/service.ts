@@ -164,6 +164,7 @@ export const failing =
       if (Array.isArray(result) && result[0]?.sha256) return result
       throw error
     },
+    snapshot: () => Promise.reject(error),
     write: () => Promise.reject(error),
   })
 

@@ -1,0 +1,35 @@
+import type { Caller, Input } from '../contract/contract.ts'
+import type { Database } from '../db/database.ts'
+import { required } from '../util/helpers.ts'
+import { type NamedAppRow, namedApps } from './app-store.ts'
+
+/** A page of the caller's apps in any state but deleted, the last changed first, and their number. */
+export function findOwnApps(
+  database: Database,
+  { developerId }: Caller,
+  { page, limit, status }: Input<'listOwnApps'>['query'],
+  signal: AbortSignal,
+): Promise<{ apps: NamedAppRow[]; total: number }> {
+  // Expensive, because a developer may have many apps, all of which are counted.
+  const options = { isExpensive: true, signal }
+  return database.snapshot(async (connection) => {
+    const ownApps = connection
+      .sql('apps')
+      .where({ developer_id: developerId, deleted_at: null, ...(status && { status }) })
+    const [all] = await ownApps.clone().count({ total: '*' })
+    const ids = await ownApps
+      .orderBy([
+        { column: 'updated_at', order: 'desc' },
+        { column: 'id', order: 'desc' },
+      ])
+      .limit(limit)
+      .offset((page - 1) * limit)
+      .pluck('id')
+    const found: NamedAppRow[] = await namedApps(connection, ids)
+    const apps = new Map(found.map((app) => [app.id, app]))
+    return {
+      apps: ids.map((id) => required(apps.get(id), 'the app')),
+      total: Number(required(all, 'the count').total),
+    }
+  }, options)
+}

@@ -1,0 +1,10 @@
+import type { Knex } from 'knex'
+
+/**
+ * An index for the list of a developer's own apps, the last changed first. It has the status, so
+ * that apps of one status are counted and found without reading the rows.
+ */
+export const up = (sql: Knex) =>
+  sql.raw(
+    'create index apps_own on apps (developer_id, updated_at, id, status) where deleted_at is null',
+  )
