@@ -42,7 +42,7 @@ export interface paths {
         get: operations["getApp"];
         /**
          * Update your app
-         * @description Changes the fields in the body and keeps the others; an empty `short_description` removes it. The slug does not change. An approved app stays approved, and a pending one pending; a rejected one becomes pending again.
+         * @description Changes the fields in the body and keeps the others; an empty `short_description` removes it. The slug does not change. An approved app stays approved, and a pending one pending; a rejected one becomes pending again. Changes of an approved app are public at once, and an operator reviews them afterwards. The `201` of `createApp` says how to see a decision.
          */
         put: operations["updateApp"];
         post?: never;
@@ -1184,23 +1184,6 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                /**
-                 * @example {
-                 *       "success": false,
-                 *       "message": "The package name org.example.tideclock is taken by your app 42; update that app, or choose another name.",
-                 *       "data": {
-                 *         "code": "package_name_taken",
-                 *         "errors": [
-                 *           {
-                 *             "in": "body",
-                 *             "field": "/package_name",
-                 *             "message": "is taken by another app"
-                 *           }
-                 *         ],
-                 *         "app_id": 42
-                 *       }
-                 *     }
-                 */
                 "application/json": components["schemas"]["PackageNameTakenEnvelope"];
             };
         };
@@ -1361,15 +1344,6 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                /**
-                 * @example {
-                 *       "success": false,
-                 *       "message": "The app has changed since you read it; read it again and repeat the change.",
-                 *       "data": {
-                 *         "code": "precondition_failed"
-                 *       }
-                 *     }
-                 */
                 "application/json": components["schemas"]["PreconditionFailedEnvelope"];
             };
         };
@@ -1775,7 +1749,11 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Created; awaiting approval. */
+            /**
+             * @description Created; awaiting approval. An operator decides, and no notice is sent: read the app with your key, or all of yours
+             *     with `listOwnApps`, every few minutes, with the last `ETag` in `If-None-Match`. Until the decision, the response is a
+             *     `304`; then `status` is `approved`, or `rejected` with a `rejection_reason`.
+             */
             201: {
                 headers: {
                     Location: components["headers"]["Location"];

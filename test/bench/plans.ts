@@ -48,6 +48,15 @@ function readsOf(size: number): Case[] {
     work: (database) =>
       operations(database).listApps({ ...noInput, query: { page: 1, limit, ...query } }),
   })
+  const ownApps = (name: string, query: object): Case => ({
+    name,
+    work: (database) =>
+      operations(database).listOwnApps({
+        ...noInput,
+        caller: { developerId: 1, keyId: '' },
+        query: { page: 1, limit, ...query },
+      }),
+  })
   const searches = {
     'rare word': words.rare,
     'medium word': vocabulary[400],
@@ -76,6 +85,13 @@ function readsOf(size: number): Case[] {
     common('best match in the smallest category', { category: smallest }),
     common('popular in the largest category', { sort: 'popular', category: largest }),
     common('popular in the smallest category', { sort: 'popular', category: smallest }),
+    list('slug', { slug: 'app-77' }),
+    {
+      name: 'categories',
+      work: (database) => operations(database).listCategories(noInput),
+    },
+    ownApps('own apps', {}),
+    ownApps('own apps, pending', { status: 'pending' }),
     {
       name: 'one app',
       work: (database) => operations(database).getApp({ ...noInput, path: { id: 1 } }),

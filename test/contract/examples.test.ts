@@ -138,6 +138,8 @@ const changed =
 const asks: Record<string, Ask> = {
   '200': changed((options) => options),
   '200 nothing': ({ service }) => service.get('/apps?page=1&limit=20&search=zeppelin'),
+  '200 corrected': ({ service }) => service.get('/apps?search=tide%20cloock'),
+  '200 category': ({ service }) => service.get('/apps?category=Travel'),
   '200 rejected': ({ service, key }) => service.get('/apps/57', { key }),
   '201': changed((options) => options),
   '304': changed(withHeader('If-None-Match', '*')),
@@ -149,6 +151,11 @@ const asks: Record<string, Ask> = {
     headers: { 'Content-Type': 'application/json' },
     body: '{\n  "version": "2.5.0",\n}',
   })),
+  '400 repeated': changed(({ key = '' }) => ({
+    key,
+    headers: { 'Content-Type': 'application/json' },
+    body: '{\n  "version": "2.5.0",\n  "version": "2.5.1"\n}',
+  })),
   '401': changed((options) => ({ ...options, key: generateKey().key })),
   '403': changed((options, { others }) => ({ ...options, key: others })),
   '404': ({ service }, [method, , options]) => service.request(method, '/apps/43', options),
@@ -156,16 +163,12 @@ const asks: Record<string, Ask> = {
   '406': changed(withHeader('Accept', 'text/html')),
   '408': ({ service }, [method, path]) =>
     checkedResponse(service, method, path, `${method} ${path} HTTP/1.1\r\nHost: x\r\n`),
-  '409': async ({ service, key }, [method, path]) => {
-    await service.request('POST', '/apps', { key, json: newApp })
-    const { body } = await service.request('POST', '/apps', {
-      key,
-      json: { ...newApp, package_name: 'org.example.other' },
-    })
-    const own = method === 'PUT' ? `/apps/${body.data.app_id}` : path
-    return service.request(method, own, { key, json: newApp })
-  },
+  '409 own': ({ service, key }, call) => takeName(service, key, key, call),
+  '409 deleted': ({ service, key }, call) => takeName(service, key, key, call, { isDeleted: true }),
+  '409 other': ({ service, key, others }, call) => takeName(service, key, others, call),
   '412': changed(withHeader('If-Match', '"another"')),
+  '412 weak': changed(withHeader('If-Match', 'W/"another"')),
+  '412 unquoted': changed(withHeader('If-Match', 'another')),
   '413': changed(withBody({ description: 'a'.repeat(300_000) })),
   '415': changed(({ key = '' }) => ({ key, headers: { 'Content-Type': 'text/plain' }, body: 'A' })),
   '422': changed(withBody({ category_id: 99 })),
@@ -199,6 +202,24 @@ const asks: Record<string, Ask> = {
   '505': ({ service }, [method, path]) =>
     checkedResponse(service, method, path, `${method} ${path} HTTP/2.0\r\nHost: x\r\n\r\n`),
 }
+
+/** Asks for the examples' package name, which an app of `holder` has, with `key`. */
+async function takeName(
+  service: Service,
+  holder: string,
+  key: string,
+  [method, path]: Call,
+  { isDeleted = false } = {},
+) {
+  // For updateApp, the app of the examples exists.
+  await service.request('POST', '/apps', { key: holder, json: newApp })
+  if (isDeleted) await service.request('DELETE', '/apps/42', { key: holder })
+  const other = { ...newApp, package_name: 'org.example.other' }
+  const { body } = await service.request('POST', '/apps', { key, json: other })
+  const target = method === 'PUT' ? `/apps/${body.data.app_id}` : path
+  return service.request(method, target, { key, json: newApp })
+}
+
 let wait: (milliseconds: number) => void
 
 /** The service's options that a status needs. */
