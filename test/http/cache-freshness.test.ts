@@ -82,6 +82,10 @@ test(`after each of ${stepCount} writes of all kinds, cached responses are those
       '/apps?search=tide',
       '/apps?search=ada',
       '/apps?category=tools',
+      '/apps?category=more-tools',
+      '/apps?slug=tide-clock',
+      '/apps?package_name=org.example.tideclock',
+      '/categories',
     ]
     const paths = [...pages, ...ids.map((one) => `/apps/${one}`)]
     for (const path of paths) await cached.get(path)
