@@ -15,7 +15,9 @@ export function findOwnApps(
   return database.snapshot(async (connection) => {
     const ownApps = connection
       .sql('apps')
-      .where({ developer_id: developerId, deleted_at: null, ...(status && { status }) })
+      .where({ developer_id: developerId, ...(status && { status }) })
+      // Literal, as in the index of migration 0018.
+      .whereRaw("deleted_at is null and updated_at > ''")
     const [all] = await ownApps.clone().count({ total: '*' })
     const ids = await ownApps
       .orderBy([

@@ -1,17 +1,19 @@
 import { Command, Option } from 'commander'
 import type { AppFilter, AppState } from '../moderation/app-filter.ts'
+import type { AppReference } from '../moderation/app-reference.ts'
+import { restoreApp } from '../moderation/decisions.ts'
 import { moderationStore } from '../moderation/moderation-store.ts'
-import { type AppReference, parseAppReference } from './app-reference.ts'
+import { formatAge } from '../util/time.ts'
 import {
   buildDatabaseCommand,
   buildListCommand,
   commandGroup,
   currentOperator,
+  parseAppReference,
   parsePositiveInteger,
   withFilterOptions,
 } from './command.ts'
 import { print, printTable } from './output.ts'
-import { formatAge } from './time.ts'
 
 const states: AppState[] = ['pending', 'approved', 'rejected', 'deleted']
 
@@ -64,13 +66,7 @@ Examples:
   ./apps-service app restore 42@k3f9a
 
 JSON: {id, slug, status}.`,
-  run: (database, { id, revision }: AppReference) =>
-    database.write(
-      (connection) => moderationStore(connection).restore(id, currentOperator(), revision),
-      {
-        changesPublicData: ({ status }) => status === 'approved',
-      },
-    ),
+  run: (database, app: AppReference) => restoreApp(database, app, currentOperator()),
   print: ({ id, slug, status }) => print(`Restored app ${id} (${slug}); its status is ${status}.`),
 })
 

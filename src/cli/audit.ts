@@ -1,11 +1,13 @@
 import { Command } from 'commander'
 import { accountStore } from '../accounts/account-store.ts'
-import { keyPrefix } from '../accounts/keys.ts'
 import { type AuditEntry, auditStore } from '../audit/audit-store.ts'
+import { actorOf, subjectOf } from '../audit/describe-entry.ts'
 import { moderationStore } from '../moderation/moderation-store.ts'
-import { buildDatabaseCommand, formatOperator, parsePositiveInteger } from './command.ts'
-import { formatDifference, printInfo, printTable, toSingleLine, truncate } from './output.ts'
-import { formatMinute, parsePastTime } from './time.ts'
+import { toSingleLine } from '../util/text.ts'
+import { formatMinute } from '../util/time.ts'
+import { buildDatabaseCommand, parsePositiveInteger } from './command.ts'
+import { formatDifference, printInfo, printTable, truncate } from './output.ts'
+import { parsePastTime } from './time.ts'
 
 export const command = buildDatabaseCommand({
   command: new Command('audit')
@@ -60,29 +62,6 @@ export function printEntries(entries: AuditEntry[], withSubject: boolean) {
     ['ON', 'WHO'],
     entries.map(changeLines),
   )
-}
-
-/**
- * The operator, or the developer with the key. An entry has no separate column for that developer,
- * because developers change only their own apps: it is the one that the entry is about.
- */
-const actorOf = ({ operator, operator_name, key_id, developer_id, developer_name }: AuditEntry) =>
-  key_id === null
-    ? formatOperator(operator, operator_name)
-    : `${developer_name ?? `developer ${developer_id}`} (${keyPrefix(key_id)})`
-
-function subjectOf({
-  app_id,
-  app_slug,
-  developer_id,
-  developer_name,
-  category_id,
-  category_slug,
-}: AuditEntry): string {
-  if (app_id !== null) return `app ${app_id} ${app_slug}`
-  return category_id === null
-    ? `developer ${developer_name ?? `${developer_id} (removed)`}`
-    : `category ${category_slug ?? `${category_id} (removed)`}`
 }
 
 /** In terminal columns. Narrow, because several changes share a line. */

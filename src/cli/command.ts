@@ -5,6 +5,7 @@ import { describeDatabaseUrl, readConfig } from '../config.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { type Database, openDatabase, openMigratedDatabase } from '../db/database.ts'
 import type { Connection, ServerOptions } from '../db/engine.ts'
+import { type AppReference, parseReference, referenceFormat } from '../moderation/app-reference.ts'
 import { printInfo, printJson } from './output.ts'
 
 /**
@@ -177,9 +178,12 @@ function currentAccount(): string {
   }
 }
 
-/** The account, and the name that its user claims, if any. */
-export const formatOperator = (operator: string | null, operatorName: string | null) =>
-  operatorName === null ? operator : `${operatorName} (${operator})`
+/** Parses an argument such as `108` or `108@k3f9a`. */
+export function parseAppReference(text: string): AppReference {
+  const reference = parseReference(text)
+  if (!reference) throw new InvalidArgumentError(`It must be ${referenceFormat}.`)
+  return reference
+}
 
 export function parsePositiveInteger(text: string): number {
   const number = Number(text)

@@ -4,10 +4,9 @@ import { type Decision, statusAfterDecision } from '../catalogue/policy.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
 import { readText } from '../import-export/read-lines.ts'
-import { type AppReference, parseReference, referenceFormat } from './app-reference.ts'
+import { parseReference, referenceFormat } from '../moderation/app-reference.ts'
+import type { GivenDecision } from '../moderation/decisions.ts'
 import { cannotRead } from './file-errors.ts'
-
-export type GivenDecision = AppReference & { decision: Decision; reason: string }
 
 /** A row of CSV or an object of NDJSON, and the line on which it begins, counted from 1. */
 type Row = { line: number; fields: Record<string, unknown> }

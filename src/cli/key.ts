@@ -3,9 +3,10 @@ import { accountStore } from '../accounts/account-store.ts'
 import { keyPrefix, parseKeyIdOrPrefix } from '../accounts/keys.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { findSimilarDevelopers } from '../moderation/similar-names.ts'
+import { formatAge, formatMinute } from '../util/time.ts'
 import { buildDatabaseCommand, buildListCommand, commandGroup, currentOperator } from './command.ts'
 import { print, printInfo, printTable } from './output.ts'
-import { formatAge, formatMinute, parseFutureTime } from './time.ts'
+import { parseFutureTime } from './time.ts'
 
 const issue = buildDatabaseCommand({
   command: new Command('issue')

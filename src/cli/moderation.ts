@@ -1,9 +1,10 @@
 import { Command, Option } from 'commander'
-import { type Decision, isListed } from '../catalogue/policy.ts'
-import { OperatorError, ServiceError } from '../contract/errors.ts'
+import type { Decision } from '../catalogue/policy.ts'
 import { parseReason } from '../contract/field-rules.ts'
 import type { Database } from '../db/database.ts'
 import type { AppFilter } from '../moderation/app-filter.ts'
+import { type AppReference, formatReference } from '../moderation/app-reference.ts'
+import { decideEach, type GivenDecision } from '../moderation/decisions.ts'
 import {
   type AppReviewDetails,
   type Change,
@@ -13,17 +14,19 @@ import {
 } from '../moderation/moderation-store.ts'
 import type { SimilarApp } from '../moderation/similar-names.ts'
 import { pick, secondsSince } from '../util/helpers.ts'
-import { type AppReference, formatReference, parseAppReference } from './app-reference.ts'
+import { sanitize } from '../util/text.ts'
+import { formatAge } from '../util/time.ts'
 import { printEntries } from './audit.ts'
 import {
   buildDatabaseCommand,
   buildListCommand,
   commandGroup,
   currentOperator,
+  parseAppReference,
   parsePositiveInteger,
   withFilterOptions,
 } from './command.ts'
-import { type GivenDecision, readDecisions } from './decision-file.ts'
+import { readDecisions } from './decision-file.ts'
 import {
   formatChanges,
   formatCount,
@@ -33,9 +36,8 @@ import {
   printFields,
   printInfo,
   printTable,
-  sanitize,
 } from './output.ts'
-import { formatAge, parseTimeUntilNow } from './time.ts'
+import { parseTimeUntilNow } from './time.ts'
 
 const queue = buildListCommand({
   command: withFilterOptions(new Command('queue'))
@@ -237,7 +239,7 @@ JSON: an array in the order of the ids: {id, slug, status}, or {id, error}.`,
       { reason = '', ...options }: DecideOptions & { reason?: string },
     ) => {
       const unique = new Map(apps.map((app) => [formatReference(app), app])).values()
-      return decideEach(database, [...unique.map((app) => ({ ...app, decision, reason }))], options)
+      return decideAll(database, [...unique.map((app) => ({ ...app, decision, reason }))], options)
     },
   })
 
@@ -280,42 +282,33 @@ Examples:
 
 JSON: an array in the order of the file: {id, slug, status}, or {id, error}.`,
   run: async (database, file: string, options: DecideOptions) =>
-    decideEach(database, await readDecisions(file), options),
+    decideAll(database, await readDecisions(file), options),
 })
 
 /**
- * Applies each decision in its own transaction. Prints each result unless `json`, and each refusal
- * as an error. Returns the results in the order of the decisions.
+ * Applies the decisions. Prints each result unless `json`, and each refusal as an error. Returns the
+ * results in the order of the decisions.
  */
-async function decideEach(
+async function decideAll(
   database: Database,
   decisions: GivenDecision[],
-  { asOf, dryRun, json }: DecideOptions,
+  { json, ...options }: DecideOptions,
 ) {
-  const actor = currentOperator()
   const results: (DecisionResult | { id: number; error: string })[] = []
-  for (const { id, decision, ...given } of decisions) {
-    try {
-      const { before, ...result } = await database.write(
-        (connection) =>
-          moderationStore(connection).decide(decision, id, actor, { ...given, asOf, dryRun }),
-        {
-          changesPublicData: ({ before, status }) =>
-            !dryRun && (isListed(before) || status === 'approved'),
-        },
-      )
+  for await (const result of decideEach(database, decisions, currentOperator(), options)) {
+    if ('error' in result) {
+      printError(result.error)
       results.push(result)
-      if (json) continue
-      const outcome = dryRun ? `would be ${result.status}` : `is ${result.status} now`
-      // Shows the current name: the owner may have changed it since the operator read the app.
-      print(
-        `App ${id} (${result.slug}) ${outcome}: ${JSON.stringify(before.name)}, last changed ${formatAge(before.updated_at)} ago.`,
-      )
-    } catch (error) {
-      if (!(error instanceof OperatorError || error instanceof ServiceError)) throw error
-      printError(error.message)
-      results.push({ id, error: error.message })
+      continue
     }
+    const { before, ...decided } = result
+    results.push(decided)
+    if (json) continue
+    const outcome = options.dryRun ? `would be ${decided.status}` : `is ${decided.status} now`
+    // Shows the current name: the owner may have changed it since the operator read the app.
+    print(
+      `App ${decided.id} (${decided.slug}) ${outcome}: ${JSON.stringify(before.name)}, last changed ${formatAge(before.updated_at)} ago.`,
+    )
   }
   return results
 }

@@ -1,4 +1,5 @@
 import stringWidth from 'string-width'
+import { sanitize, toSingleLine } from '../util/text.ts'
 
 /**
  * Prints results and messages. Texts are made safe for a terminal, and tables fitted to its width.
@@ -40,18 +41,6 @@ export function printJson(value: unknown) {
 
 /** The width of the terminal; 80 if standard output is not one. */
 const terminalWidth = () => process.stdout.columns ?? 80
-
-/**
- * Characters that move the cursor or reverse the reading direction, and so could disguise text; not
- * the line break.
- */
-const unsafeCharacters = /[^\P{Cc}\n]|[\u202A-\u202E\u2066-\u2069]/gu
-
-/** Keeps line breaks. */
-export const sanitize = (text: string) =>
-  text.replace(/\r\n?/g, '\n').replaceAll('\t', '    ').replace(unsafeCharacters, '\uFFFD')
-
-export const toSingleLine = (text: string) => sanitize(text.replace(/\s+/g, ' ').trim())
 
 const graphemes = new Intl.Segmenter()
 

@@ -1,5 +1,5 @@
 import { type DestinationStream, levels } from 'pino'
-import { sanitize } from './output.ts'
+import { sanitize } from '../util/text.ts'
 
 /** The fields of a log line that are shown; all but the first three are of requests or errors. */
 type LogLine = {

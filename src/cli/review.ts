@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { findReviews, removeReview } from '../catalogue/reviews.ts'
 import { parseReason } from '../contract/field-rules.ts'
 import { moderationStore } from '../moderation/moderation-store.ts'
+import { formatMinute } from '../util/time.ts'
 import {
   buildDatabaseCommand,
   buildListCommand,
@@ -10,7 +11,6 @@ import {
   parsePositiveInteger,
 } from './command.ts'
 import { print, printTable } from './output.ts'
-import { formatMinute } from './time.ts'
 
 const list = buildListCommand({
   command: new Command('list')

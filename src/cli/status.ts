@@ -1,12 +1,10 @@
 import { Command } from 'commander'
 import { keyPrefix } from '../accounts/keys.ts'
-import { OperatorError } from '../contract/errors.ts'
-import type { Database } from '../db/database.ts'
-import { compareMigrations, schemaErrors } from '../db/migrations.ts'
-import { type OldestWaiting, statusStore } from '../moderation/catalogue-status.ts'
-import { buildCommand, formatOperator, withUncheckedDatabase } from './command.ts'
+import { formatOperator } from '../audit/describe-entry.ts'
+import { type OldestWaiting, readStatus } from '../moderation/catalogue-status.ts'
+import { formatAge, formatMinute } from '../util/time.ts'
+import { buildCommand, withUncheckedDatabase } from './command.ts'
 import { formatCount, formatMegabytes, printFields } from './output.ts'
-import { formatAge, formatMinute } from './time.ts'
 
 export const command = buildCommand({
   command: new Command('status').description(
@@ -62,17 +60,3 @@ const formatQueue = (count: number, oldest: OldestWaiting | null) =>
   oldest
     ? `${formatCount(count)}, longest for ${formatAge(oldest.waiting_since)}: ${oldest.id} ${oldest.name}`
     : '0'
-
-/** Other commands refuse a database that is not migrated; this one lists the missing migrations. */
-async function readStatus(database: Database) {
-  const healthError = await database.checkHealth()
-  if (healthError !== undefined)
-    throw new OperatorError(`the database ${database.name} ${healthError}`)
-  return database.snapshot(async (connection) => {
-    const { pending, unknown } = await compareMigrations(connection.sql)
-    if (unknown.size > 0)
-      throw new OperatorError(`the database ${database.name} ${schemaErrors.newer}`)
-    const catalogue = pending.size > 0 ? null : await statusStore(connection).status()
-    return { ...(await connection.describe()), pending_migrations: [...pending], catalogue }
-  })
-}

@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander'
 import ms, { type StringValue } from 'ms'
 
 /**
- * Parses and prints times for operators. A time without an offset is in UTC; a date is its
+ * Parses times that operators give. A time without an offset is in UTC; a date is its
  * midnight.
  */
 
@@ -51,11 +51,5 @@ function parseTime(text: string): number {
   return Date.parse(`${day}T${time}${offset}`)
 }
 
-/** How long ago a time was, in the largest unit: `3d`, `5h`. */
-export const formatAge = (time: string) => ms(Math.max(0, Date.now() - Date.parse(time)))
-
 /** Seconds since `begin`, a `performance.now()`, rounded to hundredths. */
 export const elapsedSeconds = (begin: number) => Math.round((performance.now() - begin) / 10) / 100
-
-/** `2026-01-31 09:30`. */
-export const formatMinute = (time: string) => time.slice(0, 16).replace('T', ' ')

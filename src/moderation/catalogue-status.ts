@@ -1,5 +1,8 @@
 import type { StateCounts } from '../catalogue/app-store.ts'
+import { OperatorError } from '../contract/errors.ts'
+import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/engine.ts'
+import { compareMigrations, schemaErrors } from '../db/migrations.ts'
 import { required } from '../util/helpers.ts'
 import { queues, states } from './app-filter.ts'
 
@@ -82,4 +85,21 @@ export const statusStore = (connection: Connection) => {
       }
     },
   }
+}
+
+/**
+ * The state of the database, and of the catalogue if no migrations are missing. Throws an
+ * OperatorError if the database cannot be used.
+ */
+export async function readStatus(database: Database) {
+  const healthError = await database.checkHealth()
+  if (healthError !== undefined)
+    throw new OperatorError(`the database ${database.name} ${healthError}`)
+  return database.snapshot(async (connection) => {
+    const { pending, unknown } = await compareMigrations(connection.sql)
+    if (unknown.size > 0)
+      throw new OperatorError(`the database ${database.name} ${schemaErrors.newer}`)
+    const catalogue = pending.size > 0 ? null : await statusStore(connection).status()
+    return { ...(await connection.describe()), pending_migrations: [...pending], catalogue }
+  })
 }

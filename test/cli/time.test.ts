@@ -1,12 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import {
-  elapsedSeconds,
-  formatAge,
-  formatMinute,
-  parseFutureTime,
-  parsePastTime,
-} from '../../src/cli/time.ts'
+import { elapsedSeconds, parseFutureTime, parsePastTime } from '../../src/cli/time.ts'
 import { secondsSince } from '../../src/util/helpers.ts'
+import { formatAge, formatMinute } from '../../src/util/time.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
 
 beforeEach(() => {

@@ -1,5 +1,3 @@
-import { InvalidArgumentError } from 'commander'
-
 /** An app, at a revision if one is given. Operators write it after the id: `108@k3f9a`. */
 export type AppReference = { id: number; revision?: string | undefined }
 
@@ -14,10 +12,3 @@ export function parseReference(text: string): AppReference | undefined {
 
 /** The format that `parseReference` accepts, for messages. */
 export const referenceFormat = 'a number such as 108, or 108@k3f9a with a revision'
-
-/** Parses an argument of a command. */
-export function parseAppReference(text: string): AppReference {
-  const reference = parseReference(text)
-  if (!reference) throw new InvalidArgumentError(`It must be ${referenceFormat}.`)
-  return reference
-}

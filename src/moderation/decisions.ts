@@ -1,0 +1,44 @@
+import type { Actor } from '../audit/audit-store.ts'
+import { type Decision, isListed } from '../catalogue/policy.ts'
+import { OperatorError, ServiceError } from '../contract/errors.ts'
+import type { Database } from '../db/database.ts'
+import type { AppRow } from '../db/tables.ts'
+import type { AppReference } from './app-reference.ts'
+import { type DecisionOptions, type DecisionResult, moderationStore } from './moderation-store.ts'
+
+/** Decisions of operators, for the command line and the moderation page. */
+
+export type GivenDecision = AppReference & { decision: Decision; reason: string }
+
+/** `before` is the app that the decision is about. */
+type Outcome = (DecisionResult & { before: AppRow }) | { id: number; error: string }
+
+/** Applies each decision in its own transaction. A refusal is a result, too. */
+export async function* decideEach(
+  database: Database,
+  decisions: GivenDecision[],
+  actor: Actor,
+  options: Pick<DecisionOptions, 'asOf' | 'dryRun'> = {},
+): AsyncGenerator<Outcome> {
+  for (const { id, decision, ...given } of decisions) {
+    try {
+      yield await database.write(
+        (connection) =>
+          moderationStore(connection).decide(decision, id, actor, { ...given, ...options }),
+        {
+          changesPublicData: ({ before, status }) =>
+            !options.dryRun && (isListed(before) || status === 'approved'),
+        },
+      )
+    } catch (error) {
+      if (!(error instanceof OperatorError || error instanceof ServiceError)) throw error
+      yield { id, error: error.message }
+    }
+  }
+}
+
+/** Restores a deleted app. Throws an OperatorError as `moderationStore.restore` does. */
+export const restoreApp = (database: Database, { id, revision }: AppReference, actor: Actor) =>
+  database.write((connection) => moderationStore(connection).restore(id, actor, revision), {
+    changesPublicData: ({ status }) => status === 'approved',
+  })
