@@ -38,15 +38,11 @@ export function readConfig(environment = process.env) {
     readNumber(name, fallback, ' of requests a minute', 999_999_999)
 
   const port = readNumber('PORT', '3000', '', maxPort)
+  const moderationPort = readNumber('MODERATION_PORT', '3001', '', maxPort)
   const config = {
     host: read('HOST', '127.0.0.1', (text) => /^\S+$/.exec(text)?.[0], 'a host name or address'),
     port,
-    ...read(
-      'BASE_URL',
-      `http://localhost:${port}`,
-      parseBaseUrl,
-      'an http or https URL without query and fragment, and with a path of letters, digits, ".", "_", "~" and "-"',
-    ),
+    ...read('BASE_URL', `http://localhost:${port}`, parseBaseUrl, baseUrlFormat),
     /** May hold a password. */
     databaseUrl: read(
       'DATABASE_URL',
@@ -56,6 +52,10 @@ export function readConfig(environment = process.env) {
     ),
     databaseOptions: {
       pool: readNumber('DATABASE_POOL', String(defaultPoolSize), ' of connections', 9999, 4),
+    },
+    moderation: {
+      port: moderationPort,
+      ...read('MODERATION_URL', `http://localhost:${moderationPort}`, parseBaseUrl, baseUrlFormat),
     },
     logLevel: read(
       'LOG_LEVEL',
@@ -101,6 +101,9 @@ export function readConfig(environment = process.env) {
   if (problems.length > 0) throw new OperatorError(`bad environment: ${problems.join('; ')}`)
   return Object.freeze(config)
 }
+
+const baseUrlFormat =
+  'an http or https URL without query and fragment, and with a path of letters, digits, ".", "_", "~" and "-"'
 
 const defaultDatabaseUrl = 'sqlite:data/apps.sqlite'
 

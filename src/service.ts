@@ -1,4 +1,6 @@
 import { setFlagsFromString } from 'node:v8'
+import type { Express } from 'express'
+import type { Logger } from 'pino'
 import { readableLog } from './cli/readable-log.ts'
 import type { Config } from './config.ts'
 import { ServiceError } from './contract/errors.ts'
@@ -7,6 +9,7 @@ import { newestMigration } from './db/migrations.ts'
 import { readDocument, readPage } from './http/docs.ts'
 import { createApp } from './http/express-app.ts'
 import { createLogger } from './http/log.ts'
+import { createModerationApp } from './http/moderation/moderation-app.ts'
 import { listen } from './http/server.ts'
 import { standardOutput } from './http/standard-output.ts'
 
@@ -16,30 +19,80 @@ import { standardOutput } from './http/standard-output.ts'
  */
 export const exitLimit = 9500
 
-/**
- * Listens as configured. Returns after SIGTERM or SIGINT, when the requests in flight are finished.
- */
+/** Serves the catalogue as configured, until SIGTERM or SIGINT. */
 export async function serveUntilSignal(config: Config, database: Database) {
   const { host, metricsPort, baseUrl } = config
+  const logger = startLog(config, database)
+  const document = await readDocument()
+  const docsPage = await readPage()
+  const metrics = metricsPort === 0 ? undefined : await createMetrics(document.info.version)
+  const stopMetrics = await metrics?.listen(config).catch(rethrowListenError('METRICS_PORT'))
+  await serveApp(
+    (isDraining) =>
+      createApp({ config, database, document, docsPage, logger, metrics, isDraining }),
+    { ...config, logger, portVariable: 'PORT' },
+    (port) => {
+      if (docsPage === undefined)
+        logger.warn(
+          'generated/docs.html is missing, so there is no /docs; run: make generated/docs.html',
+        )
+      logger.info({ host, port, baseUrl }, `serving ${baseUrl}/apps`)
+    },
+  )
+  stopMetrics?.()
+  logger.info('stopped serving')
+}
+
+/** Serves the moderation page as configured, until SIGTERM or SIGINT. */
+export async function serveModerationUntilSignal(
+  config: Config,
+  database: Database,
+  account: string,
+) {
+  const { moderation, host } = config
+  const logger = startLog(config, database)
+  await serveApp(
+    async (isDraining) => createModerationApp({ config, database, logger, account, isDraining }),
+    { ...config, port: moderation.port, logger, portVariable: 'MODERATION_PORT' },
+    (port) =>
+      logger.info(
+        { host, port, baseUrl: moderation.baseUrl },
+        `serving the moderation page ${moderation.baseUrl}/`,
+      ),
+  )
+  logger.info('stopped serving')
+}
+
+function startLog({ logLevel }: Config, database: Database): Logger {
   const logger = createLogger(
-    config.logLevel,
+    logLevel,
     process.stdout.isTTY ? readableLog(standardOutput()) : undefined,
   )
   if (logger.isLevelEnabled('debug'))
     database.onStatement((sql) => logger.debug(sql.replaceAll(/\s+/g, ' ')))
-  const document = await readDocument()
-  const docsPage = await readPage()
-  const metrics = metricsPort === 0 ? undefined : await createMetrics(document.info.version)
+  return logger
+}
+
+type ServeOptions = Pick<Config, 'host' | 'port' | 'trustProxy'> & {
+  logger: Logger
+  /** The variable that sets the port. */
+  portVariable: string
+}
+
+/**
+ * Listens, and calls `onListening` with the port. Returns after SIGTERM or SIGINT, when the requests
+ * in flight are finished.
+ */
+async function serveApp(
+  makeApp: (isDraining: () => boolean) => Promise<Express>,
+  options: ServeOptions,
+  onListening: (port: number) => void,
+) {
+  const { logger, portVariable } = options
   let draining = false
-  const isDraining = () => draining
-  const app = await createApp({ config, database, document, docsPage, logger, metrics, isDraining })
-  const stopMetrics = await metrics?.listen(config).catch(rethrowListenError('METRICS_PORT'))
-  const { port, drain } = await listen(app, config, logger).catch(rethrowListenError('PORT'))
-  if (docsPage === undefined)
-    logger.warn(
-      'generated/docs.html is missing, so there is no /docs; run: make generated/docs.html',
-    )
-  logger.info({ host, port, baseUrl }, `serving ${baseUrl}/apps`)
+  const app = await makeApp(() => draining)
+  const { port, drain } = await listen(app, options, logger).catch(rethrowListenError(portVariable))
+  onListening(port)
   // Keeps V8's young generation at 32 MB. Under load it would grow to 128 MB, for only 4 % more
   // throughput.
   setFlagsFromString('--semi-space-growth-factor=1')
@@ -51,8 +104,6 @@ export async function serveUntilSignal(config: Config, database: Database) {
     process.exit(1)
   }, exitLimit).unref()
   await drain()
-  stopMetrics?.()
-  logger.info('stopped serving')
 }
 
 async function createMetrics(version: string) {

@@ -7,6 +7,7 @@ const defaults: Config = {
   port: 3000,
   baseUrl: 'http://localhost:3000',
   prefix: '',
+  moderation: { port: 3001, baseUrl: 'http://localhost:3001', prefix: '' },
   databaseUrl: 'sqlite:data/apps.sqlite',
   databaseOptions: { pool: 12 },
   logLevel: 'info',

@@ -4,31 +4,53 @@ import base from 'base-x'
 import type { Caller } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
-import type { ApiKeyRow } from '../db/tables.ts'
+import type { ApiKeyRow, OperatorRow } from '../db/tables.ts'
 
 const hour = 60 * 60 * 1000
+
+/** Keys of developers, and those with which operators sign in: their table, prefix and name. */
+const kinds = {
+  developer: { table: 'api_keys', prefix: 'apps', name: 'API key' },
+  operator: { table: 'operators', prefix: 'apps_mod', name: 'sign-in key' },
+} as const
+type Kind = keyof typeof kinds
+type RowOf = { developer: ApiKeyRow; operator: OperatorRow }
 
 /**
  * Returns a function that finds the caller of an API key, and throws `unauthorized` with the reason
  * if there is none.
  */
 export function authenticator(database: Database): (key: string) => Promise<Caller> {
+  const findKey = keyFinder(database, 'developer')
+  return async (key) => {
+    const { id, developer_id } = await findKey(key)
+    return { developerId: developer_id, keyId: id }
+  }
+}
+
+/** Returns a function that finds the row of a valid key, and throws as `authenticator` does. */
+export function keyFinder<K extends Kind>(
+  database: Database,
+  kind: K,
+): (key: string) => Promise<RowOf[K]> {
+  const { table, name } = kinds[kind]
   const recording = new Set<string>()
 
   return async (key) => {
-    const id = parseKeyId(key)
-    if (!id) throw unauthorized('This is not an API key; check that it was copied completely.')
+    const id = parseKeyId(key, kind)
+    if (!id)
+      throw unauthorized(`This is not ${withArticle(name)}; check that it was copied completely.`)
     const [row] = await database.read(({ select }) =>
-      select<ApiKeyRow>('select * from api_keys where id = ?', [id]),
+      select<RowOf[K]>(`select * from ${table} where id = ?`, [id]),
     )
-    if (!row || !isSameKey(key, row.sha256)) throw unauthorized('This API key is not known.')
+    if (!row || !isSameKey(key, row.sha256)) throw unauthorized(`This ${name} is not known.`)
     const now = Date.now()
     const state = keyState(row, now)
-    if (state === 'revoked') throw unauthorized('This API key was revoked.')
-    if (state === 'expired') throw unauthorized(`This API key expired at ${row.expires_at}.`)
+    if (state === 'revoked') throw unauthorized(`This ${name} was revoked.`)
+    if (state === 'expired') throw unauthorized(`This ${name} expired at ${row.expires_at}.`)
     // At most once an hour, and the request does not wait for it.
     if (!row.last_used_at || Date.parse(row.last_used_at) <= now - hour) void recordUse(id, now)
-    return { developerId: row.developer_id, keyId: id }
+    return row
   }
 
   async function recordUse(id: string, now: number) {
@@ -36,7 +58,7 @@ export function authenticator(database: Database): (key: string) => Promise<Call
     recording.add(id)
     try {
       const last_used_at = new Date(now).toISOString()
-      await database.write(({ sql }) => sql('api_keys').where({ id }).update({ last_used_at }), {
+      await database.write(({ sql }) => sql(table).where({ id }).update({ last_used_at }), {
         changesPublicData: () => false,
       })
     } catch {
@@ -47,20 +69,24 @@ export function authenticator(database: Database): (key: string) => Promise<Call
   }
 }
 
+const withArticle = (name: string) => (name.startsWith('A') ? `an ${name}` : `a ${name}`)
+
 const unauthorized = (message: string) =>
   new ServiceError('unauthorized', message, { refusedKey: true })
 
 /**
- * An API key is `apps_` + id + `_` + 32 random bytes in base62 + a checksum. The prefix lets
- * scanners recognise a leaked key; the checksum finds a mistyped key without a query.
+ * A key is its prefix, such as `apps`, + `_` + id + `_` + 32 random bytes in base62 + a checksum.
+ * The prefix lets scanners recognise a leaked key; the checksum finds a mistyped key without a
+ * query.
  */
 const keyPattern =
-  /^apps_(?<id>[0-9a-z]{12})_(?<secret>[0-9A-Za-z]{43})(?<checksum>[0-9A-Za-z]{6})$/
+  /^(?<prefix>[a-z_]+)_(?<id>[0-9a-z]{12})_(?<secret>[0-9A-Za-z]{43})(?<checksum>[0-9A-Za-z]{6})$/
 
-/** Returns the id of a well-formed key, or undefined. */
-export function parseKeyId(text: string): string | undefined {
-  const match = keyPattern.exec(text)
-  return match && checksumOf(text.slice(0, -6)) === text.slice(-6) ? match.groups?.id : undefined
+/** Returns the id of a well-formed key of this kind, or undefined. */
+export function parseKeyId(text: string, kind: Kind = 'developer'): string | undefined {
+  const { prefix, id } = keyPattern.exec(text)?.groups ?? {}
+  const isWhole = checksumOf(text.slice(0, -6)) === text.slice(-6)
+  return prefix === kinds[kind].prefix && isWhole ? id : undefined
 }
 
 /** Returns the id from an id, an id with `apps_` before it, or a whole key. */
@@ -75,16 +101,16 @@ export const isSameKey = (key: string, sha256: string) =>
   timingSafeEqual(Buffer.from(hash('sha256', key)), Buffer.from(sha256))
 
 export function keyState(
-  key: Pick<ApiKeyRow, 'revoked_at' | 'expires_at'>,
+  key: Pick<OperatorRow, 'revoked_at' | 'expires_at'>,
   now: number,
 ): 'active' | 'expired' | 'revoked' {
   if (key.revoked_at) return 'revoked'
   return Date.parse(key.expires_at) <= now ? 'expired' : 'active'
 }
 
-export function generateKey() {
+export function generateKey(kind: Kind = 'developer') {
   const id = Array.from({ length: 12 }, () => alphabet.charAt(randomInt(36))).join('')
-  const body = `apps_${id}_${base62.encode(randomBytes(32)).padStart(43, '0')}`
+  const body = `${kinds[kind].prefix}_${id}_${base62.encode(randomBytes(32)).padStart(43, '0')}`
   const key = body + checksumOf(body)
   return { id, key, sha256: hash('sha256', key) }
 }

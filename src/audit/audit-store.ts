@@ -9,7 +9,14 @@ import { pick } from '../util/helpers.ts'
  */
 export type Actor = Caller | Operator
 
-export type Operator = Readonly<{ operator: string; operatorName?: string }>
+export type Operator = Readonly<{
+  /** The account that runs the program. */
+  operator: string
+  /** Claimed by `OPERATOR`, or that of the sign-in key. */
+  operatorName?: string
+  /** Of the sign-in key by which the operator is known. */
+  operatorId?: string
+}>
 
 /** Named after the command or operation. */
 export type Action =
@@ -30,15 +37,18 @@ export type Action =
   | 'category add'
   | 'category rename'
   | 'category remove'
+  | 'operator add'
+  | 'operator revoke'
 
 /**
- * An entry is about an app and its owner, a developer, or a category. `before` and `after` hold the
+ * An entry is about an app and its owner, a developer, a category, or an operator. `before` and `after` hold the
  * columns that differ.
  */
 export type NewAuditEntry = { action: Action; at: string; before?: object; after: object } & (
   | { app_id: number; developer_id: number }
   | { developer_id: number }
   | { category_id: number }
+  | { action: 'operator add' | 'operator revoke' }
 )
 
 /**
@@ -61,13 +71,20 @@ type AuditFilter = {
   since?: string | undefined
 }
 
+const maxReasons = 10
+
 export const auditStore = ({ sql, insertRows }: Connection) => ({
   /** Writes entries, in the transaction of the change. */
   async record(actor: Actor, ...entries: NewAuditEntry[]) {
     const actorColumns =
       'operator' in actor
-        ? { operator: actor.operator, operator_name: actor.operatorName ?? null, key_id: null }
-        : { operator: null, operator_name: null, key_id: actor.keyId }
+        ? {
+            operator: actor.operator,
+            operator_name: actor.operatorName ?? null,
+            operator_id: actor.operatorId ?? null,
+            key_id: null,
+          }
+        : { operator: null, operator_name: null, operator_id: null, key_id: actor.keyId }
     const rows = entries.map(({ before, after, ...entry }) => ({
       app_id: null,
       developer_id: null,
@@ -82,27 +99,63 @@ export const auditStore = ({ sql, insertRows }: Connection) => ({
 
   /** The newest matching entries, oldest first, and whether there are older ones. */
   async list(
-    { appId, developerId, since }: AuditFilter,
+    filter: AuditFilter,
     limit: number,
   ): Promise<{ entries: AuditEntry[]; hasOlder: boolean }> {
-    const query = sql('audit')
-      .leftJoin('apps', 'apps.id', 'audit.app_id')
-      .leftJoin('developers', 'developers.id', 'audit.developer_id')
-      .leftJoin('categories', 'categories.id', 'audit.category_id')
+    const rows = await entriesOf(sql, filter)
       .orderBy('audit.id', 'desc')
       .limit(limit + 1)
-    if (appId !== undefined) query.where('audit.app_id', appId)
-    if (developerId !== undefined) query.where('audit.developer_id', developerId)
-    if (since !== undefined) query.where('audit.at', '>=', since)
-    const rows: StoredEntry[] = await query
-      .select('audit.*', 'apps.slug as app_slug')
-      .select('developers.name as developer_name', 'categories.slug as category_slug')
     return {
       entries: rows.slice(0, limit).reverse().map(parseEntry),
       hasOlder: rows.length > limit,
     }
   },
+
+  /** The reasons of the last rejections, each once. */
+  async recentReasons(): Promise<string[]> {
+    const rows = await sql('audit')
+      // Literal, so that the index applies.
+      .whereRaw("action = 'app reject'")
+      .orderBy('id', 'desc')
+      .limit(100)
+      .select('after')
+    const reasons = rows.map(({ after }): string => JSON.parse(after).rejection_reason)
+    return [...new Set(reasons)].slice(0, maxReasons)
+  },
+
+  /** The greatest id of an entry; 0 if there is none. */
+  async lastId(): Promise<number> {
+    const last = await sql('audit').max({ id: 'id' }).first()
+    return last?.id ?? 0
+  },
+
+  /** The first matching entries with ids after `after` and up to `last`, in their order. */
+  async listAfter(
+    filter: AuditFilter,
+    { after, last }: { after: number; last: number },
+    limit: number,
+  ): Promise<AuditEntry[]> {
+    const rows = await entriesOf(sql, filter)
+      .where('audit.id', '>', after)
+      .where('audit.id', '<=', last)
+      .orderBy('audit.id')
+      .limit(limit)
+    return rows.map(parseEntry)
+  },
 })
+
+function entriesOf(sql: Connection['sql'], { appId, developerId, since }: AuditFilter) {
+  const query = sql('audit')
+    .leftJoin('apps', 'apps.id', 'audit.app_id')
+    .leftJoin('developers', 'developers.id', 'audit.developer_id')
+    .leftJoin('categories', 'categories.id', 'audit.category_id')
+  if (appId !== undefined) query.where('audit.app_id', appId)
+  if (developerId !== undefined) query.where('audit.developer_id', developerId)
+  if (since !== undefined) query.where('audit.at', '>=', since)
+  return query
+    .select('audit.*', 'apps.slug as app_slug')
+    .select('developers.name as developer_name', 'categories.slug as category_slug')
+}
 
 const parseEntry = ({ before, after, ...entry }: StoredEntry): AuditEntry => ({
   ...entry,

@@ -1,28 +1,29 @@
 import { keyPrefix } from '../accounts/keys.ts'
+import type { AuditRow } from '../db/tables.ts'
 import type { AuditEntry } from './audit-store.ts'
 
 /** Who made a change, and of what, in words for operators. */
 
-/** The account, and the name that its user claims, if any. */
-export const formatOperator = (operator: string | null, operatorName: string | null) =>
-  operatorName === null ? operator : `${operatorName} (${operator})`
+type OperatorColumns = Pick<AuditRow, 'operator' | 'operator_name' | 'operator_id'>
+
+/** The account, with the name that its user claims; or the name that signed in. */
+export function formatOperator({ operator, operator_name, operator_id }: OperatorColumns) {
+  if (operator_name === null) return operator
+  return `${operator_name} (${operator_id === null ? operator : 'signed in'})`
+}
 
 /**
  * The operator, or the developer with the key. An entry has no separate column for that developer,
  * because developers change only their own apps: it is the one that the entry is about.
  */
-export const actorOf = ({
-  operator,
-  operator_name,
-  key_id,
-  developer_id,
-  developer_name,
-}: AuditEntry) =>
+export const actorOf = ({ key_id, developer_id, developer_name, ...entry }: AuditEntry) =>
   key_id === null
-    ? formatOperator(operator, operator_name)
+    ? formatOperator(entry)
     : `${developer_name ?? `developer ${developer_id}`} (${keyPrefix(key_id)})`
 
 export function subjectOf({
+  action,
+  after,
   app_id,
   app_slug,
   developer_id,
@@ -31,7 +32,7 @@ export function subjectOf({
   category_slug,
 }: AuditEntry): string {
   if (app_id !== null) return `app ${app_id} ${app_slug}`
-  return category_id === null
-    ? `developer ${developer_name ?? `${developer_id} (removed)`}`
-    : `category ${category_slug ?? `${category_id} (removed)`}`
+  if (category_id !== null) return `category ${category_slug ?? `${category_id} (removed)`}`
+  if (action.startsWith('operator ')) return `operator ${after.name}`
+  return `developer ${developer_name ?? `${developer_id} (removed)`}`
 }

@@ -1,8 +1,7 @@
 import { Command } from 'commander'
-import { accountStore } from '../accounts/account-store.ts'
-import { type AuditEntry, auditStore } from '../audit/audit-store.ts'
+import type { AuditEntry } from '../audit/audit-store.ts'
 import { actorOf, subjectOf } from '../audit/describe-entry.ts'
-import { moderationStore } from '../moderation/moderation-store.ts'
+import { findEntries, findEntriesAfter } from '../moderation/audit-entries.ts'
 import { toSingleLine } from '../util/text.ts'
 import { formatMinute } from '../util/time.ts'
 import { buildDatabaseCommand, parsePositiveInteger } from './command.ts'
@@ -21,25 +20,33 @@ export const command = buildDatabaseCommand({
       'only entries since this time, in UTC: 30d, 12h, 2026-01-31, 2026-01-31T09:30:00Z',
       parsePastTime,
     )
+    .option(
+      '--after <id>',
+      'the entries after this id instead, in the order of their ids; 0 for all',
+      parseEntryId,
+    )
     .option('--limit <number>', 'maximum number of entries', parsePositiveInteger, 50),
   help: `
 Examples:
   ./apps-service audit --app 42
   ./apps-service audit --developer "Harbour Software" --since 30d
+  ./apps-service audit --after 1234 --json
 
-JSON: an array of {id, at, action, operator, operator_name, key_id, app_id,
-app_slug, developer_id, developer_name, category_id, category_slug, before,
-after}. operator is an account on the machine; operator_name is the value of
-OPERATOR, or null. Either operator or key_id is null. Fields of other subjects
-and names of removed ones are null. before and after have the columns that
-differ; before is null if something was added.`,
-  run: (database, { app: appId, developer: name, since, limit }: Options) =>
-    database.snapshot(async (connection) => {
-      if (appId !== undefined) await moderationStore(connection).requireApp(appId)
-      const developer =
-        name === undefined ? undefined : await accountStore(connection).requireDeveloper(name)
-      return auditStore(connection).list({ appId, developerId: developer?.id, since }, limit)
-    }),
+With --after, each entry is listed once if each call continues after the last
+id of the one before: no entry with a smaller id appears later. It waits for
+writes that are running, for a minute at most.
+
+JSON: an array of {id, at, action, operator, operator_name, operator_id, key_id,
+app_id, app_slug, developer_id, developer_name, category_id, category_slug,
+before, after}. operator is an account on the machine. operator_name is the
+value of OPERATOR, or the name of a person who has signed in; then operator_id
+is the id of the sign-in key. Either operator or key_id is null. Fields of other
+subjects and names of removed ones are null. before and after have the columns
+that differ; before is null if something was added.`,
+  run: (database, { after, limit, ...filter }: Options) =>
+    after === undefined
+      ? database.snapshot((connection) => findEntries(connection, filter, limit))
+      : findEntriesAfter(database, filter, after, limit),
   toJson: ({ entries }) => entries,
   print({ entries, hasOlder }) {
     if (entries.length === 0) return printInfo('No entries.')
@@ -48,7 +55,11 @@ differ; before is null if something was added.`,
   },
 })
 
-type Options = { app?: number; developer?: string; since?: string; limit: number }
+type Options = { app?: number; developer?: string; since?: string; after?: number; limit: number }
+
+function parseEntryId(text: string): number {
+  return text === '0' ? 0 : parsePositiveInteger(text)
+}
 
 /** Prints entries as a table, each with its changes below. */
 export function printEntries(entries: AuditEntry[], withSubject: boolean) {

@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander'
 import type { Decision } from '../catalogue/policy.ts'
+import { readConfig } from '../config.ts'
 import { parseReason } from '../contract/field-rules.ts'
 import type { Database } from '../db/database.ts'
 import type { AppFilter } from '../moderation/app-filter.ts'
@@ -24,6 +25,7 @@ import {
   currentOperator,
   parseAppReference,
   parsePositiveInteger,
+  withDatabase,
   withFilterOptions,
 } from './command.ts'
 import { readDecisions } from './decision-file.ts'
@@ -37,6 +39,7 @@ import {
   printInfo,
   printTable,
 } from './output.ts'
+import { writeTimeout } from './serve.ts'
 import { parseTimeUntilNow } from './time.ts'
 
 const queue = buildListCommand({
@@ -313,10 +316,35 @@ async function decideAll(
   return results
 }
 
+const serve = new Command('serve')
+  .description('serve a page for operators, who sign in with keys of operator add, until SIGTERM')
+  .addHelpText(
+    'after',
+    `
+It listens on HOST and MODERATION_PORT. MODERATION_URL is the address at which
+browsers open it; use https outside this machine. It is not part of the public
+server, which does not need it. DATABASE_URL, TRUST_PROXY, LOG_LEVEL and
+REFUSED_KEY_LIMIT apply as to serve.
+
+Examples:
+  ./apps-service operator add "Ada Lovelace"
+  ./apps-service moderation serve`,
+  )
+  .action(async () => {
+    const config = readConfig()
+    // Imported here, because no other command needs it.
+    const { serveModerationUntilSignal } = await import('../service.ts')
+    await withDatabase(
+      (database) => serveModerationUntilSignal(config, database, currentOperator().operator),
+      { writeTimeout },
+    )
+  })
+
 export const command = commandGroup('moderation', 'decide which apps the catalogue shows', [
   queue,
   show,
   approve,
   reject,
   decide,
+  serve,
 ])

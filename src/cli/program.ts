@@ -25,6 +25,7 @@ const commandNames = [
   'key',
   'category',
   'moderation',
+  'operator',
   'app',
   'review',
   'developer',

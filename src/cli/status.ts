@@ -22,7 +22,7 @@ JSON: {engine, bytes, pending_migrations, catalogue}; catalogue is null if
 migrations are pending, or else {apps: {pending, changed, approved, rejected,
 deleted}, oldest_pending: {id, name, waiting_since}, oldest_changed, developers,
 expiring_keys: [{id, developer_name, expires_at}], last_import: {at, operator,
-operator_name}}.
+operator_name, operator_id}}.
 changed apps are approved ones that moderation queue --changed lists.
 expiring_keys expire within 30 days. The oldest apps and last_import may be
 null.`,
@@ -42,7 +42,7 @@ null.`,
           ? `${formatCount(expiring_keys.length)} within 30 days, first ${keyPrefix(firstKey.id)} of ${firstKey.developer_name} on ${formatMinute(firstKey.expires_at)}`
           : '0 within 30 days',
         'Last import': last_import
-          ? `${formatMinute(last_import.at)} by ${formatOperator(last_import.operator, last_import.operator_name)}`
+          ? `${formatMinute(last_import.at)} by ${formatOperator(last_import)}`
           : 'none',
       })
     }

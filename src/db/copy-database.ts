@@ -11,7 +11,7 @@ import { findSchemaError } from './migrations.ts'
 
 /**
  * The tables to copy; a table comes after those that its foreign keys refer to. `catalogue_version`
- * is not copied: the target has its own.
+ * is not copied, because the target has its own, and neither are sessions of operators.
  */
 const tables = [
   'developers',
@@ -22,11 +22,12 @@ const tables = [
   'reviews',
   'audit',
   'idempotency_keys',
+  'operators',
 ] as const
 type Table = (typeof tables)[number]
 
 const primaryKeyOf = (table: Table) => (table === 'slug_numbers' ? 'slug' : 'id')
-const hasGeneratedIds = (table: Table) => table !== 'api_keys' && table !== 'slug_numbers'
+const hasGeneratedIds = (table: Table) => !['api_keys', 'operators', 'slug_numbers'].includes(table)
 
 /** The number of rows in each table. */
 export type RowCounts = Record<Table, number>

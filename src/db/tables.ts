@@ -99,6 +99,16 @@ export type ApiKeyRow = {
   revoked_at: string | null
   last_used_at: string | null
 }
+/** A person who signs in to the moderation page; the id is that of the sign-in key. */
+export type OperatorRow = Omit<ApiKeyRow, 'developer_id' | 'name'> & { name: string }
+/** A sign-in that has not been ended. */
+type OperatorSessionRow = {
+  /** Hash of the token in the cookie. */
+  sha256: string
+  operator_id: string
+  /** Within some minutes. */
+  last_used_at: string
+}
 type IdempotencyKeyRow = {
   id: number
   developer_id: number
@@ -117,8 +127,10 @@ export type AuditRow = {
   key_id: string | null
   /** The account on the machine. */
   operator: string | null
-  /** The name that `OPERATOR` claimed; null in entries without it. */
+  /** The name that `OPERATOR` claimed, or that of the sign-in key; null in entries without it. */
   operator_name: string | null
+  /** The sign-in key by which the operator was known; null if the name was only claimed. */
+  operator_id: string | null
   before: string | null
   after: string
 }
@@ -136,6 +148,8 @@ declare module 'knex/types/tables.js' {
     apps: Table<AppRow, 'id' | 'rejection_reason' | keyof typeof appDefaults>
     catalogue_version: { id: number; value: string }
     slug_numbers: { slug: string; last: number }
+    operators: Table<OperatorRow, 'revoked_at' | 'last_used_at'>
+    operator_sessions: OperatorSessionRow
     reviews: Table<ReviewRow, 'id'>
     idempotency_keys: Table<IdempotencyKeyRow, 'id'>
     audit: Table<
@@ -147,6 +161,7 @@ declare module 'knex/types/tables.js' {
       | 'key_id'
       | 'operator'
       | 'operator_name'
+      | 'operator_id'
       | 'before'
     >
   }

@@ -1,5 +1,10 @@
 import type { IncomingMessage } from 'node:http'
-import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type RequestHandler,
+  type Response,
+} from 'express'
 import type { Document } from 'openapi-backend'
 import type { Logger } from 'pino'
 import { authenticator } from '../accounts/keys.ts'
@@ -14,7 +19,7 @@ import {
 import type { Database } from '../db/database.ts'
 import { receiveBody } from './body.ts'
 import { docsRouter } from './docs.ts'
-import { toErrorResponse } from './error-response.ts'
+import { type ErrorResponse, toErrorResponse } from './error-response.ts'
 import { createHandlers } from './handlers.ts'
 import { corsHeaders, preflightHeaders, securityHeaders } from './headers.ts'
 import { healthRoutes } from './health.ts'
@@ -52,14 +57,7 @@ export async function createApp(options: AppOptions): Promise<Express> {
     cacheSize > 0 ? createResponseCache(operations, cacheSize, database.dataVersion) : undefined
   metrics?.addService({ database, limits, cache })
 
-  const app = express()
-  app.disable('x-powered-by')
-  app.set('query parser', false)
-  // The operations set ETags; Express would add one to errors too.
-  app.set('etag', false)
-  app.set('strict routing', true)
-  app.set('case sensitive routing', true)
-
+  const app = createExpress()
   app.use(trackRequests(logger, metrics, parameterNames(operations, 'query')))
   if (config.trustProxy === 0) app.use(warnAboutProxy(logger))
   app.use(addCommonHeaders(baseUrl, isDraining))
@@ -71,12 +69,28 @@ export async function createApp(options: AppOptions): Promise<Express> {
   app.use(() => {
     throw notFound()
   })
-  app.use(createErrorHandler())
+  app.use(
+    createErrorHandler((response, { status, headers, body }) => {
+      response.status(status).set(headers).json(body)
+    }),
+  )
+  return app
+}
+
+/** Express as all applications here use it. */
+export function createExpress(): Express {
+  const app = express()
+  app.disable('x-powered-by')
+  app.set('query parser', false)
+  // The operations set ETags; Express would add one to errors too.
+  app.set('etag', false)
+  app.set('strict routing', true)
+  app.set('case sensitive routing', true)
   return app
 }
 
 /** Logs and counts each request. */
-function trackRequests(
+export function trackRequests(
   logger: Logger,
   metrics: Metrics | undefined,
   queryParameters: string[],
@@ -121,7 +135,7 @@ function addCommonHeaders(baseUrl: string, isDraining: () => boolean): RequestHa
 }
 
 /** Refuses what Node's parser passes on: other versions of HTTP and codings, a bad Host. */
-const checkHead: RequestHandler = (request, _response, next) => {
+export const checkHead: RequestHandler = (request, _response, next) => {
   assertSupported(request)
   const problems = findHeaderProblems(request)
   if (problems.length > 0) throw invalidRequest(problems)
@@ -177,7 +191,10 @@ const receiveBodies: RequestHandler = (request, response, next) => {
  */
 const outageLogInterval = 60_000
 
-function createErrorHandler(): ErrorRequestHandler {
+/** Logs errors, and sends them as `send` does. */
+export function createErrorHandler(
+  send: (response: Response, error: ErrorResponse) => void,
+): ErrorRequestHandler {
   let outage = { cause: '', loggedAt: Number.NEGATIVE_INFINITY }
 
   function shouldLog(error: unknown): boolean {
@@ -192,9 +209,8 @@ function createErrorHandler(): ErrorRequestHandler {
   }
 
   return (error, _request, response, next) => {
-    const { status, headers, body } = toErrorResponse(error)
     if (shouldLog(error)) response.context.error = error
     if (response.headersSent) return next(error)
-    response.status(status).set(headers).json(body)
+    send(response, toErrorResponse(error))
   }
 }

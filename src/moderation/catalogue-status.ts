@@ -67,7 +67,7 @@ export const statusStore = (connection: Connection) => {
       // Literal, so that the index applies.
       .whereRaw("action = 'app import'")
       .orderBy('id', 'desc')
-      .first('at', 'operator', 'operator_name')
+      .first('at', 'operator', 'operator_name', 'operator_id')
 
   return {
     countApps,

@@ -31,14 +31,14 @@ export async function committedBefore(sql: Knex): Promise<Date> {
 }
 
 /**
- * Writers of the tables with `changed_at`
+ * Writers of the audit log, of the tables with `changed_at`
  * (https://www.postgresql.org/docs/current/view-pg-locks.html), and of their shards, where the
  * writers of other Citus nodes are. Citus hides shards from pg_class.
  */
 async function findActiveWriters(sql: Knex): Promise<string[]> {
   const { rows }: { rows: { virtualtransaction: string }[] } = await sql.raw(
     `select distinct virtualtransaction from pg_locks
-     where locktype = 'relation' and cast(relation::regclass as text) ~ '^(apps|developers|categories)(_[0-9]+|)$'
+     where locktype = 'relation' and cast(relation::regclass as text) ~ '^(apps|developers|categories|audit)(_[0-9]+|)$'
        and database = (select oid from pg_database where datname = current_database())
        and mode not in ('AccessShareLock', 'RowShareLock', 'ShareUpdateExclusiveLock')`,
   )

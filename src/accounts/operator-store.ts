@@ -1,0 +1,124 @@
+import { hash, randomBytes } from 'node:crypto'
+import { type Actor, auditStore } from '../audit/audit-store.ts'
+import { OperatorError, ServiceError } from '../contract/errors.ts'
+import { operatorNameFormat, parseOperatorName } from '../contract/field-rules.ts'
+import type { Connection } from '../db/engine.ts'
+import type { OperatorRow } from '../db/tables.ts'
+import { defaultKeyLifetime } from './account-store.ts'
+import { generateKey, keyState } from './keys.ts'
+
+/** Operators who can sign in to the moderation page, and their sessions. */
+
+/** An operator without the hash of the key. */
+type StoredOperator = Omit<OperatorRow, 'sha256'>
+
+/** Milliseconds after its last use at which a session ends, and at which its use is stored again. */
+const sessionLifetime = 12 * 60 * 60 * 1000
+const useInterval = 5 * 60 * 1000
+
+export const operatorStore = (connection: Connection) => {
+  const { sql } = connection
+  const audit = auditStore(connection)
+
+  return {
+    /**
+     * Adds an operator, or a further key of one. The sign-in key is only in the result. Throws an
+     * OperatorError if the name is invalid.
+     */
+    async add(text: string, actor: Actor, expiresAt?: string) {
+      const name = parseOperatorName(text)
+      if (name === undefined)
+        throw new OperatorError(`the name of an operator must be ${operatorNameFormat}`)
+      const { id, key, sha256 } = generateKey('operator')
+      const now = Date.now()
+      const created_at = new Date(now).toISOString()
+      const expires_at = expiresAt ?? new Date(now + defaultKeyLifetime).toISOString()
+      await sql('operators').insert({ id, name, sha256, created_at, expires_at })
+      await audit.record(actor, {
+        action: 'operator add',
+        at: created_at,
+        after: { id, name, expires_at },
+      })
+      return { id, key, name, expires_at }
+    },
+
+    /** By name, oldest first. */
+    async all(): Promise<(StoredOperator & { state: ReturnType<typeof keyState> })[]> {
+      const rows: StoredOperator[] = await sql('operators')
+        .orderBy(['name', 'created_at', 'id'])
+        .select('id', 'name', 'created_at', 'expires_at', 'revoked_at', 'last_used_at')
+      return rows.map((row) => ({ ...row, state: keyState(row, Date.now()) }))
+    },
+
+    /**
+     * Ends the operator's sessions, too. Throws an OperatorError if the key does not exist or is
+     * revoked already.
+     */
+    async revoke(id: string, actor: Actor) {
+      const operator = await sql('operators').where({ id }).forUpdate().first()
+      if (!operator) throw new OperatorError(`there is no operator with the key ${id}`)
+      if (operator.revoked_at)
+        throw new OperatorError(`the key was already revoked at ${operator.revoked_at}`)
+      const revoked_at = new Date().toISOString()
+      await sql('operators').where({ id }).update({ revoked_at })
+      await sql('operator_sessions').where({ operator_id: id }).delete()
+      const { name } = operator
+      await audit.record(actor, {
+        action: 'operator revoke',
+        at: revoked_at,
+        before: { id, name, revoked_at: null },
+        after: { id, name, revoked_at },
+      })
+      return { id, name, revoked_at }
+    },
+
+    /** Begins a session, and returns its token. Removes the sessions that have ended. */
+    async beginSession(operatorId: string): Promise<string> {
+      const token = randomBytes(32).toString('base64url')
+      const now = Date.now()
+      await sql('operator_sessions').where('last_used_at', '<', startOfLife(now)).delete()
+      await sql('operator_sessions').insert({
+        sha256: hash('sha256', token),
+        operator_id: operatorId,
+        last_used_at: new Date(now).toISOString(),
+      })
+      return token
+    },
+
+    async endSession(token: string) {
+      await sql('operator_sessions')
+        .where({ sha256: hash('sha256', token) })
+        .delete()
+    },
+
+    /** Stores that a session is in use. */
+    async useSession(token: string) {
+      await sql('operator_sessions')
+        .where({ sha256: hash('sha256', token) })
+        .update({ last_used_at: new Date().toISOString() })
+    },
+
+    /**
+     * The operator of a session, and whether its use must be stored. Throws `unauthorized` if it
+     * has ended, or its key is no longer valid.
+     */
+    async findSession(token: string): Promise<{ operator: OperatorRow; isUseDue: boolean }> {
+      const now = Date.now()
+      const [row] = await connection.select<OperatorRow & { session_used_at: string }>(
+        `select operators.*, operator_sessions.last_used_at as session_used_at
+         from operator_sessions join operators on operators.id = operator_sessions.operator_id
+         where operator_sessions.sha256 = ?`,
+        [hash('sha256', token)],
+      )
+      if (!row || row.session_used_at < startOfLife(now) || keyState(row, now) !== 'active')
+        throw new ServiceError('unauthorized', 'You are not signed in, or no longer; sign in.', {
+          refusedKey: true,
+        })
+      const { session_used_at, ...operator } = row
+      return { operator, isUseDue: Date.parse(session_used_at) <= now - useInterval }
+    },
+  }
+}
+
+/** Sessions that were last used before this time have ended. */
+const startOfLife = (now: number) => new Date(now - sessionLifetime).toISOString()

@@ -1,0 +1,37 @@
+import { OperatorError } from '../../contract/errors.ts'
+import { type AppReference, parseReference } from '../../moderation/app-reference.ts'
+
+/**
+ * Reads fields of forms and queries, which are text or, if repeated, lists. They throw an
+ * OperatorError for a value that is not valid.
+ */
+
+/** A parsed form or query; undefined without a body. */
+export type Fields = Record<string, unknown> | undefined
+
+/** All values of a field; of one that is empty or missing, none. */
+export const fieldsOf = (fields: Fields, name: string): string[] =>
+  [fields?.[name] ?? []].flat().map(String).filter(Boolean)
+
+/** The first value; an empty text if there is none. */
+export const fieldOf = (fields: Fields, name: string): string => fieldsOf(fields, name)[0] ?? ''
+
+export function positiveInteger(name: string, text: string): number {
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text)
+  throw new OperatorError(`${name} must be a whole number from 1, not ${JSON.stringify(text)}`)
+}
+
+export function isoDate(name: string, text: string): string {
+  const date = new Date(`${text}T00:00:00Z`)
+  if (/^\d{4}-\d{2}-\d{2}$/.test(text) && date.toJSON()?.startsWith(text)) return date.toJSON()
+  throw new OperatorError(`${name} must be a date such as 2027-01-31, not ${JSON.stringify(text)}`)
+}
+
+/** An app at the revision that was shown. */
+export function shownApp(text: string): AppReference {
+  const app = parseReference(text)
+  if (app?.revision !== undefined) return app
+  throw new OperatorError(
+    `an app must be a reference such as 108@k3f9a, not ${JSON.stringify(text)}`,
+  )
+}

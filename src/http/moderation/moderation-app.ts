@@ -1,0 +1,114 @@
+import { readFile } from 'node:fs/promises'
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type RequestHandler,
+  Router,
+} from 'express'
+import type { Logger } from 'pino'
+import type { Config } from '../../config.ts'
+import { notFound, OperatorError, ServiceError } from '../../contract/errors.ts'
+import type { Database } from '../../db/database.ts'
+import { checkHead, createErrorHandler, createExpress, trackRequests } from '../express-app.ts'
+import { securityHeaders } from '../headers.ts'
+import { healthRoutes } from '../health.ts'
+import { createRateLimits } from '../rate-limits.ts'
+import { maxChosen, moderationRoutes } from './routes.ts'
+import { createSessions } from './sessions.ts'
+import { createViews } from './views.ts'
+
+/**
+ * The moderation page: HTML for operators who sign in, without scripts. `moderation serve` serves
+ * it, in a process of its own.
+ */
+
+type ModerationOptions = {
+  config: Pick<Config, 'moderation' | 'refusedKeyLimit' | 'trustProxy'>
+  database: Database
+  logger: Logger
+  /** The account that runs the process, for the audit log. */
+  account: string
+  isDraining: () => boolean
+}
+
+/** Query parameters that are logged. */
+const loggedParameters = [
+  'queue',
+  'developer',
+  'category',
+  'page',
+  'select',
+  'app',
+  'since',
+  'seen',
+]
+
+/** The moderation page, not yet listening. */
+export async function createModerationApp(options: ModerationOptions): Promise<Express> {
+  const { config, database, logger, account, isDraining } = options
+  const { baseUrl, prefix } = config.moderation
+  const limits = createRateLimits({ ...config, writeLimit: 0, readLimit: 0 })
+  const sessions = createSessions(database, limits['refused-keys'], config.moderation)
+  const views = createViews(prefix)
+  const style = await readFile(`${import.meta.dirname}/style.css`, 'utf8')
+
+  const routes = Router({ strict: true, caseSensitive: true })
+  routes.get('/style.css', (_request, response) => {
+    response.type('css').set('Cache-Control', 'no-cache').send(style)
+  })
+  routes.use(sessions.refuseOtherSites)
+  // Room for the references of all chosen apps.
+  routes.use(express.urlencoded({ extended: false, limit: '100kb', parameterLimit: 2 * maxChosen }))
+  routes.use(sessions.routes(views))
+  routes.use(moderationRoutes(database, views, sessions.requireOperator, account))
+
+  const app = createExpress()
+  app.set('query parser', 'simple')
+  app.use(trackRequests(logger, undefined, loggedParameters))
+  app.use(addPageHeaders(baseUrl, isDraining))
+  app.use(checkHead)
+  app.use(healthRoutes(database, isDraining))
+  app.use(prefix || '/', routes)
+  app.use(() => {
+    throw notFound()
+  })
+  app.use(sessions.askToSignIn)
+  app.use(explainToOperator)
+  app.use(
+    createErrorHandler((response, { status, headers, body }) => {
+      response.set(headers).removeHeader('WWW-Authenticate')
+      const { operator } = response.locals
+      response.status(status).send(views.message(operator, body.message).text)
+    }),
+  )
+  return app
+}
+
+/** Pages are HTML that runs no script, and that nobody stores, frames or indexes. */
+function addPageHeaders(baseUrl: string, isDraining: () => boolean): RequestHandler {
+  const headers = {
+    ...securityHeaders(baseUrl),
+    'Content-Type': 'text/html; charset=utf-8',
+    'Content-Security-Policy':
+      "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    'Cross-Origin-Resource-Policy': 'same-origin',
+    // Without a referrer, browsers would send no Origin with forms.
+    'Referrer-Policy': 'same-origin',
+    'Cache-Control': 'no-store',
+    'X-Robots-Tag': 'noindex, nofollow',
+  }
+  return (_request, response, next) => {
+    response.set({ ...headers, 'X-Request-Id': response.context.id })
+    if (isDraining()) response.set('Connection', 'close')
+    next()
+  }
+}
+
+/** What the stores refuse is shown to the operator, like an error of the command line. */
+const explainToOperator: ErrorRequestHandler = (error, _request, _response, next) => {
+  if (error instanceof OperatorError) next(new ServiceError('invalid_request', `${error.message}.`))
+  // The body parser's error, such as that the form is too long.
+  else if (error instanceof Error && 'type' in error && 'expose' in error)
+    next(new ServiceError('invalid_request', 'The form cannot be read; choose fewer apps.'))
+  else next(error)
+}

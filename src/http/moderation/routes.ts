@@ -1,0 +1,145 @@
+import { type Request, type RequestHandler, type Response, Router } from 'express'
+import { auditStore, type Operator } from '../../audit/audit-store.ts'
+import { categoryStore } from '../../catalogue/category-store.ts'
+import type { Decision } from '../../catalogue/policy.ts'
+import { removeReview } from '../../catalogue/reviews.ts'
+import { OperatorError } from '../../contract/errors.ts'
+import { parseReason } from '../../contract/field-rules.ts'
+import type { Database } from '../../db/database.ts'
+import type { Connection } from '../../db/engine.ts'
+import { findEntries } from '../../moderation/audit-entries.ts'
+import { readStatus, statusStore } from '../../moderation/catalogue-status.ts'
+import { decideEach, restoreApp } from '../../moderation/decisions.ts'
+import { moderationStore } from '../../moderation/moderation-store.ts'
+import type { Html } from '../html.ts'
+import { fieldOf, fieldsOf, isoDate, positiveInteger, shownApp } from './fields.ts'
+import { operatorOf } from './sessions.ts'
+import type { Views } from './views.ts'
+
+const pageSize = 50
+/** Entries of an app's history, and of the audit log. */
+const historySize = 50
+const auditSize = 200
+const maxOtherApps = 20
+
+/** Apps that a form can decide at once. */
+export const maxChosen = 1000
+
+/** The pages of signed-in operators, and what their forms do. */
+export function moderationRoutes(
+  database: Database,
+  views: Views,
+  requireOperator: RequestHandler,
+  account: string,
+): Router {
+  const router = Router({ strict: true, caseSensitive: true })
+  const show = (path: string, makePage: (request: Request, response: Response) => Promise<Html>) =>
+    router.get(path, requireOperator, async (request, response) => {
+      response.send((await makePage(request, response)).text)
+    })
+  const read = <T>(work: (connection: Connection) => Promise<T>): Promise<T> =>
+    database.snapshot(work, { isExpensive: true })
+  const actorOf = (response: Response): Operator => {
+    const { id, name } = operatorOf(response)
+    return { operator: account, operatorName: name, operatorId: id }
+  }
+
+  show('/', ({ query }, response) =>
+    read(async (connection) => {
+      const queue = fieldOf(query, 'queue') === 'changed' ? 'changed' : 'pending'
+      const page = positiveInteger('page', fieldOf(query, 'page') || '1')
+      const filter = {
+        developer: fieldOf(query, 'developer').trim() || undefined,
+        category: fieldOf(query, 'category') || undefined,
+        search: fieldOf(query, 'search').trim() || undefined,
+      }
+      const store = moderationStore(connection)
+      const found = await store.queue(queue, filter, pageSize, (page - 1) * pageSize)
+      return views.queue(operatorOf(response), {
+        queue,
+        filter,
+        page,
+        pages: Math.ceil(found.total / pageSize),
+        isAllSelected: fieldOf(query, 'select') === 'all',
+        ...found,
+        counts: await statusStore(connection).countApps(),
+        categories: await categoryStore(connection).all(),
+        reasons: await auditStore(connection).recentReasons(),
+      })
+    }),
+  )
+
+  /** `seen` is the last audit entry of a page that was shown before: later ones are pointed out. */
+  const makeAppPage = (response: Response, id: number, seen?: number, refusal?: string) =>
+    read(async (connection) => {
+      const store = moderationStore(connection)
+      const details = await store.reviewDetails(id, historySize)
+      const developer = details.developer.name
+      const { apps } = await store.list(undefined, { developer }, maxOtherApps + 1, 0)
+      return views.app(operatorOf(response), {
+        ...details,
+        otherApps: apps.filter((app) => app.id !== id).slice(0, maxOtherApps),
+        reasons: await auditStore(connection).recentReasons(),
+        news: seen === undefined ? [] : details.history.filter((entry) => entry.id > seen),
+        refusal,
+      })
+    })
+
+  show('/apps/:id', ({ params }, response) =>
+    makeAppPage(response, positiveInteger('the id', String(params.id))),
+  )
+
+  router.post('/decisions', requireOperator, async ({ body }, response) => {
+    const chosen = fieldsOf(body, 'app').map(shownApp)
+    const decision = parseDecision(fieldOf(body, 'decision'))
+    if (chosen.length === 0 || chosen.length > maxChosen)
+      throw new OperatorError(`choose 1 to ${maxChosen} apps, not ${chosen.length}`)
+    const reason = decision === 'reject' ? parseReason(fieldOf(body, 'reason')) : ''
+    const decisions = chosen.map((app) => ({ ...app, decision, reason }))
+    const results = await Array.fromAsync(decideEach(database, decisions, actorOf(response)))
+    const [first] = results
+    const seen = fieldOf(body, 'seen')
+    if (seen && first && 'error' in first) {
+      const refusal = `Nothing was decided: ${first.error}.`
+      const page = await makeAppPage(response, first.id, Number(seen), refusal)
+      response.status(409).send(page.text)
+    } else response.send(views.results(operatorOf(response), results).text)
+  })
+
+  router.post('/restorations', requireOperator, async ({ body }, response) => {
+    const app = shownApp(fieldOf(body, 'app'))
+    await restoreApp(database, app, actorOf(response))
+    response.redirect(303, views.appPath(app.id))
+  })
+
+  router.post('/removed-reviews', requireOperator, async ({ body }, response) => {
+    const review = positiveInteger('the review', fieldOf(body, 'review'))
+    const reason = parseReason(fieldOf(body, 'reason'))
+    const { app_id } = await database.write((connection) =>
+      removeReview(connection, review, reason, actorOf(response)),
+    )
+    response.redirect(303, views.appPath(app_id))
+  })
+
+  show('/status', async (_request, response) =>
+    views.status(operatorOf(response), await readStatus(database)),
+  )
+
+  show('/audit', async ({ query }, response) => {
+    const [app, since] = [fieldOf(query, 'app'), fieldOf(query, 'since')]
+    const filter = {
+      app: app ? positiveInteger('the app', app) : undefined,
+      developer: fieldOf(query, 'developer').trim() || undefined,
+      since: since ? isoDate('since', since) : undefined,
+    }
+    const found = await read((connection) => findEntries(connection, filter, auditSize))
+    return views.audit(operatorOf(response), { filter, ...found })
+  })
+
+  return router
+}
+
+function parseDecision(text: string): Decision {
+  if (text === 'approve' || text === 'reject') return text
+  throw new OperatorError('choose Approve or Reject')
+}

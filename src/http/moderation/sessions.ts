@@ -1,0 +1,136 @@
+import {
+  type ErrorRequestHandler,
+  type Request,
+  type RequestHandler,
+  type Response,
+  Router,
+} from 'express'
+import { keyFinder } from '../../accounts/keys.ts'
+import { operatorStore } from '../../accounts/operator-store.ts'
+import { ServiceError } from '../../contract/errors.ts'
+import type { Database } from '../../db/database.ts'
+import type { OperatorRow } from '../../db/tables.ts'
+import { required } from '../../util/helpers.ts'
+import type { RateLimits } from '../rate-limits.ts'
+import { fieldOf } from './fields.ts'
+import type { Views } from './views.ts'
+
+/** Signing in to the moderation page: a cookie has a token, the database has its hash. */
+
+const cookieName = 'moderation_session'
+/** The token in a Cookie header. */
+const cookiePattern = /(?:^|; ?)moderation_session=([\w-]{43})(?:;|$)/
+
+/** The operator of a request that has passed `requireOperator`. */
+export const operatorOf = ({ locals }: Response): OperatorRow =>
+  required(locals.operator, 'the operator')
+
+export function createSessions(
+  database: Database,
+  limit: RateLimits['refused-keys'],
+  { baseUrl, prefix }: { baseUrl: string; prefix: string },
+) {
+  const { origin: ownOrigin, protocol } = new URL(baseUrl)
+  const findKey = keyFinder(database, 'operator')
+  const cookieOptions = {
+    path: `${prefix}/`,
+    httpOnly: true,
+    sameSite: 'lax',
+    secure: protocol === 'https:',
+  } as const
+
+  /** Refused keys and tokens count for the client's address. */
+  const guard = <T>(secret: string, response: Response, find: () => Promise<T>): Promise<T> =>
+    limit ? limit.authenticate(secret, response, find) : find()
+
+  const write = <T>(work: (store: ReturnType<typeof operatorStore>) => Promise<T>): Promise<T> =>
+    database.write((connection) => work(operatorStore(connection)), {
+      changesPublicData: () => false,
+    })
+
+  /** A new token for each sign-in: one that was set before, by whomever, is never accepted. */
+  async function signIn(request: Request, response: Response) {
+    const key = fieldOf(request.body, 'key').trim()
+    const { id } = await guard(key, response, () => findKey(key))
+    const replaced = tokenOf(request)
+    const token = await write(async (store) => {
+      if (replaced !== undefined) await store.endSession(replaced)
+      return store.beginSession(id)
+    })
+    response.cookie(cookieName, token, cookieOptions)
+  }
+
+  /** Where to go after signing in. Another site may have set it. */
+  function ownPath(text: string): string {
+    const url = URL.parse(text, baseUrl)
+    const isOwn = url?.origin === ownOrigin && url.pathname.startsWith(`${prefix}/`)
+    return isOwn ? url.pathname + url.search : `${prefix}/`
+  }
+
+  function routes(views: Views): Router {
+    const router = Router({ strict: true, caseSensitive: true })
+    router.get('/sign-in', ({ query }, response) => {
+      response.send(views.signIn(fieldOf(query, 'next')).text)
+    })
+    router.post('/sign-in', async (request, response) => {
+      const next = fieldOf(request.body, 'next')
+      try {
+        await signIn(request, response)
+      } catch (error) {
+        if (!isUnauthorized(error)) throw error
+        response.status(401).send(views.signIn(next, error.message).text)
+        return
+      }
+      response.redirect(303, ownPath(next))
+    })
+    router.post('/sign-out', async (request, response) => {
+      const token = tokenOf(request)
+      if (token !== undefined) await write((store) => store.endSession(token))
+      response.clearCookie(cookieName, cookieOptions).redirect(303, `${prefix}/sign-in`)
+    })
+    return router
+  }
+
+  /** Continues if the request has a session; throws `unauthorized` otherwise. */
+  const requireOperator: RequestHandler = async (request, response, next) => {
+    const token = tokenOf(request)
+    if (token === undefined) throw new ServiceError('unauthorized', signedOut)
+    const { operator, isUseDue } = await guard(token, response, () =>
+      database.read((connection) => operatorStore(connection).findSession(token)),
+    )
+    if (isUseDue) await write((store) => store.useSession(token))
+    response.locals.operator = operator
+    next()
+  }
+
+  /** Leads from a page to the sign-in form. The form of a POST is lost, so its error is shown. */
+  const askToSignIn: ErrorRequestHandler = (error, { method, originalUrl }, response, next) => {
+    if (method === 'POST' || !isUnauthorized(error)) return next(error)
+    response.redirect(303, `${prefix}/sign-in?${new URLSearchParams({ next: originalUrl })}`)
+  }
+
+  /**
+   * Refuses a POST of another site. Browsers send Sec-Fetch-Site to https and localhost, and Origin
+   * everywhere.
+   */
+  const refuseOtherSites: RequestHandler = ({ method, headers }, _response, next) => {
+    const { 'sec-fetch-site': site, origin } = headers
+    const isOwn = site === undefined ? origin === ownOrigin : site === 'same-origin'
+    if (method === 'POST' && !isOwn)
+      throw new ServiceError(
+        'forbidden',
+        'This form does not come from this page, so nothing was done. Open the page at the address in MODERATION_URL.',
+      )
+    next()
+  }
+
+  return { routes, requireOperator, askToSignIn, refuseOtherSites }
+}
+
+const signedOut =
+  'You are not signed in, or no longer, so nothing was done. Sign in, go back, and try again.'
+
+const isUnauthorized = (error: unknown): error is ServiceError =>
+  error instanceof ServiceError && error.code === 'unauthorized'
+
+const tokenOf = ({ headers }: Request) => cookiePattern.exec(headers.cookie ?? '')?.[1]

@@ -1,0 +1,330 @@
+import type { AuditEntry } from '../../audit/audit-store.ts'
+import { actorOf, formatOperator, subjectOf } from '../../audit/describe-entry.ts'
+import type { Category } from '../../contract/contract.ts'
+import type { OperatorRow } from '../../db/tables.ts'
+import type { AppFilter } from '../../moderation/app-filter.ts'
+import { formatReference } from '../../moderation/app-reference.ts'
+import type { EntryFilter } from '../../moderation/audit-entries.ts'
+import type { readStatus, statusStore } from '../../moderation/catalogue-status.ts'
+import type { decideEach } from '../../moderation/decisions.ts'
+import type {
+  AppReviewDetails,
+  Change,
+  moderationStore,
+  Queue,
+} from '../../moderation/moderation-store.ts'
+import type { SimilarApp } from '../../moderation/similar-names.ts'
+import { formatAge, formatMinute } from '../../util/time.ts'
+import { type Html, html } from '../html.ts'
+
+/** The HTML of the moderation page. `prefix` is the path of MODERATION_URL. */
+
+export type Views = ReturnType<typeof createViews>
+
+type Store = ReturnType<typeof moderationStore>
+type QueuedApp = Awaited<ReturnType<Store['queue']>>['apps'][number]
+type ListedApp = Awaited<ReturnType<Store['list']>>['apps'][number]
+type Result = Awaited<ReturnType<ReturnType<typeof decideEach>['next']>>['value']
+
+type QueuePage = {
+  queue: Queue
+  filter: AppFilter
+  page: number
+  pages: number
+  apps: QueuedApp[]
+  total: number
+  note?: string
+  isAllSelected: boolean
+  counts: Awaited<ReturnType<ReturnType<typeof statusStore>['countApps']>>
+  categories: Category[]
+  reasons: string[]
+}
+
+type AppPage = AppReviewDetails & {
+  otherApps: ListedApp[]
+  reasons: string[]
+  /** Entries that were written after the page that the operator decided on. */
+  news: AuditEntry[]
+  /** Why a decision was refused. */
+  refusal?: string | undefined
+}
+
+const count = (number: number) => number.toLocaleString('en')
+
+const time = (at: string) => html`<time datetime="${at}">${formatMinute(at)}</time>`
+
+const similarApp = ({ id, name, developer_name, total_downloads }: SimilarApp) =>
+  html`<bdi>${name}</bdi> (${id}) by <bdi>${developer_name}</bdi>, ${count(total_downloads)} downloads`
+
+const changeTable = (changes: Change[]) => html`<table class="changes">
+<thead><tr><th>Field</th><th>At the last decision</th><th>Now</th></tr></thead>
+<tbody>${changes.map(
+  ({ field, before, after }) => html`
+<tr><th scope="row">${field}</th><td class="text">${before}</td><td class="text">${after}</td></tr>`,
+)}</tbody>
+</table>`
+
+/** The newest entries first. Without `subject`, all are about the same app. */
+const entryTable = (entries: AuditEntry[], subject?: (entry: AuditEntry) => Html) =>
+  entries.length === 0
+    ? html`<p>No entries.</p>`
+    : html`<table class="entries">
+<thead><tr><th>When (UTC)</th><th>Who</th><th>What</th>${subject && html`<th>On</th>`}<th>Changes</th></tr></thead>
+<tbody>${entries.toReversed().map(
+        (entry) => html`
+<tr><td>${time(entry.at)}</td><td>${actorOf(entry)}</td><td>${entry.action}</td>${subject && html`<td>${subject(entry)}</td>`}<td class="text">${changesOf(entry)}</td></tr>`,
+      )}</tbody>
+</table>`
+
+const changesOf = ({ before, after }: AuditEntry) =>
+  Object.entries(after)
+    .filter(([, value]) => value !== null || before !== null)
+    .map(([column, value]) => {
+      const former =
+        before !== null && before[column] !== value && html`<del>${shown(before[column])}</del> `
+      return html`<div>${column}: ${former}<ins>${shown(value)}</ins></div>`
+    })
+
+const shown = (value: unknown) => String(value ?? '–')
+
+/** The empty, disabled button is the default one: the key Enter in a field sends nothing. */
+const decisionFields = (reasons: string[]) => html`<button disabled hidden></button>
+<button name="decision" value="approve">Approve</button>
+<label>Reason <input name="reason" maxlength="1000" list="reasons" autocomplete="off"></label>
+<button name="decision" value="reject">Reject</button>
+<datalist id="reasons">${reasons.map((reason) => html`<option value="${reason}">`)}</datalist>`
+
+export function createViews(prefix: string) {
+  const appPath = (id: number) => `${prefix}/apps/${id}`
+  const appLink = (id: number, name: string) =>
+    html`<a href="${appPath(id)}"><bdi>${name}</bdi></a>`
+
+  const layout = (title: string, operator: OperatorRow | undefined, content: Html) =>
+    html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title} – Moderation</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${prefix}/style.css">
+</head>
+<body>
+${operator && navigation(operator)}
+<main>
+<h1>${title}</h1>
+${content}
+</main>
+</body>
+</html>
+`
+
+  const navigation = ({ name }: OperatorRow) => html`<header>
+<nav aria-label="Pages"><a href="${prefix}/">Pending</a> <a href="${prefix}/?queue=changed">Changed</a> <a href="${prefix}/status">Status</a> <a href="${prefix}/audit">Audit</a></nav>
+<form method="post" action="${prefix}/sign-out"><bdi>${name}</bdi> <button>Sign out</button></form>
+</header>`
+
+  const signIn = (next: string, problem?: string) =>
+    layout(
+      'Sign in',
+      undefined,
+      html`${problem && html`<p role="alert" class="problem">${problem}</p>`}
+<form method="post" action="${prefix}/sign-in" class="sign-in">
+<label>Sign-in key <input type="password" name="key" autocomplete="current-password" required autofocus></label>
+<input type="hidden" name="next" value="${next}">
+<button>Sign in</button>
+</form>
+<p>An operator of the service issues a key: <code>./apps-service operator add NAME</code>.</p>`,
+    )
+
+  /** A page that says one thing, such as an error. */
+  const message = (operator: OperatorRow | undefined, text: string) =>
+    layout(
+      'Moderation',
+      operator,
+      html`<p role="alert" class="problem">${text}</p>
+<p><a href="${prefix}/">Go to the queue</a></p>`,
+    )
+
+  function queue(operator: OperatorRow, page: QueuePage) {
+    const { filter, counts, categories } = page
+    const titles = { pending: 'Pending apps', changed: 'Changed apps' }
+    return layout(
+      titles[page.queue],
+      operator,
+      html`<p>${count(counts.pending)} pending, ${count(counts.changed)} changed, ${count(page.total)} here; the longest wait first. ${page.note}</p>
+<form method="get" role="search">
+<input type="hidden" name="queue" value="${page.queue}">
+<label>Text <input type="search" name="search" maxlength="100" value="${filter.search}"></label>
+<label>Developer <input name="developer" value="${filter.developer}"></label>
+<label>Category <select name="category"><option value="">any</option>${categories.map(
+        ({ slug, name }) =>
+          html`<option value="${slug}"${slug === filter.category && html` selected`}>${name}</option>`,
+      )}</select></label>
+<button>Filter</button>
+</form>
+${
+  page.apps.length === 0
+    ? html`<p>Nothing waits here.</p>`
+    : html`<form method="post" action="${prefix}/decisions">
+<p><a href="${linkTo(page, { select: 'all' })}">Select all on this page</a> <a href="${linkTo(page, {})}">Select none</a></p>
+<ul class="queue">${page.apps.map((app) => queuedApp(app, page))}</ul>
+<fieldset><legend>The selected apps</legend>
+${decisionFields(page.reasons)}
+</fieldset>
+</form>`
+}
+<nav aria-label="Pages of the queue">Page ${page.page} of ${page.pages}
+${page.page > 1 && html`<a rel="prev" href="${linkTo(page, { page: page.page - 1 })}">Previous</a>`}
+${page.page < page.pages && html`<a rel="next" href="${linkTo(page, { page: page.page + 1 })}">Next</a>`}</nav>`,
+    )
+  }
+
+  function linkTo({ queue, filter, page }: QueuePage, changes: { page?: number; select?: string }) {
+    const given = { queue, ...filter, page, ...changes }
+    const parameters = new URLSearchParams()
+    for (const [name, value] of Object.entries(given))
+      if (value !== undefined) parameters.set(name, String(value))
+    return `${prefix}/?${parameters}`
+  }
+
+  const queuedApp = (app: QueuedApp, { queue, isAllSelected }: QueuePage) => html`
+<li${app.similar.length > 0 && html` class="similar"`}>
+<label><input type="checkbox" name="app" value="${formatReference(app)}"${isAllSelected && html` checked`}> <span class="hidden">Select ${app.name}</span></label>
+<div>
+<h2>${appLink(app.id, app.name)}</h2>
+<p class="facts">${app.id} · <bdi>${app.developer_name}</bdi> · ${app.category_slug} · waits ${formatAge(app.waiting_since)}</p>
+${app.similar.map((one) => html`<p class="problem">Looks like ${similarApp(one)}</p>`)}
+${app.short_description && html`<p>${app.short_description}</p>`}
+${queue === 'changed' && (app.changes.length > 0 ? changeTable(app.changes) : html`<p>Changed, and changed back.</p>`)}
+</div>
+</li>`
+
+  const results = (operator: OperatorRow, all: Result[]) =>
+    layout(
+      `Decided ${count(all.filter((result) => !('error' in result)).length)} of ${count(all.length)}`,
+      operator,
+      html`<ul>${all.map((result) =>
+        'error' in result
+          ? html`
+<li class="problem">Nothing was decided: <a href="${appPath(result.id)}">${result.error}</a></li>`
+          : html`
+<li>${appLink(result.id, result.before.name)} (${result.id}) is ${result.status} now</li>`,
+      )}</ul>
+<p><a href="${prefix}/">Go to the queue</a></p>`,
+    )
+
+  function app(operator: OperatorRow, page: AppPage) {
+    const { app, developer, history } = page
+    const newest = history.at(-1)?.id
+    const states = Object.entries(developer.apps).map(([state, number]) => `${number} ${state}`)
+    return layout(
+      app.name,
+      operator,
+      html`${page.refusal && html`<p role="alert" class="problem">${page.refusal}</p>`}
+${page.news.length > 0 && html`<h2>Changed since you looked</h2>${entryTable(page.news)}`}
+${page.similar.map((one) => html`<p class="problem">Looks like ${similarApp(one)}</p>`)}
+<dl>
+<dt>Status</dt><dd>${app.status}${app.deleted_at && html`, deleted ${time(app.deleted_at)}`}${app.rejection_reason && html`: ${app.rejection_reason}`}</dd>
+<dt>Id and revision</dt><dd>${formatReference(app)} (${app.slug})</dd>
+<dt>Developer</dt><dd><bdi>${developer.name}</bdi>: ${states.join(', ')}</dd>
+<dt>Category</dt><dd>${app.category_name} (${app.category_slug})</dd>
+<dt>Version</dt><dd>${app.version}</dd>
+<dt>Package name</dt><dd>${app.package_name ?? 'none'}</dd>
+<dt>Downloads</dt><dd>${count(app.total_downloads)}</dd>
+<dt>Ratings</dt><dd>${app.rating_count === 0 ? 'none' : `${count(app.rating_count)}, ${app.average_rating} on average`}</dd>
+<dt>Created</dt><dd>${time(app.created_at)}</dd>
+<dt>Updated</dt><dd>${time(app.updated_at)}</dd>
+${app.approved_at && html`<dt>First approved</dt><dd>${time(app.approved_at)}</dd>`}
+${app.short_description && html`<dt>In short</dt><dd>${app.short_description}</dd>`}
+</dl>
+<h2>Description</h2>
+<p class="text">${app.description}</p>
+${page.changes.length > 0 && html`<h2>Changed since the last decision</h2>${changeTable(page.changes)}`}
+${
+  app.deleted_at
+    ? html`<form method="post" action="${prefix}/restorations">
+<button name="app" value="${formatReference(app)}">Restore</button>
+</form>`
+    : html`<form method="post" action="${prefix}/decisions"><fieldset><legend>Decision</legend>
+<input type="hidden" name="app" value="${formatReference(app)}">
+<input type="hidden" name="seen" value="${newest ?? 0}">
+${decisionFields(page.reasons)}
+</fieldset></form>`
+}
+${page.otherApps.length > 0 && html`<h2>Other apps of <bdi>${developer.name}</bdi></h2>`}
+<ul>${page.otherApps.map(
+        (other) =>
+          html`<li>${appLink(other.id, other.name)}, ${other.deleted_at ? 'deleted' : other.status}</li>`,
+      )}</ul>
+${app.reviews.length > 0 && html`<h2>Newest reviews, of ${count(app.review_count)}</h2>`}
+<ul class="reviews">${app.reviews.map(
+        ({ id, reviewer_name, rating, comment, created_at }) => html`<li>
+<p><bdi>${reviewer_name}</bdi>, ${rating} of 5, ${time(created_at)}</p>
+<p class="text">${comment}</p>
+<form method="post" action="${prefix}/removed-reviews">
+<label>Reason <input name="reason" maxlength="1000" required><span class="hidden"> for removing the review of ${reviewer_name}</span></label>
+<button name="review" value="${id}">Remove</button>
+</form></li>`,
+      )}</ul>
+<h2>History${page.hasOlderHistory && html` (newest ${history.length})`}</h2>
+${entryTable(history)}`,
+    )
+  }
+
+  function status(operator: OperatorRow, found: Awaited<ReturnType<typeof readStatus>>) {
+    const { catalogue, engine, bytes, pending_migrations } = found
+    const rows: [string, Html | string][] = []
+    if (catalogue) {
+      const { apps, oldest_pending, oldest_changed, expiring_keys, last_import } = catalogue
+      const waiting = (number: number, oldest: typeof oldest_pending) =>
+        oldest
+          ? html`${count(number)}, longest for ${formatAge(oldest.waiting_since)}: ${appLink(oldest.id, oldest.name)}`
+          : '0'
+      rows.push(
+        ['Pending', waiting(apps.pending, oldest_pending)],
+        ['Changed', waiting(apps.changed, oldest_changed)],
+        ['Approved', count(apps.approved)],
+        ['Rejected', count(apps.rejected)],
+        ['Deleted', count(apps.deleted)],
+        ['Developers', count(catalogue.developers)],
+        ['Keys that expire within 30 days', count(expiring_keys.length)],
+        [
+          'Last import',
+          last_import ? html`${time(last_import.at)} by ${formatOperator(last_import)}` : 'none',
+        ],
+      )
+    }
+    rows.push(['Database', `${engine}, ${count(Math.round(bytes / 1e6))} MB`])
+    if (pending_migrations.length > 0)
+      rows.push(['Migrations', `missing: ${pending_migrations.join(', ')}; run migrate`])
+    return layout(
+      'Status',
+      operator,
+      html`<dl>${rows.map(([term, value]) => html`<dt>${term}</dt><dd>${value}</dd>\n`)}</dl>`,
+    )
+  }
+
+  const audit = (
+    operator: OperatorRow,
+    page: { filter: EntryFilter; entries: AuditEntry[]; hasOlder: boolean },
+  ) =>
+    layout(
+      'Audit log',
+      operator,
+      html`<form method="get" role="search">
+<label>App <input name="app" inputmode="numeric" value="${page.filter.app}"></label>
+<label>Developer <input name="developer" value="${page.filter.developer}"></label>
+<label>Since <input type="date" name="since" value="${page.filter.since?.slice(0, 10)}"></label>
+<button>Filter</button>
+</form>
+${page.hasOlder && html`<p>The newest ${page.entries.length}; <code>./apps-service audit</code> lists all.</p>`}
+${entryTable(page.entries, (entry) =>
+  entry.app_id === null
+    ? html`${subjectOf(entry)}`
+    : html`<a href="${appPath(entry.app_id)}">${subjectOf(entry)}</a>`,
+)}`,
+    )
+
+  return { appPath, signIn, message, queue, results, app, status, audit }
+}

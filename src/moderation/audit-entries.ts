@@ -1,0 +1,48 @@
+import { accountStore } from '../accounts/account-store.ts'
+import { type AuditEntry, auditStore } from '../audit/audit-store.ts'
+import type { Database } from '../db/database.ts'
+import type { Connection } from '../db/engine.ts'
+import { moderationStore } from './moderation-store.ts'
+
+/** Finds entries of the audit log for operators. */
+
+/** A field that is left out does not filter. `developer` is a name. */
+export type EntryFilter = {
+  app?: number | undefined
+  developer?: string | undefined
+  since?: string | undefined
+}
+
+/**
+ * The newest entries, oldest first, and whether there are older ones. Throws an OperatorError if the
+ * app or the developer does not exist.
+ */
+export async function findEntries(connection: Connection, filter: EntryFilter, limit: number) {
+  return auditStore(connection).list(await toIds(connection, filter), limit)
+}
+
+/**
+ * The first entries with ids after `after`, in their order. Waits for writes that are running, so
+ * that no entry with a smaller id than the last of these appears later. Throws as `findEntries`.
+ */
+export async function findEntriesAfter(
+  database: Database,
+  filter: EntryFilter,
+  after: number,
+  limit: number,
+): Promise<{ entries: AuditEntry[]; hasOlder: false }> {
+  const last = await database.read((connection) => auditStore(connection).lastId())
+  // Writers that have smaller ids have written to the log before this, and are waited for.
+  await database.committedBefore()
+  const entries = await database.snapshot(async (connection) =>
+    auditStore(connection).listAfter(await toIds(connection, filter), { after, last }, limit),
+  )
+  return { entries, hasOlder: false }
+}
+
+async function toIds(connection: Connection, { app, developer, since }: EntryFilter) {
+  if (app !== undefined) await moderationStore(connection).requireApp(app)
+  const owner =
+    developer === undefined ? undefined : await accountStore(connection).requireDeveloper(developer)
+  return { appId: app, developerId: owner?.id, since }
+}
