@@ -25,7 +25,7 @@ declare
   copied text[] := '{developers, api_keys, categories, apps, reviews, app_search, catalogue_version, knex_migrations}';
   -- Only writes and operators need these. They stay on the coordinator, and workers reach them there. Triggers are
   -- supported on such tables only, and `audit` has some.
-  kept text[] := '{slug_numbers, audit, idempotency_keys}';
+  kept text[] := '{slug_numbers, audit, idempotency_keys, operators, operator_sessions}';
   name text;
 begin
   foreach name in array copied loop

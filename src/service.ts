@@ -1,5 +1,5 @@
+import type { RequestListener } from 'node:http'
 import { setFlagsFromString } from 'node:v8'
-import type { Express } from 'express'
 import type { Logger } from 'pino'
 import { readableLog } from './cli/readable-log.ts'
 import type { Config } from './config.ts'
@@ -84,7 +84,7 @@ type ServeOptions = Pick<Config, 'host' | 'port' | 'trustProxy'> & {
  * in flight are finished.
  */
 async function serveApp(
-  makeApp: (isDraining: () => boolean) => Promise<Express>,
+  makeApp: (isDraining: () => boolean) => Promise<RequestListener>,
   options: ServeOptions,
   onListening: (port: number) => void,
 ) {
