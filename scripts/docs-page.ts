@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { documentPlaceholder } from '../src/http/docs.ts'
+import { documentedUrl, documentPlaceholder, operationsPlaceholder } from '../src/http/docs.ts'
 
 /** Makes docs.html, which the server serves, from redoc.html, which Redocly builds. */
 
@@ -7,7 +7,7 @@ const style = `<style>
   /* Lines of box-drawing characters join, and 40 columns fit a phone. */
   #redoc pre:not([class]) { font-size: 12px; line-height: 1.3; }
   /* Enough contrast (WCAG 1.4.3). */
-  html.light [data-component-name="Markdown/Markdown"] a { color: #0b57d0; }
+  html:not(.dark) [data-component-name="Markdown/Markdown"] a { color: #0b57d0; }
   html.light #redoc .token.string { color: #2457b0; }
   html.light #redoc { --schema-property-required-label-text-color: #b00808; }
   /* Names in tables are not broken in two. */
@@ -28,9 +28,25 @@ const style = `<style>
     #redoc :is(h1, h2, h3) { break-after: avoid; }
     #redoc :is(pre, tr) { break-inside: avoid; }
   }
+  /* The button that Redoc adds beside the title moves nothing. */
+  #redoc div:has(> h1) + div:empty { width: 92px; }
   /* Hides the choice of a body's example above code samples, which it does not change. */
   .panel-request-samples:has(code[data-language]) div:has(> div > [aria-label="Example"]) { display: none; }
 </style>`
+
+/** Without JavaScript, buttons do nothing. */
+const styleWithoutScript = `<noscript><style>
+  #redoc :is(button, [data-testid="search-trigger"]) { display: none; }
+  #redoc noscript section { scroll-margin-top: 16px; }
+  #redoc noscript pre { white-space: pre-wrap; overflow-wrap: anywhere; }
+</style></noscript>`
+
+/** Without JavaScript, the links of the table lead to samples. */
+const operationsWithoutScript = `<noscript>
+  <p>Without JavaScript, this page shows only a sample of each operation.
+  <a href="openapi.json">openapi.json</a> has everything.</p>
+  ${operationsPlaceholder}
+</noscript>`
 
 /** Runs first. */
 const script = `
@@ -67,10 +83,21 @@ const logo = `data:image/svg+xml,${encodeURIComponent(
 /** What has to change in Redoc's page, because no option of Redoc changes it. */
 const changes: [what: string, found: string | RegExp, replacement: string][] = [
   // The empty icon saves a request for /favicon.ico.
-  ['head', '<head>', `<head><link rel="icon" href="data:,"><script>${script}</script>${style}`],
-  // Redoc draws the page in the browser if there is no drawing; the one in the file names another
-  // server.
-  ['drawing', /(?<=<div id="redoc">).*?(?=<\/div>\s*<script type="module">)/s, ''],
+  [
+    'head',
+    '<head>',
+    `<head><link rel="icon" href="data:,"><script>${script}</script>${style}${styleWithoutScript}`,
+  ],
+  // The file has a drawing of the introduction, which readers see before Redoc starts and without
+  // JavaScript. The server inserts its address and the operations.
+  ['server', '>/</div>', `>${documentedUrl}</div>`],
+  ['right panel', /(?=<\/div><div data-testid="right-panel")/, operationsWithoutScript],
+  // Its links lead to sections of the page, as they do once Redoc has drawn it.
+  ['links of the drawing', /href="(?=\/)/g, 'href="#'],
+  ['sections of the drawing', /<div data-section-id=/g, '<div id='],
+  // Redoc draws the page from the beginning: with this server and all groups, it would not find the
+  // elements that it expects in the drawing.
+  ['reuse of the drawing', /\w+\.childElementCount===0(?=\)\{\(0,\w+\.createRoot\)\()/, '!0'],
   // The server inserts the document with its own address.
   ['document', /(?<=const __redoc_definition = )\{.*\}(?=;\n)/, documentPlaceholder],
   // The menu shows all operations from the start.

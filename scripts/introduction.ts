@@ -1,11 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs'
+import { operationAnchor } from '../src/http/home.ts'
 
 /**
  * Fills in the placeholders of the introduction in generated/openapi.json: the table of operations
  * and the version.
  */
 
-type Operation = { operationId: string; tags: string[]; summary: string }
+type Operation = { operationId: string; tags: [string]; summary: string }
 const methods = ['get', 'post', 'put', 'patch', 'delete'] as const
 type PathItem = Partial<Record<(typeof methods)[number], Operation>>
 
@@ -33,8 +34,8 @@ function operationTable(): string {
     operations
       .filter(({ tags }) => tags[0] === name)
       .map(
-        ({ operationId, summary, request }) =>
-          `| [${summary}](${`docs#/${name}/${operationId}`.toLowerCase()}) | \`${request}\` |`,
+        (operation) =>
+          `| [${operation.summary}](docs#${operationAnchor(operation)}) | \`${operation.request}\` |`,
       ),
   )
   return ['| Operation | Request |', '| --- | --- |', ...rows].join('\n')

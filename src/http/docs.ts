@@ -6,7 +6,14 @@ import type { Document } from 'openapi-backend'
 import type { Config } from '../config.ts'
 import { required } from '../util/helpers.ts'
 import { readOnlyRoute } from './error-response.ts'
-import { homeLinks, homePage, linkHeader, type SampledDocument } from './home.ts'
+import {
+  escapeHtml,
+  homeLinks,
+  homePage,
+  linkHeader,
+  renderOperations,
+  type SampledDocument,
+} from './home.ts'
 import { Representation, sendRepresentation } from './response.ts'
 
 const root = `${import.meta.dirname}/../..`
@@ -27,6 +34,9 @@ export const documentedUrl = 'http://localhost:3000'
 
 /** Text of docs.html that the document replaces. */
 export const documentPlaceholder = '/* the document */'
+
+/** Text of docs.html that a sample of each operation replaces. */
+export const operationsPlaceholder = '<!-- the operations -->'
 
 /** Text of the introduction that becomes a link to CONTACT_URL. */
 const operatorsPhrase = 'the operators of the catalogue'
@@ -54,7 +64,10 @@ export function docsRouter(document: Document, page: string | undefined, server:
     const makePage = () => {
       // `</script>` in the JSON would end the script around it.
       const json = JSON.stringify(withoutOptionalSecurity(served)).replaceAll('<', '\\u003c')
-      return page.replace(documentPlaceholder, () => json)
+      return page
+        .replaceAll(documentedUrl, () => escapeHtml(server.baseUrl))
+        .replace(operationsPlaceholder, () => renderOperations(served.paths))
+        .replace(documentPlaceholder, () => json)
     }
     serve('/docs', sendText(html, makePage))
   }

@@ -7,7 +7,12 @@ import { required } from '../util/helpers.ts'
  * example of each operation.
  */
 
-type Operation = { summary: string; 'x-codeSamples': { label: string; source: string }[] }
+type Operation = {
+  operationId: string
+  tags: [string]
+  summary: string
+  'x-codeSamples': { label: string; source: string }[]
+}
 /** `make lint` checks that a path has only operations, and each has samples. */
 export type SampledDocument = Pick<Document, 'info' | 'servers'> & {
   paths: Record<string, Record<string, Operation>>
@@ -35,7 +40,6 @@ export async function homePage(
   links: HomeLink[],
 ): Promise<string> {
   const [introduction = ''] = required(info.description, 'the introduction').split('\n\n', 1)
-  const operations = Object.values(paths).flatMap((path) => Object.values(path))
   const parts = new Map([
     ['title', escapeHtml(info.title)],
     ['introduction', escapeHtml(introduction).replaceAll(/`(.+?)`/g, '<code>$1</code>')],
@@ -45,7 +49,7 @@ export async function homePage(
         .map(({ rel, href, title }) => `<a rel="${rel}" href="${escapeHtml(href)}">${title}</a>`)
         .join('\n'),
     ],
-    ['operations', operations.map(renderOperation).join('\n')],
+    ['operations', renderOperations(paths)],
   ])
   const template = await readFile(`${import.meta.dirname}/home.html`, 'utf8')
   return template.replaceAll(/\{\{(\w+)\}\}/g, (_, name) =>
@@ -53,13 +57,30 @@ export async function homePage(
   )
 }
 
-function renderOperation({ summary, 'x-codeSamples': samples }: Operation): string {
+/** A section with the curl sample of each operation. */
+export const renderOperations = (paths: SampledDocument['paths']): string =>
+  Object.values(paths)
+    .flatMap((path) => Object.values(path))
+    .map(renderOperation)
+    .join('\n')
+
+function renderOperation(operation: Operation): string {
+  const { summary, 'x-codeSamples': samples } = operation
   const sample = samples.find(({ label }) => label === 'curl')
   const { source } = required(sample, `the curl sample of "${summary}"`)
-  return `<section>\n<h2>${escapeHtml(summary)}</h2>\n<pre>${escapeHtml(source.trim())}</pre>\n</section>`
+  return `<section id="${escapeHtml(operationAnchor(operation))}">
+<h2>${escapeHtml(summary)}</h2>
+<pre>${escapeHtml(source.trim())}</pre>
+</section>`
 }
 
-const escapeHtml = (text: string) =>
+/** The fragment of an operation's URL in /docs, as Redoc makes it. */
+export const operationAnchor = ({
+  tags: [group],
+  operationId,
+}: Pick<Operation, 'operationId' | 'tags'>) => `/${group}/${operationId}`.toLowerCase()
+
+export const escapeHtml = (text: string) =>
   text
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')

@@ -4,12 +4,17 @@ import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import type { Config } from '../../src/config.ts'
-import { documentPlaceholder, readPage } from '../../src/http/docs.ts'
+import {
+  documentedUrl,
+  documentPlaceholder,
+  operationsPlaceholder,
+  readPage,
+} from '../../src/http/docs.ts'
 import { validRequests } from '../contract/valid-requests.ts'
 import { startService } from '../support/service.ts'
 
 /** In the form that scripts/docs-page.ts writes. */
-const page = `<html><script>one()</script><script type="module">draw(${documentPlaceholder})</script></html>`
+const page = `<html><script>one()</script><p>${documentedUrl}</p>${operationsPlaceholder}<script type="module">draw(${documentPlaceholder})</script></html>`
 
 /** The server in the introduction's commands. */
 const introduced = 'http://localhost:3000'
@@ -69,6 +74,21 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
     expect([paths['/apps'].get.security, paths['/apps/{id}'].get.security]).toEqual([[], []])
     expect(paths['/apps'].post).toEqual(servedPaths['/apps'].post)
     expect(drawn).not.toContain('<')
+  })
+
+  test('the page has its server, and a sample of each operation to which the introduction leads', async () => {
+    const service = await startService({ prefix, docsPage: page })
+    const { text } = await service.get('/docs')
+    expect(text).toContain(`<p>http://apps.test${prefix}</p>`)
+    const anchors = [...text.matchAll(/<section id="(.*?)">/g)].map(([, id]) => id)
+    const links = [...document.info.description.matchAll(/\| \[.*?\]\(docs#(.*?)\)/g)].map(
+      ([, link]) => link,
+    )
+    expect(links).not.toEqual([])
+    expect(anchors.toSorted()).toEqual(links.toSorted())
+    const { text: home } = await service.get('/', { headers: { Accept: 'text/html' } })
+    const samplesOf = (html: string) => html.match(/<pre>.*?<\/pre>/gs)
+    expect(samplesOf(text)).toEqual(samplesOf(home))
   })
 
   test('the home page is HTML for browsers and JSON for programs, with the same links', async () => {

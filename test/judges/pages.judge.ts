@@ -110,6 +110,50 @@ describe.for(screens)('the first screen, $view', ({ view, width, height }) => {
     await saveScreenshot(page, `reference-${view}`)
   })
 
+  test('without JavaScript shows each operation, with links that work and nothing that axe finds serious', async () => {
+    const urls = [/\/docs$/]
+    const noScript = { javaScriptEnabled: false }
+    const { page, baseUrl } = await openPage('/docs', urls, { width, height }, '/v1', {}, noScript)
+    const main = page.getByRole('main')
+    for (const { summary, method, path, 'x-codeSamples': samples } of operations) {
+      const row = main.getByRole('row').filter({ hasText: `${method.toUpperCase()} ${path}` })
+      const link = row.getByRole('link', { name: summary })
+      await expectInView(link)
+      await link.click()
+      const section = page.locator('section').filter({ hasText: summary })
+      await expectInView(section.getByRole('heading', { name: summary }))
+      await expectShown(section, [samples[0]?.source.replaceAll(documentedUrl, baseUrl) ?? ''])
+      await page.goto(`${baseUrl}/docs#`)
+    }
+    await saveScreenshot(page, `static-${view}`)
+    const links = page.getByRole('link').filter({ visible: true })
+    const targets = new Set(
+      await links.evaluateAll((all) => all.map((link) => (link as HTMLAnchorElement).href)),
+    )
+    const own = [...targets].filter((url) => url.startsWith(baseUrl))
+    const names = ['openapi.json', 'openapi.yaml', 'life-cycle.arazzo.yaml', 'changelog.md']
+    expect(own).toEqual(expect.arrayContaining(names.map((name) => `${baseUrl}/${name}`)))
+    for (const url of own) {
+      const { hash } = new URL(url)
+      expect([url, (await fetch(url)).status]).toEqual([url, 200])
+      if (hash)
+        expect([url, await page.locator(`[id="${hash.slice(1)}"]`).count()]).not.toEqual([url, 0])
+    }
+    // axe needs scripts; without Redoc's, the page stays as it is without JavaScript.
+    const text = await (await fetch(`${baseUrl}/docs`)).text()
+    const content = text.replaceAll(/<script type="module">.*?<\/script>|<\/?noscript>/gs, '')
+    const copy = await newPage()
+    onTestFinished(() => copy.close())
+    await copy.setViewportSize({ width, height })
+    for (const theme of ['light', 'dark']) {
+      await copy.setContent(content.replace('<html', `<html class="${theme}"`))
+      expect(await copy.locator('section').count()).toBe(operations.length)
+      await expectAccessible(copy, {
+        include: ['[data-component-name="Markdown/Markdown"]', 'section'],
+      })
+    }
+  })
+
   test('links to each operation', async () => {
     const { page, baseUrl } = await openDocs(width, '', height)
     for (const { summary } of operations) {

@@ -4,7 +4,13 @@
 
 import { existsSync } from 'node:fs'
 import { type Document, OpenAPIBackend } from 'openapi-backend'
-import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
+import {
+  type Browser,
+  type BrowserContextOptions,
+  chromium,
+  type Locator,
+  type Page,
+} from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { copyWorld } from '../support/database.ts'
@@ -72,13 +78,16 @@ afterAll(() => browser?.close())
 export const newPage = () => browser.newPage()
 
 /** By default tall enough for any operation. */
-export function openDocs(
+export async function openDocs(
   width: number,
   prefix: string,
   height = 8000,
   environment: Record<string, string> = {},
 ) {
-  return openPage('/docs', [/\/docs$/], { width, height }, prefix, environment)
+  const opened = await openPage('/docs', [/\/docs$/], { width, height }, prefix, environment)
+  // Redoc has replaced the drawing in the file.
+  await opened.page.locator('#redoc noscript').waitFor({ state: 'detached' })
+  return opened
 }
 
 /**
@@ -91,11 +100,12 @@ export async function openPage(
   viewport: { width: number; height: number },
   prefix: string,
   environment: Record<string, string> = {},
+  options: BrowserContextOptions = {},
 ): Promise<{ page: Page; baseUrl: string }> {
   const port = await freePort()
   const baseUrl = `http://localhost:${port}${prefix}`
   await serve(await copyWorld(), { PORT: String(port), BASE_URL: baseUrl, ...environment })
-  const context = await browser.newContext({ viewport })
+  const context = await browser.newContext({ viewport, ...options })
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   await context.addInitScript(() => {
     addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {

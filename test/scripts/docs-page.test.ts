@@ -1,10 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { selfContained } from '../../scripts/docs-page.ts'
+import { documentedUrl, operationsPlaceholder } from '../../src/http/docs.ts'
 
 /** The parts of Redoc's page that change, by their names in the error message. */
 const parts = {
   head: '<head>',
-  drawing: '<div id="redoc">drawn</div> <script type="module">',
+  server: '<div class="a">/</div>',
+  'right panel': '<p>drawn</p></div><div data-testid="right-panel">',
+  'links of the drawing': '<a href="/section/paging">Paging</a>',
+  'sections of the drawing': '<div data-section-id="/section/paging"><h2>Paging</h2></div>',
+  'reuse of the drawing': 'if(r.childElementCount===0){(0,E.createRoot)(r).render(l);return}',
   'closed groups': '({expanded:`expanded`in e?e.expanded:void 0})',
   'groups left out': '({shouldRenderOps:e.sectionId===s})',
   'operations left out': 'e.content===null||t&&!t(e.gatePath,n)?null:e.content',
@@ -15,10 +20,22 @@ const pageOf = (given: object) => Object.values(given).join('\n')
 
 test('the page loads nothing from other servers, renders all operations, and has a place for the document', () => {
   const page = selfContained(pageOf(parts))
-  expect(page).not.toMatch(/cdn\.redoc|drawn|"servers"/)
+  expect(page).not.toMatch(/cdn\.redoc|"servers"/)
   expect(page).toContain('({expanded:`always`})')
   expect(page).toContain('({shouldRenderOps:!0||e.sectionId===s})')
   expect(page).toContain('e.content===null?null:e.content')
+})
+
+test('the drawing has links that work, the server and a place for the operations, until Redoc replaces it', () => {
+  const page = selfContained(pageOf(parts))
+  expect(page).toContain('<a href="#/section/paging">Paging</a>')
+  expect(page).toContain('<div id="/section/paging"><h2>')
+  expect(page).toContain(`<div class="a">${documentedUrl}</div>`)
+  expect(page).toMatch(
+    /<p>drawn<\/p><noscript>.*<\/noscript>\n*<\/div><div data-testid="right-panel">/s,
+  )
+  expect(page).toContain(operationsPlaceholder)
+  expect(page).toContain('if(!0){(0,E.createRoot)(r).render(l);return}')
 })
 
 describe('refuses a changed page of Redoc', () => {
