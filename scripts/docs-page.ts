@@ -61,6 +61,20 @@ const script = `
     unobserve() {}
     disconnect() {}
   }
+  // Redoc's search has the introduction as one result, which leads to its beginning. This makes one
+  // of each section.
+  globalThis.introductionSections = ({ content, ...entry }) =>
+    content.children[0].children.map((section) => {
+      const [first] = section.children[0].content ?? []
+      return {
+        ...entry,
+        link: section.sectionId,
+        label: first ? textOf(first) : entry.label,
+        content: { ...content, children: [section] },
+      }
+    })
+  const textOf = ({ attributes, children }) =>
+    attributes.content ?? children.map(textOf).join('')
   // Redoc has a button to copy samples, but none for the blocks of a text. Browsers have a
   // clipboard on HTTPS and localhost.
   if (navigator.clipboard) new MutationObserver(() => {
@@ -109,6 +123,17 @@ const changes: [what: string, found: string | RegExp, replacement: string][] = [
     'operations left out',
     /(\w+)\.content===null\|\|\w+&&!\w+\(\1\.gatePath,\w+\)\?null:/,
     '$1.content===null?null:',
+  ],
+  [
+    'search for the introduction',
+    /(case \w+\.OVERVIEW:)(this\.#\w+\()(\w),this\.#\w+,/,
+    '$1for(let section of introductionSections($3))$2section,section.link,',
+  ],
+  // Until its index is complete, the search waits instead of finding nothing.
+  [
+    'search without an index',
+    /(\?\w+\.search\(\w+\):)Promise\.resolve\(\[\]\)/,
+    '$1new Promise(()=>{})',
   ],
   // Redoc's logo would come from another server.
   ['logo', /https:\/\/cdn\.redoc\.ly\/redoc\/logo-mini(-full)?\.svg/g, logo],

@@ -83,6 +83,22 @@ describe.for(views)('the page, $view, under the prefix "$prefix"', ({ width, pre
   })
 })
 
+test('the search finds a header of an operation and a section of the introduction', async () => {
+  const { page } = await openDocs(1440, '', 900)
+  const search = async (result: RegExp) => {
+    await page.getByText('Search Ctrl+K').click()
+    await page.getByPlaceholder('Search docs').fill('idempotency')
+    await page.getByRole('link', { name: result }).click()
+  }
+  await search(/Create an app.*header parameters.*Idempotency-Key/s)
+  // The description of the operation names it, too.
+  await expectInView(
+    sectionOf(page, 'Create an app').getByText('Idempotency-Key', { exact: true }).nth(1),
+  )
+  await search(/Repeat a create.*Idempotency-Key/s)
+  await expectInView(page.getByRole('main').getByRole('heading', { name: 'Repeat a create' }))
+})
+
 /** The sizes of real screens; other tests use windows as tall as an operation. */
 const screens = [
   { view: 'wide', width: 1440, height: 900 },

@@ -13,6 +13,8 @@ const parts = {
   'closed groups': '({expanded:`expanded`in e?e.expanded:void 0})',
   'groups left out': '({shouldRenderOps:e.sectionId===s})',
   'operations left out': 'e.content===null||t&&!t(e.gatePath,n)?null:e.content',
+  'search for the introduction': 'switch(c){case n.OVERVIEW:this.#l(e,this.#t,t);break}',
+  'search without an index': '(e=>i?i.search(e):Promise.resolve([]),[i])',
   document: 'const __redoc_definition = {"servers":[{"url":"/"}]};\n',
   logo: '`https://cdn.redoc.ly/redoc/logo-mini-full.svg`:`https://cdn.redoc.ly/redoc/logo-mini.svg`',
 }
@@ -36,6 +38,14 @@ test('the drawing has links that work, the server and a place for the operations
   )
   expect(page).toContain(operationsPlaceholder)
   expect(page).toContain('if(!0){(0,E.createRoot)(r).render(l);return}')
+})
+
+test('the search finds the sections of the introduction, and waits for its index', () => {
+  const page = selfContained(pageOf(parts))
+  expect(page).toContain(
+    'case n.OVERVIEW:for(let section of introductionSections(e))this.#l(section,section.link,t);break}',
+  )
+  expect(page).toContain('(e=>i?i.search(e):new Promise(()=>{}),[i])')
 })
 
 describe('refuses a changed page of Redoc', () => {
