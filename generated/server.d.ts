@@ -1421,12 +1421,12 @@ export interface components {
         /**
          * @description The exact slug of an app, such as the one in the address of your page about it. At most one app matches. An empty value
          *     is ignored.
-         * @example tide-clock
+         * @example tide-time
          */
         SlugFilter: string;
         /**
          * @description The exact package name of an app, in any case. At most one app matches. An empty value is ignored.
-         * @example org.example.tideclock
+         * @example com.example.demo.tidetime
          */
         PackageNameFilter: string;
         /**
@@ -1632,12 +1632,12 @@ export interface operations {
                 /**
                  * @description The exact slug of an app, such as the one in the address of your page about it. At most one app matches. An empty value
                  *     is ignored.
-                 * @example tide-clock
+                 * @example tide-time
                  */
                 slug?: components["parameters"]["SlugFilter"];
                 /**
                  * @description The exact package name of an app, in any case. At most one app matches. An empty value is ignored.
-                 * @example org.example.tideclock
+                 * @example com.example.demo.tidetime
                  */
                 package_name?: components["parameters"]["PackageNameFilter"];
                 /**

@@ -2,7 +2,7 @@ import { expect, inject } from 'vitest'
 import { newApp } from '../contract/valid-requests.ts'
 import { copyWorld } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
-import { type Connect, connectClient, operations } from './clients/calls.ts'
+import { authorization, type Connect, connectClient, operations } from './clients/calls.ts'
 
 /**
  * The life of an app, through a client, on a running server whose base URL has a path. Calls every
@@ -23,7 +23,13 @@ export async function lifeCycle(connect: Connect) {
   }
   const ada = await connectClient(recording, baseUrl, keys.ada)
   const anyone = await connectClient(recording, baseUrl)
-  const app = { ...newApp, category_id: categories.tools, short_description: 'Stars' }
+  const package_name = 'org.example.starmap'
+  const app = {
+    ...newApp,
+    category_id: categories.tools,
+    short_description: 'Stars',
+    package_name,
+  }
 
   // Created: pending, and visible only to its owner.
   const created = await ada.createApp({ body: app })
@@ -52,10 +58,39 @@ export async function lifeCycle(connect: Connect) {
   expect(dataOf(await ada.getApp({ path }), 200)).toEqual({ app: pending })
   expect(errorOf(await anyone.getApp({ path }), 404)).toEqual({ code: 'not_found' })
 
+  // Its owner's list has it first, until it is deleted.
+  const lastChanged = async () =>
+    dataOf(await ada.listOwnApps({ query: { limit: 1 } }), 200).apps[0]
+  expect(await lastChanged()).toEqual({
+    id: app_id,
+    name: 'Star Map',
+    slug: 'star-map',
+    description: 'The sky above you.',
+    developer_name: 'Ada',
+    category_name: 'Tools',
+    total_downloads: 0,
+    average_rating: 0,
+    status: 'pending',
+    version: '1.0.0',
+    package_name,
+    created_at: time,
+    updated_at: time,
+  })
+  const rejected = dataOf(await ada.listOwnApps({ query: { status: 'rejected' } }), 200)
+  expect(rejected.apps.map(({ status, rejection_reason }) => [status, rejection_reason])).toEqual([
+    ['rejected', expect.any(String)],
+  ])
+  const countOfTools = async () =>
+    dataOf(await anyone.listCategories({}), 200).categories.find(({ slug }) => slug === 'tools')
+      ?.app_count
+  const before = Number(await countOfTools())
+
   // Approved: visible to everyone.
   expect((await commandLine(address).run('moderation', 'approve', String(app_id))).code).toBe(0)
   const read = await anyone.getApp({ path })
   expect(dataOf(read, 200)).toEqual({ app: { ...pending, status: 'approved', approved_at: time } })
+  expect(await lastChanged()).toMatchObject({ id: app_id, status: 'approved' })
+  expect(await countOfTools()).toBe(before + 1)
   const listed = dataOf(
     await anyone.listApps({ query: { sort: 'latest', page: 1, limit: 2 } }),
     200,
@@ -78,6 +113,10 @@ export async function lifeCycle(connect: Connect) {
       average_rating: 0,
     },
   ])
+
+  const named = dataOf(await anyone.listApps({ query: { package_name } }), 200)
+  expect(named.apps).toEqual(found.apps)
+  expect(dataOf(await anyone.listApps({ query: { slug: 'star-map' } }), 200)).toEqual(named)
 
   // Updated, if it has not changed.
   const etag = String((await ada.getApp({ path })).headers.get('ETag'))
@@ -110,25 +149,32 @@ export async function lifeCycle(connect: Connect) {
     code: 'invalid_request',
     errors: [{ in: 'query', field: 'limit' }],
   })
-  expect(errorOf(await ada.createApp({ body: { ...app, category_id: 999 } }), 422)).toMatchObject({
+  expect(
+    errorOf(await ada.createApp({ body: { ...newApp, category_id: 999 } }), 422),
+  ).toMatchObject({
     code: 'unknown_category',
     errors: [{ in: 'body', field: '/category_id' }],
     categories: [{ slug: 'empty' }, { slug: 'games' }, { slug: 'tools' }],
   })
 
   // The client returns each collection as the server sends it.
-  for (const { operationId, path } of operations.filter(
+  for (const { operationId, path, needsKey } of operations.filter(
     ({ method, path }) => method === 'GET' && !path.includes('{'),
   )) {
+    const caller = needsKey ? ada : anyone
+    const headers = authorization(needsKey ? keys.ada : undefined)
     // None needs arguments, but the type of a union of calls requires those of all.
-    const { body } = await anyone[operationId as 'listApps']({})
-    expect(body).toEqual(await (await fetch(baseUrl + path)).json())
+    const { status, body } = await caller[operationId as 'listApps']({})
+    expect(status).toBe(200)
+    expect(body).toEqual(await (await fetch(baseUrl + path, { headers })).json())
   }
 
   // Deleted: gone for everyone.
   expect(dataOf(await ada.deleteApp({ path }), 200)).toEqual({ app_id })
   expect(errorOf(await ada.getApp({ path }), 404)).toEqual({ code: 'not_found' })
   expect(errorOf(await ada.deleteApp({ path }), 404)).toEqual({ code: 'not_found' })
+  expect(await lastChanged()).not.toMatchObject({ id: app_id })
+  expect(await countOfTools()).toBe(before)
 
   expect([...called].toSorted()).toEqual(
     operations.map(({ operationId }) => operationId).toSorted(),

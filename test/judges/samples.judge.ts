@@ -10,6 +10,7 @@ import document from '../../generated/openapi.json' with { type: 'json' }
 import { openDatabase } from '../../src/db/database.ts'
 import { documentedUrl } from '../../src/http/docs.ts'
 import { required } from '../../src/util/helpers.ts'
+import { operationsOf } from '../contract/operations.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { emptyDatabaseUrl, temporaryFolder } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
@@ -127,8 +128,37 @@ const expectations: Record<string, Expectation> = {
       return ['57 App deleted.']
     },
   },
+  listCategories: {
+    answer: async ({ server }) => {
+      const { body } = await server.request('GET', '/categories')
+      expect(body.data.categories).toContainEqual({
+        id: 3,
+        slug: 'travel',
+        name: 'Travel',
+        app_count: expect.any(Number),
+      })
+      return body
+    },
+    lines: async ({ server }) => {
+      const { body } = await server.request('GET', '/categories')
+      return body.data.categories.map((one: Category) => `${one.slug} ${one.app_count}`)
+    },
+  },
+  listOwnApps: {
+    answer: async ({ server, key }) => {
+      const { body } = await server.request('GET', '/developer/apps?status=rejected', { key })
+      expect(namesOf(body)).toEqual(['Super Cleaner MAX!!!'])
+      return body
+    },
+    lines: async ({ server, key }) => {
+      const { body } = await server.request('GET', '/developer/apps?status=rejected', { key })
+      return body.data.apps.map((one: OwnApp) => `${one.name} ${one.rejection_reason}`)
+    },
+  },
 }
 
+type Category = { slug: string; app_count: number }
+type OwnApp = { name: string; rejection_reason: string }
 type ListBody = { data: { apps: { id: number; name: string }[] } }
 const namesOf = ({ data }: ListBody) => data.apps.map(({ name }) => name)
 const linesOf = ({ data }: ListBody) => data.apps.map(({ id, name }) => `${id} ${name}`)
@@ -193,16 +223,17 @@ test.for(
 })
 
 test('the example of each filter finds apps, without corrections', async () => {
-  const { server } = await startScene()
-  for (const parameter of Object.values(document.components.parameters)) {
-    if (parameter.in !== 'query' || !('example' in parameter)) continue
-    const { name, example } = parameter
-    const { body } = await server.request(
-      'GET',
-      `/apps?${new URLSearchParams({ [name]: String(example) })}`,
-    )
-    expect([name, body.message]).toEqual([name, expect.stringMatching(/^Page \d+ of [1-9]/)])
-    expect([name, body.data.apps]).not.toEqual([name, []])
+  const { server, key } = await startScene()
+  const filters = operationsOf(document).flatMap(({ path, parameters }) =>
+    parameters
+      // A page is no filter, and one list has only one.
+      .filter((parameter) => parameter.in === 'query' && parameter.name !== 'page')
+      .map(({ name, example }) => `${path}?${new URLSearchParams({ [name]: String(example) })}`),
+  )
+  for (const filter of filters) {
+    const { body } = await server.request('GET', filter, { key })
+    expect([filter, body.message]).toEqual([filter, expect.stringMatching(/^Page \d+ of [1-9]/)])
+    expect([filter, body.data.apps]).not.toEqual([filter, []])
   }
 })
 

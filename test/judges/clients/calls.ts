@@ -58,11 +58,12 @@ export const inOrder = ({ path = {}, body, query, header }: Arguments) =>
 export const authorization = (key: string | undefined): Record<string, string> =>
   key === undefined ? {} : { Authorization: `Bearer ${key}` }
 
-/** Headers with camelCase names: ifMatch for If-Match. */
-export const camelCased = (headers: object = {}) =>
+/** Parameters with camelCase names: ifMatch for If-Match, packageName for package_name. */
+export const camelCased = (parameters: object = {}) =>
   Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [
-      name.charAt(0).toLowerCase() + name.slice(1).replaceAll('-', ''),
+    Object.entries(parameters).map(([name, value]) => [
+      name.charAt(0).toLowerCase() +
+        name.slice(1).replace(/[-_](.)/g, (_, letter: string) => letter.toUpperCase()),
       value,
     ]),
   )

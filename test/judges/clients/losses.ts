@@ -97,13 +97,14 @@ export type Grouped<Groups, Name> = {
     : never
 }[keyof Groups]
 
-/** Headers with camelCase names: ifMatch for If-Match. */
-export type CamelCased<Headers> = {
-  [Name in keyof Headers as Name extends string ? CamelCase<Name> : never]: Headers[Name]
+/** Parameters with camelCase names: ifMatch for If-Match, packageName for package_name. */
+export type CamelCased<Parameters> = {
+  [Name in keyof Parameters as Name extends string
+    ? Uncapitalize<Joined<Name>>
+    : never]: Parameters[Name]
 }
-type CamelCase<Name extends string> = Uncapitalize<WithoutDashes<Name>>
-type WithoutDashes<Name extends string> = Name extends `${infer Word}-${infer Others}`
-  ? `${Word}${WithoutDashes<Others>}`
+type Joined<Name extends string> = Name extends `${infer Word}${'-' | '_'}${infer Others}`
+  ? `${Word}${Capitalize<Joined<Others>>}`
   : Name
 
 /** The members that the contract has, too. Some clients type the others as any. */

@@ -6,7 +6,7 @@ export const connect: Connect = (baseUrl, key) => {
   const options = { baseUrl, headers: authorization(key) }
   return async ({ operationId }, { query, header, ...args }) => {
     // One object holds both.
-    const named = query || header ? { ...query, ...camelCased(header) } : undefined
+    const named = query || header ? camelCased({ ...query, ...header }) : undefined
     const { status, headers, data } = await functionOf(api, operationId)(
       ...inOrder({ ...args, query: named }),
       options,

@@ -12,7 +12,7 @@ type Expected = {
   [Id in OperationId]: Omit<Contract[Id], 'query' | 'header'> & Named<Contract[Id]>
 }
 type Named<Arguments> = Arguments extends { header: infer Header }
-  ? { query: CamelCased<Header> & (Arguments extends { query: infer Query } ? Query : unknown) }
+  ? { query: CamelCased<Header & (Arguments extends { query: infer Query } ? Query : unknown)> }
   : Pick<Arguments, keyof Arguments & 'query'>
 
 export const losses: Record<AllLosses<Generated, Expected>, string> = {}
