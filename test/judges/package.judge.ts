@@ -369,6 +369,50 @@ test('compiles under strict, and a switch over the codes of an operation is exha
   expect(await compile(program)).toBe('')
 })
 
+test('a comparison of the code tells which fields the data has', async () => {
+  const program = `
+    import { AppsError, createClient } from 'apps-service-client'
+    const api = createClient('http://localhost')
+    const body = { name: 'Star Map', description: 'The sky above you.', category_id: 1 }
+    const { error } = await api.POST('/apps', { body })
+    if (error?.data.code === 'unknown_category') error.data.categories.map(({ slug }) => slug)
+    if (error?.data.code === 'invalid_request') error.data.errors.map(({ message }) => message)
+    if (error?.data.code === 'package_name_taken') error.data.app_id?.toFixed()
+    if (error?.data.code === 'malformed_json') error.data.errors?.map(({ field }) => field)
+    if (error?.data.code === 'idempotency_key_reused') error.data.errors.map(({ field }) => field)
+    // @ts-expect-error only with one of its codes
+    if (error?.data.code === 'malformed_json') error.data.errors.map(({ field }) => field)
+    // @ts-expect-error only with unknown_category
+    if (error?.data.code === 'idempotency_key_reused') error.data.categories.length
+    // @ts-expect-error a read has no such code
+    if ((await api.GET('/apps')).error?.data.code === 'unknown_category') throw error
+    const updated = await api.PUT('/apps/{id}', { params: { path: { id: 1 } }, body: {} })
+    if (updated.error?.data.code === 'unknown_category') updated.error.data.categories.length
+    export function describe(error: unknown): string {
+      if (!(error instanceof AppsError)) throw error
+      switch (error.data.code) {
+        case 'unknown_category':
+          return error.data.categories.map(({ name }) => name).join()
+        case 'invalid_request':
+        case 'package_name_taken':
+          return error.data.errors.map(({ field }) => field).join()
+        default:
+          return error.message
+      }
+    }`
+  expect(await compile(program)).toBe('')
+})
+
+test('an unknown category comes with the known ones', async () => {
+  const { baseUrl, keys } = await start()
+  const printed = await consume(`
+    import { createClient } from 'apps-service-client'
+    const body = { name: 'Star Map', description: 'The sky above you.', category_id: 999 }
+    const { error } = await createClient('${baseUrl}', '${keys.ada}').POST('/apps', { body })
+    if (error?.data.code === 'unknown_category') console.log(error.data.categories.map(({ slug }) => slug).join())`)
+  expect(printed).toBe('empty,games,tools')
+})
+
 test('refuses calls that the document does not describe when they are compiled', async () => {
   const program = `
     import { createClient } from 'apps-service-client'
@@ -411,20 +455,26 @@ test('refuses calls that the document does not describe when they are compiled',
   expect(await compile(program)).toBe('')
 })
 
-/** The errors of compiling a program with the package installed. */
+/**
+ * The errors of compiling a program with the package installed, also with options that are stricter
+ * than strict.
+ */
 async function compile(program: string): Promise<string> {
   const folder = consumer(await unpacked(), program)
-  const options = [
-    '--strict',
-    '--noEmit',
-    '--target',
-    'es2022',
-    '--module',
-    'nodenext',
-    'program.ts',
-  ]
-  const { stdout } = await run(`${root}/node_modules/.bin/tsc`, options, { cwd: folder }).catch(
-    (failure) => failure,
-  )
-  return stdout
+  const outputs = []
+  for (const stricter of [[], ['--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess']]) {
+    const options = [
+      '--strict',
+      ...stricter,
+      '--noEmit',
+      '--target',
+      'es2022',
+      '--module',
+      'nodenext',
+    ]
+    const tsc = run(`${root}/node_modules/.bin/tsc`, [...options, 'program.ts'], { cwd: folder })
+    const { stdout } = await tsc.catch((failure) => failure)
+    outputs.push(stdout)
+  }
+  return outputs.join('')
 }

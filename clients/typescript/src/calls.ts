@@ -1,4 +1,4 @@
-import type { paths } from './openapi.js'
+import type { components, paths } from './openapi.js'
 
 /**
  * Calls the document's operations by method and path; parameters, bodies and results have the types
@@ -34,14 +34,34 @@ export type Result<Data, Error> =
   | { data: Data; error?: never; response: Response }
   | { data?: never; error: Error; response: Response }
 
+export type Failure<Data> = { success: false; message: string; data: Data }
+
 type ResultOf<Operation> = Result<
   Extract<ResponseBodyOf<Operation>, { success: true }>,
-  Extract<ResponseBodyOf<Operation>, { success: false }>
+  Failure<ByCode<Extract<ResponseBodyOf<Operation>, { success: false }>['data']>>
 >
 type ResponseBodyOf<Operation> = Operation extends { responses: infer Responses }
   ? Json<Responses[keyof Responses]>
   : never
 type Json<Content> = Content extends { content: { 'application/json': infer Body } } ? Body : never
+
+type Schemas = components['schemas']
+type ErrorSchemas = Extract<Schemas[keyof Schemas], { code: string }>
+
+/** The data of any error, by its `code`. */
+export type ErrorData = ByCode<ErrorSchemas>
+
+/**
+ * A union with a member for each code, so that a comparison of `code` tells which fields there are.
+ * A schema of several codes has fields that are optional because only one of the codes has them;
+ * the schema of that code alone requires them.
+ */
+type ByCode<Data extends ErrorSchemas> = Data extends unknown
+  ? { [Code in Data['code']]: SchemaOf<Code, Data> }[Data['code']]
+  : never
+type SchemaOf<Code, Data> = [Extract<ErrorSchemas, { code: Code }>] extends [never]
+  ? Data & { code: Code }
+  : Extract<ErrorSchemas, { code: Code }>
 
 type Values = Record<string, string | number | boolean | null | undefined>
 type AnyOptions = FetchOptions & {

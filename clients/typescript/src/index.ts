@@ -1,4 +1,4 @@
-import { type Calls, createCalls, type Result } from './calls.js'
+import { type Calls, createCalls, type ErrorData, type Failure, type Result } from './calls.js'
 import type { components, operations } from './openapi.js'
 
 type Schemas = components['schemas']
@@ -7,12 +7,9 @@ export type AppChanges = Schemas['AppChanges']
 export type AppSummary = Schemas['AppSummary']
 export type NewApp = Schemas['NewApp']
 export type ListQuery = NonNullable<operations['listApps']['parameters']['query']>
-
-/** The data of any error, by its `code`. */
-export type ErrorData = Extract<Schemas[keyof Schemas], { code: string }>
+export type { ErrorData }
 
 type Envelope = { success: boolean; message: string; data: object }
-type Failure = { success: false; message: string; data: ErrorData }
 
 /** An error response: its message, its status, and its data with `data.code`. */
 export class AppsError extends Error {
@@ -39,7 +36,7 @@ export class ConnectionError extends Error {
 }
 
 /** Returns the data of a response; throws an AppsError if it is an error. */
-export function dataOf<Success extends Envelope, Error extends Failure>(
+export function dataOf<Success extends Envelope, Error extends Failure<ErrorData>>(
   result: Result<Success, Error>,
 ): Success['data'] {
   const { data, error, response } = result
