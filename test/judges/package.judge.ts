@@ -95,6 +95,25 @@ test('iterates over all pages', async () => {
   ])
 })
 
+test("iterates over all pages of a developer's own apps", async () => {
+  const { baseUrl, keys } = await start()
+  const printed = await consume(`
+    import { createClient, dataOf } from 'apps-service-client'
+    const api = createClient('${baseUrl}', '${keys.ada}')
+    for await (const { name, status } of api.allOwnApps({ limit: 1 })) console.log(name, status)
+    for await (const { name, rejection_reason } of api.allOwnApps({ status: 'rejected' }))
+      console.log(name, rejection_reason)
+    await createClient('${baseUrl}').allOwnApps().next().catch((error) => console.log(error.data.code))`)
+  const [broken, ...others] = printed.split('\n').toSorted()
+  expect([broken, ...others]).toEqual([
+    'Broken Compass It points south.',
+    'Broken Compass rejected',
+    'Cloud Atlas pending',
+    'Tide Clock approved',
+    'unauthorized',
+  ])
+})
+
 test('reads pages of 100 apps, unless it is told otherwise', async () => {
   const { server, baseUrl } = await start()
   await consume(`
@@ -159,6 +178,73 @@ test('sends parameters and headers encoded, and omits undefined ones', async () 
   const requested = () =>
     server.log.map((line) => JSON.parse(line).req?.url).filter((url) => url !== undefined)
   await expect.poll(requested).toEqual(['/apps?search=c%2B%2B+%26+d&limit=2'])
+})
+
+describe('options', () => {
+  test('fetch replaces the global one, and gets the URL and the request', async () => {
+    const { baseUrl, keys } = await start()
+    const printed = await consume(`
+      import { createClient } from 'apps-service-client'
+      const send = async (url, init) => {
+        console.log(init.method, new URL(url).pathname, init.headers.get('Content-Type'), init.body)
+        return fetch(url, init)
+      }
+      const api = createClient('${baseUrl}', '${keys.ada}', { fetch: send })
+      await api.POST('/apps', { body: { name: '' } })
+      console.log((await api.GET('/categories')).response.status)`)
+    expect(printed.split('\n')).toEqual([
+      'POST /apps application/json {"name":""}',
+      'GET /categories null undefined',
+      '200',
+    ])
+  })
+
+  test('a fetch that fails is repeated', async () => {
+    const { baseUrl } = await start()
+    const printed = await consume(`
+      import { createClient } from 'apps-service-client'
+      let calls = 0
+      const send = async () => {
+        throw new Error('failure ' + ++calls)
+      }
+      const api = createClient('${baseUrl}', undefined, { fetch: send, retries: 1 })
+      await api.GET('/apps').catch((error) => console.log(String(error)))`)
+    expect(printed).toBe(`ConnectionError: GET ${baseUrl}/apps: no complete response (failure 2)`)
+  })
+
+  test('headers are sent with every request, unless a call or the key has others', async () => {
+    const printed = await consume(`
+      import { createClient } from 'apps-service-client'
+      const send = async (url, { headers }) => {
+        console.log(['user-agent', 'traceparent', 'authorization'].map((name) => headers.get(name)).join())
+        return Response.json({})
+      }
+      const headers = { 'User-Agent': 'shop/1.0', traceparent: '00-1', Authorization: 'Basic proxy' }
+      const withKey = createClient('http://localhost', 'apps_key', { fetch: send, headers })
+      await withKey.GET('/apps')
+      await withKey.GET('/apps', { headers: { traceparent: '00-2', Authorization: 'Bearer other' } })
+      await createClient('http://localhost', undefined, { fetch: send, headers }).GET('/apps')`)
+    expect(printed.split('\n')).toEqual([
+      'shop/1.0,00-1,Bearer apps_key',
+      'shop/1.0,00-2,Bearer other',
+      'shop/1.0,00-1,Basic proxy',
+    ])
+  })
+
+  test('are typed', async () => {
+    const program = `
+      import { createClient, type Options } from 'apps-service-client'
+      const headers = new Headers({ 'User-Agent': 'shop/1.0' })
+      createClient('http://localhost', 'key', { fetch, headers, retries: 0, timeout: 5000 })
+      createClient('http://localhost', undefined, { headers: { traceparent: '00-1' } })
+      const counted: Options['fetch'] = (url, init) => fetch(url.toLowerCase(), { ...init, cache: 'no-store' })
+      createClient('http://localhost', 'key', { fetch: counted })
+      // @ts-expect-error a response is missing
+      createClient('http://localhost', 'key', { fetch: async () => {} })
+      // @ts-expect-error no such option
+      createClient('http://localhost', 'key', { retry: 1 })`
+    expect(await compile(program)).toBe('')
+  })
 })
 
 describe('retries', () => {
@@ -415,15 +501,32 @@ test('an unknown category comes with the known ones', async () => {
 
 test('refuses calls that the document does not describe when they are compiled', async () => {
   const program = `
-    import { createClient } from 'apps-service-client'
+    import { type CountedCategory, createClient, type OwnApp, type OwnListQuery } from 'apps-service-client'
     const api = createClient('http://localhost')
     const app = { name: 'Star Map', description: 'The sky above you.', category_id: 1 }
     const path = { id: 1 }
     api.GET('/apps')
+    api.GET('/apps', { params: { query: { slug: 'star-map', package_name: 'org.example.starmap' } } })
+    api.GET('/categories').then(({ data }) => data?.data.categories.map(({ app_count }) => app_count.toFixed()))
+    api.GET('/developer/apps', { params: { query: { status: 'pending', page: 2 } } })
+    const own: OwnListQuery = { status: 'rejected', limit: 10 }
+    api.allOwnApps(own, { signal: AbortSignal.timeout(1000) }).next().then(({ value }) => value?.rejection_reason?.length)
+    export const counts = (categories: CountedCategory[]) => categories.map(({ app_count }) => app_count)
+    export const first = async (): Promise<OwnApp | void> => (await api.allOwnApps().next()).value
     api.GET('/apps', { params: { query: { sort: 'popular', page: 2 } }, headers: { traceparent: 'x' }, cache: 'no-store' })
     api.POST('/apps', { body: app, params: { header: { 'Idempotency-Key': 'own' } } })
     api.PUT('/apps/{id}', { body: { version: '2.0.0' }, params: { path, header: { 'If-Match': '"x"' } } })
     api.DELETE('/apps/{id}', { params: { path } }).then(({ data }) => data?.data.app_id.toFixed())
+    // @ts-expect-error categories have no pages
+    api.GET('/categories', { params: { query: { page: 2 } } })
+    // @ts-expect-error no such status
+    api.GET('/developer/apps', { params: { query: { status: 'deleted' } } })
+    // @ts-expect-error own apps cannot be searched
+    api.allOwnApps({ search: 'tide' })
+    // @ts-expect-error the iteration chooses the page
+    api.allOwnApps({ page: 2 })
+    // @ts-expect-error a public list has no status
+    api.allApps().next().then(({ value }) => value?.status)
     // @ts-expect-error no such path
     api.GET('/app')
     // @ts-expect-error no such method of the path

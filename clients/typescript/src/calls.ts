@@ -69,41 +69,45 @@ type AnyOptions = FetchOptions & {
   body?: unknown
 }
 
+/** A request as `fetch` takes it. Its body is text, so it can be sent again. */
+export type Init = FetchOptions & { method: string; headers: Headers; body?: string }
+
 /** `headers` are sent with each request, unless a call has others. */
 export function createCalls(
   baseUrl: string,
-  headers: Record<string, string>,
-  fetch: (request: Request) => Promise<Response>,
+  headers: Headers,
+  send: (url: string, init: Init) => Promise<Response>,
 ): Calls {
   const call =
     (method: string) =>
     async (path: string, options: AnyOptions = {}) =>
       readResult(
-        await fetch(createRequest(method, baseUrl.replace(/\/$/, '') + path, headers, options)),
+        await send(
+          baseUrl.replace(/\/$/, '') + pathOf(path, options),
+          initOf(method, headers, options),
+        ),
       )
   return { GET: call('GET'), POST: call('POST'), PUT: call('PUT'), DELETE: call('DELETE') }
 }
 
-function createRequest(
-  method: string,
-  template: string,
-  commonHeaders: Record<string, string>,
-  { params: { path = {}, query = {}, header = {} } = {}, body, ...options }: AnyOptions,
-): Request {
-  const url = template.replace(/\{(\w+)\}/g, (whole, name) =>
+function pathOf(template: string, { params: { path = {}, query = {} } = {} }: AnyOptions): string {
+  const filled = template.replace(/\{(\w+)\}/g, (whole, name) =>
     encodeURIComponent(path[name] ?? whole),
   )
   const search = new URLSearchParams(definedEntries(query)).toString()
+  return search === '' ? filled : `${filled}?${search}`
+}
+
+function initOf(
+  method: string,
+  commonHeaders: Headers,
+  { params: { header = {} } = {}, body, ...options }: AnyOptions,
+): Init {
   const headers = new Headers(commonHeaders)
   if (body !== undefined) headers.set('Content-Type', 'application/json')
   for (const [name, value] of [...new Headers(options.headers), ...definedEntries(header)])
     headers.set(name, value)
-  return new Request(search === '' ? url : `${url}?${search}`, {
-    ...options,
-    method,
-    headers,
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  })
+  return { ...options, method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) }
 }
 
 const definedEntries = (values: Values) =>

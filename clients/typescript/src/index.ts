@@ -1,12 +1,22 @@
-import { type Calls, createCalls, type ErrorData, type Failure, type Result } from './calls.js'
+import {
+  type Calls,
+  createCalls,
+  type ErrorData,
+  type Failure,
+  type Init,
+  type Result,
+} from './calls.js'
 import type { components, operations } from './openapi.js'
 
 type Schemas = components['schemas']
 export type App = Schemas['App']
 export type AppChanges = Schemas['AppChanges']
 export type AppSummary = Schemas['AppSummary']
+export type CountedCategory = Schemas['CountedCategory']
 export type NewApp = Schemas['NewApp']
+export type OwnApp = Schemas['OwnApp']
 export type ListQuery = NonNullable<operations['listApps']['parameters']['query']>
+export type OwnListQuery = NonNullable<operations['listOwnApps']['parameters']['query']>
 export type { ErrorData }
 
 type Envelope = { success: boolean; message: string; data: object }
@@ -49,13 +59,23 @@ export function dataOf<Success extends Envelope, Error extends Failure<ErrorData
 
 export type AppsClient = Calls & {
   /** All apps of a list; each page is requested when the iteration reaches it. */
-  allApps: (
-    query?: Omit<ListQuery, 'page'>,
-    options?: { signal?: AbortSignal },
-  ) => AsyncGenerator<AppSummary, void>
+  allApps: AllPages<ListQuery, AppSummary>
+  /** The same for the apps of the key's developer, in every state. */
+  allOwnApps: AllPages<OwnListQuery, OwnApp>
 }
 
+type AllPages<Query, App> = (
+  query?: Omit<Query, 'page'>,
+  options?: { signal?: AbortSignal },
+) => AsyncGenerator<App, void>
+
 export type Options = {
+  /** Sends the requests, in place of the global `fetch`. */
+  fetch?: (url: string, init: RequestInit) => Promise<Response>
+  /**
+   * Sent with every request. Headers of a call replace them, and the key replaces `Authorization`.
+   */
+  headers?: RequestInit['headers']
   /**
    * How often a request is repeated: any after a 429, reads and creates if their outcome is
    * unknown. Default: 3.
@@ -66,33 +86,46 @@ export type Options = {
 }
 
 /**
- * Creates a client of the service at a base URL. Without a key it can only read. Throws a TypeError
- * if the URL is invalid.
+ * Creates a client of the service at a base URL. Without a key it can only read what is public.
+ * Throws a TypeError if the URL, the key or a header is invalid.
  */
-export function createClient(
-  baseUrl: string,
-  key?: string,
-  { retries = 3, timeout = 30_000 }: Options = {},
-): AppsClient {
+export function createClient(baseUrl: string, key?: string, options: Options = {}): AppsClient {
   assertBaseUrl(baseUrl)
-  const headers: Record<string, string> =
-    key === undefined ? {} : { Authorization: `Bearer ${key}` }
-  const calls = createCalls(baseUrl, headers, (request) =>
-    fetchWithRetries(request, retries, timeout),
-  )
-  async function* allApps(
-    query: Omit<ListQuery, 'page'> = {},
-    options: { signal?: AbortSignal } = {},
-  ) {
-    const { limit = maxLimit } = query
-    for (let page = 1, pages = 1; page <= pages; page++) {
-      const params = { query: { ...query, limit, page } }
-      const { apps, pagination } = dataOf(await calls.GET('/apps', { params, ...options }))
-      pages = pagination.total_pages
-      yield* apps
-    }
+  const headers = new Headers(options.headers)
+  if (key !== undefined) headers.set('Authorization', `Bearer ${key}`)
+  const calls = createCalls(baseUrl, headers, (url, init) => fetchWithRetries(url, init, options))
+  return {
+    ...calls,
+    allApps: (query = {}, fetchOptions = {}) =>
+      allPages(query.limit, async (page) =>
+        dataOf(
+          await calls.GET('/apps', { params: { query: { ...query, ...page } }, ...fetchOptions }),
+        ),
+      ),
+    allOwnApps: (query = {}, fetchOptions = {}) =>
+      allPages(query.limit, async (page) =>
+        dataOf(
+          await calls.GET('/developer/apps', {
+            params: { query: { ...query, ...page } },
+            ...fetchOptions,
+          }),
+        ),
+      ),
   }
-  return { ...calls, allApps }
+}
+
+async function* allPages<App>(
+  limit = maxLimit,
+  readPage: (page: { limit: number; page: number }) => Promise<{
+    apps: App[]
+    pagination: { total_pages: number }
+  }>,
+): AsyncGenerator<App, void> {
+  for (let page = 1, pages = 1; page <= pages; page++) {
+    const { apps, pagination } = await readPage({ limit, page })
+    pages = pagination.total_pages
+    yield* apps
+  }
 }
 
 /** The most apps that a page can have. */
@@ -118,33 +151,33 @@ function assertBaseUrl(baseUrl: string) {
  * Repeats reads, and creates with the same Idempotency-Key, if their outcome is unknown. Repeats
  * other requests only if the service refused them without an effect.
  */
-async function fetchWithRetries(
-  request: Request,
-  retries: number,
-  timeout: number,
-): Promise<Response> {
-  if (request.method === 'POST' && !request.headers.has('Idempotency-Key'))
-    request.headers.set('Idempotency-Key', crypto.randomUUID())
-  for (let left = retries; ; left--) {
-    const result = await fetchOnce(request.clone(), timeout)
-    if (left > 0 && isRepeatable(request, result))
-      await wait(millisecondsToWait(result), request.signal)
+async function fetchWithRetries(url: string, init: Init, options: Options): Promise<Response> {
+  if (init.method === 'POST' && !init.headers.has('Idempotency-Key'))
+    init.headers.set('Idempotency-Key', crypto.randomUUID())
+  for (let left = options.retries ?? 3; ; left--) {
+    const result = await fetchOnce(url, init, options)
+    if (left > 0 && isRepeatable(init, result)) await wait(millisecondsToWait(result), init.signal)
     else if (result instanceof ConnectionError) throw result
     else return result
   }
 }
 
 /** Reads the whole response, so that a connection that is lost meanwhile is noticed here. */
-async function fetchOnce(request: Request, timeout: number): Promise<Response | ConnectionError> {
+async function fetchOnce(
+  url: string,
+  init: Init,
+  { fetch = globalThis.fetch, timeout = 30_000 }: Options,
+): Promise<Response | ConnectionError> {
   const deadline = AbortSignal.timeout(timeout)
+  const signal = init.signal ? AbortSignal.any([init.signal, deadline]) : deadline
   try {
-    const response = await fetch(request, { signal: AbortSignal.any([request.signal, deadline]) })
+    const response = await fetch(url, { ...init, signal })
     const body = await response.arrayBuffer()
     return new Response(body.byteLength > 0 ? body : null, response)
   } catch (cause) {
-    if (request.signal.aborted) throw cause
+    if (init.signal?.aborted) throw cause
     const reason = deadline.aborted ? `no response within ${timeout} ms` : describeFailure(cause)
-    return new ConnectionError(`${request.method} ${request.url}: ${reason}`, { cause })
+    return new ConnectionError(`${init.method} ${url}: ${reason}`, { cause })
   }
 }
 
@@ -180,7 +213,7 @@ const isLoss = ({ code = '' }: FetchError) =>
  */
 const unknownOutcomes = [408, 502, 503, 504]
 
-function isRepeatable({ method, headers }: Request, result: Response | ConnectionError): boolean {
+function isRepeatable({ method, headers }: Init, result: Response | ConnectionError): boolean {
   const isSafe = method === 'GET' || headers.has('Idempotency-Key')
   if (result instanceof ConnectionError) return isSafe
   return result.status === 429 || (isSafe && unknownOutcomes.includes(result.status))
@@ -196,17 +229,17 @@ function millisecondsToWait(result: Response | ConnectionError): number {
   return Math.min(seconds, maxSeconds) * 1000
 }
 
-function wait(milliseconds: number, signal: AbortSignal): Promise<void> {
+function wait(milliseconds: number, signal: Init['signal']): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = () => {
       clearTimeout(timer)
-      reject(signal.reason)
+      reject(signal?.reason)
     }
     const timer = setTimeout(() => {
-      signal.removeEventListener('abort', abort)
+      signal?.removeEventListener('abort', abort)
       resolve()
     }, milliseconds)
-    if (signal.aborted) abort()
-    else signal.addEventListener('abort', abort, { once: true })
+    if (signal?.aborted) abort()
+    else signal?.addEventListener('abort', abort, { once: true })
   })
 }
