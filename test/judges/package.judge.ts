@@ -51,6 +51,41 @@ function consumer(folder: string, source: string): string {
   return folder
 }
 
+test('publint and attw find nothing wrong in the packed file', async () => {
+  expect(await lint(packed)).toEqual([])
+})
+
+test('publint and attw find types that exports names and the file lacks', async () => {
+  const folder = temporaryFolder()
+  await run('tar', ['xzf', packed, '-C', folder])
+  const exports = { '.': { types: './dist/missing.d.ts', default: './dist/index.js' } }
+  writeFileSync(join(folder, 'package/package.json'), JSON.stringify({ ...manifest, exports }))
+  await run('tar', ['czf', 'broken.tgz', 'package'], { cwd: folder })
+  expect(await lint(join(folder, 'broken.tgz'))).toEqual([
+    expect.stringMatching(/types is .*missing\.d\.ts.* but the file does not exist/),
+    expect.stringMatching(/FallbackCondition/),
+  ])
+})
+
+/** The output of each tool that finds a mistake in a packed file. */
+async function lint(file: string): Promise<string[]> {
+  const commands = [
+    ['publint', '--strict'],
+    // The package is for ES modules only.
+    ['attw', '--profile', 'esm-only'],
+  ]
+  const outputs = []
+  for (const [tool, ...options] of commands) {
+    const program = `${import.meta.dirname}/node_modules/.bin/${tool}`
+    const output = await run(program, [file, ...options], { env }).then(
+      () => '',
+      ({ stdout, stderr }) => `${stdout}${stderr}`,
+    )
+    if (output !== '') outputs.push(output)
+  }
+  return outputs
+}
+
 /** The first example of its README, with a server's address and a key. */
 const firstApp = (baseUrl: string, key: string) =>
   (/```js\n([\s\S]*?)```/.exec(readFileSync(`${home}/README.md`, 'utf8'))?.[1] ?? '')
