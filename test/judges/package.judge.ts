@@ -86,11 +86,16 @@ async function lint(file: string): Promise<string[]> {
   return outputs
 }
 
+const readme = readFileSync(`${home}/README.md`, 'utf8')
+
 /** The first example of its README, with a server's address and a key. */
 const firstApp = (baseUrl: string, key: string) =>
-  (/```js\n([\s\S]*?)```/.exec(readFileSync(`${home}/README.md`, 'utf8'))?.[1] ?? '')
+  (/```js\n([\s\S]*?)```/.exec(readme)?.[1] ?? '')
     .replace('http://localhost:3000', baseUrl)
     .replace('apps_YOUR_KEY', key)
+
+/** The other examples, which continue the first. */
+const examples = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, source = '']) => source)
 
 async function start() {
   const databaseFile = await copyWorld()
@@ -107,6 +112,28 @@ test('runs the first example of its README after npm init -y', async () => {
   writeFileSync(join(folder, 'first-app.mjs'), program)
   const { stdout } = await run(process.execPath, ['first-app.mjs'], { cwd: folder })
   expect(stdout).toMatch(/^{ app_id: \d+, slug: 'star-map', status: 'pending' }\n$/)
+})
+
+test('runs the other examples of its README', async () => {
+  const { baseUrl, keys, apps, databaseFile, server } = await start()
+  const [categories = '', lists = '', errors = '', decision = ''] = examples
+  expect(examples).toHaveLength(4)
+  const example = (source: string) =>
+    consume(firstApp(baseUrl, keys.ada).replace(/^console.*$/m, '') + source)
+  expect(await example(categories)).toBe('3 Empty 0\n2 Games 1\n1 Tools 1')
+  expect(await example(lists)).toBe(`${apps.approved} Tide Clock\nBroken Compass It points south.`)
+  expect(await example(errors)).toBe('star-map')
+
+  const waiting = example(decision.replace('101', `${apps.pending}`).replace('60_000', '10'))
+  const statuses = () => server.log.map((line) => JSON.parse(line).res?.statusCode)
+  await expect.poll(statuses).toContain(304)
+  await commandLine(databaseFile).run('moderation', 'approve', String(apps.pending))
+  expect(await waiting).toBe('approved undefined')
+})
+
+test('the examples of its README compile', async () => {
+  const program = [firstApp('http://localhost', 'key'), ...examples.map((one) => `{\n${one}}\n`)]
+  expect(await compile(program.join(''))).toBe('')
 })
 
 test('iterates over all pages', async () => {
