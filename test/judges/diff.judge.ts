@@ -376,7 +376,7 @@ test('lists changes, most severe first, and changes of a shared schema once', ()
   expect(diff(folder).stdout.split('\n')).toEqual([
     'major  removed: /apps/{id} delete',
     'major  added: /apps/{id} get responses 404 data code enum 1 "teapot" (and in 1 more places)',
-    'minor  changed: /apps get parameters 1 maximum 100 → 200',
+    'minor  changed: /apps get parameters 1 maximum 100 → 200 (and in 1 more places)',
     'minor  added: /apps/{id} get responses 200 data app colour (and in 1 more places)',
     'patch  changed: /apps get description "No key is needed. One page of the appr… → "Otherwise."',
     'Since 1.4.2: needed is a major bump, made is a major bump (1.4.2 → 2.0.0).',
