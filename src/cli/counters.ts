@@ -2,9 +2,10 @@ import { createReadStream } from 'node:fs'
 import { Command } from 'commander'
 import { importLines } from '../import-export/import-lines.ts'
 import { counterLines } from '../import-export/set-counters.ts'
+import { formatCount } from '../util/text.ts'
 import { buildDatabaseCommand, currentOperator } from './command.ts'
 import { printProblems } from './import.ts'
-import { formatCount, print } from './output.ts'
+import { print } from './output.ts'
 
 export const command = buildDatabaseCommand({
   command: new Command('counters')

@@ -10,17 +10,10 @@ import type { Database } from '../db/database.ts'
 import { type ImportSummary, importLines } from '../import-export/import-lines.ts'
 import { type LineUpdate, lineSchema } from '../import-export/line.ts'
 import { catalogueLines } from '../import-export/write-lines.ts'
+import { formatCount } from '../util/text.ts'
 import { buildDatabaseCommand, currentOperator } from './command.ts'
 import { cannotRead } from './file-errors.ts'
-import {
-  formatChanges,
-  formatCount,
-  print,
-  printError,
-  printInfo,
-  printJson,
-  printTable,
-} from './output.ts'
+import { formatChanges, print, printError, printInfo, printJson, printTable } from './output.ts'
 import { showProgress } from './progress.ts'
 import { hasEarlierRejects, rejectsWriter } from './rejects-file.ts'
 import { elapsedSeconds } from './time.ts'

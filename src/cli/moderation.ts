@@ -6,6 +6,7 @@ import type { Database } from '../db/database.ts'
 import type { AppFilter } from '../moderation/app-filter.ts'
 import { type AppReference, formatReference } from '../moderation/app-reference.ts'
 import { decideEach, type GivenDecision } from '../moderation/decisions.ts'
+import { appFields, formatSimilar } from '../moderation/describe.ts'
 import {
   type AppReviewDetails,
   type Change,
@@ -13,7 +14,6 @@ import {
   type DecisionResult,
   moderationStore,
 } from '../moderation/moderation-store.ts'
-import type { SimilarApp } from '../moderation/similar-names.ts'
 import { pick, secondsSince } from '../util/helpers.ts'
 import { sanitize } from '../util/text.ts'
 import { formatAge } from '../util/time.ts'
@@ -31,7 +31,6 @@ import {
 import { readDecisions } from './decision-file.ts'
 import {
   formatChanges,
-  formatCount,
   noValue,
   print,
   printError,
@@ -110,9 +109,6 @@ without apps. Without --limit, JSON has the first 10,000 apps.`,
   },
 })
 
-const formatSimilar = ({ id, name, developer_name, total_downloads }: SimilarApp) =>
-  `${id} ${name} by ${developer_name}, ${formatCount(total_downloads)} downloads`
-
 const changeLines = (changes: Change[]): string[] =>
   changes.length === 0 ? ['changed, and changed back'] : formatChanges(changes)
 
@@ -167,34 +163,9 @@ history: the newest ${historyLimit} entries as in audit}.`,
   print: (details) => printDetails(details),
 })
 
-function printDetails({
-  app,
-  developer,
-  similar,
-  changes,
-  history,
-  hasOlderHistory,
-}: AppReviewDetails) {
-  const states = Object.entries(developer.apps).map(([state, count]) => `${count} ${state}`)
-  printFields({
-    App: `${formatReference(app)} (${app.slug})`,
-    Status: app.status + (app.deleted_at ? `, deleted at ${app.deleted_at}` : ''),
-    Reason: app.rejection_reason,
-    'Changed since': app.unreviewed_since,
-    Name: app.name,
-    Version: app.version,
-    'Package name': app.package_name,
-    Category: `${app.category_name} (${app.category_slug})`,
-    Developer: `${developer.name}: ${states.join(', ')}`,
-    Downloads: app.total_downloads,
-    Ratings:
-      app.rating_count === 0 ? 'none' : `${app.rating_count}, ${app.average_rating} on average`,
-    Reviews: app.review_count,
-    Created: app.created_at,
-    'First approved': app.approved_at,
-    Updated: app.updated_at,
-    'In short': app.short_description,
-  })
+function printDetails(details: AppReviewDetails) {
+  const { app, similar, changes, history, hasOlderHistory } = details
+  printFields(appFields(details))
   for (const one of similar) printFields({ Similar: formatSimilar(one) })
   print(`\n${sanitize(app.description)}`)
   if (changes.length > 0) print('\nChanged since the last decision')

@@ -139,7 +139,3 @@ function fitToWidth(text: string, width: number): string {
   const fitting = truncate(text, width)
   return fitting + ' '.repeat(width - stringWidth(fitting))
 }
-
-export const formatCount = (count: number) => count.toLocaleString('en')
-
-export const formatMegabytes = (bytes: number) => `${formatCount(Math.round(bytes / 1e5) / 10)} MB`

@@ -1,5 +1,6 @@
 import { Presets, SingleBar } from 'cli-progress'
-import { formatCount, printInfo } from './output.ts'
+import { formatCount } from '../util/text.ts'
+import { printInfo } from './output.ts'
 
 /** Milliseconds between two lines. */
 const lineInterval = 10_000

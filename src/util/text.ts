@@ -9,3 +9,7 @@ export const sanitize = (text: string) =>
   text.replace(/\r\n?/g, '\n').replaceAll('\t', '    ').replace(unsafeCharacters, '\uFFFD')
 
 export const toSingleLine = (text: string) => sanitize(text.replace(/\s+/g, ' ').trim())
+
+export const formatCount = (count: number) => count.toLocaleString('en')
+
+export const formatMegabytes = (bytes: number) => `${formatCount(Math.round(bytes / 1e5) / 10)} MB`

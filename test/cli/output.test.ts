@@ -1,7 +1,7 @@
 import stringWidth from 'string-width'
 import { describe, expect, test } from 'vitest'
-import { formatCount, formatDifference, tableLines, truncate } from '../../src/cli/output.ts'
-import { sanitize, toSingleLine } from '../../src/util/text.ts'
+import { formatDifference, tableLines, truncate } from '../../src/cli/output.ts'
+import { formatCount, sanitize, toSingleLine } from '../../src/util/text.ts'
 
 test.for<[text: string, width: number, cut: string]>([
   ['tide', 4, 'tide'],

@@ -1,5 +1,5 @@
 import type { AuditEntry } from '../../audit/audit-store.ts'
-import { actorOf, formatOperator, subjectOf } from '../../audit/describe-entry.ts'
+import { actorOf, subjectOf } from '../../audit/describe-entry.ts'
 import type { Category } from '../../contract/contract.ts'
 import type { OperatorRow } from '../../db/tables.ts'
 import type { AppFilter } from '../../moderation/app-filter.ts'
@@ -7,13 +7,14 @@ import { formatReference } from '../../moderation/app-reference.ts'
 import type { EntryFilter } from '../../moderation/audit-entries.ts'
 import type { readStatus, statusStore } from '../../moderation/catalogue-status.ts'
 import type { decideEach } from '../../moderation/decisions.ts'
+import { appFields, type Fields, formatSimilar, statusFields } from '../../moderation/describe.ts'
 import type {
   AppReviewDetails,
   Change,
   moderationStore,
   Queue,
 } from '../../moderation/moderation-store.ts'
-import type { SimilarApp } from '../../moderation/similar-names.ts'
+import { formatCount } from '../../util/text.ts'
 import { formatAge, formatMinute } from '../../util/time.ts'
 import { type Html, html } from '../html.ts'
 
@@ -49,12 +50,15 @@ type AppPage = AppReviewDetails & {
   refusal?: string | undefined
 }
 
-const count = (number: number) => number.toLocaleString('en')
-
 const time = (at: string) => html`<time datetime="${at}">${formatMinute(at)}</time>`
 
-const similarApp = ({ id, name, developer_name, total_downloads }: SimilarApp) =>
-  html`<bdi>${name}</bdi> (${id}) by <bdi>${developer_name}</bdi>, ${count(total_downloads)} downloads`
+const fieldList = (fields: Fields) => html`<dl>${Object.entries(fields).map(
+  ([label, value]) =>
+    value !== null &&
+    html`
+<dt>${label}</dt><dd>${value}</dd>`,
+)}
+</dl>`
 
 const changeTable = (changes: Change[]) => html`<table class="changes">
 <thead><tr><th>Field</th><th>At the last decision</th><th>Now</th></tr></thead>
@@ -152,7 +156,7 @@ ${content}
     return layout(
       titles[page.queue],
       operator,
-      html`<p>${count(counts.pending)} pending, ${count(counts.changed)} changed, ${count(page.total)} here; the longest wait first. ${page.note}</p>
+      html`<p>${formatCount(counts.pending)} pending, ${formatCount(counts.changed)} changed, ${formatCount(page.total)} here; the longest wait first. ${page.note}</p>
 <form method="get" role="search">
 <input type="hidden" name="queue" value="${page.queue}">
 <label>Text <input type="search" name="search" maxlength="100" value="${filter.search}"></label>
@@ -194,7 +198,7 @@ ${page.page < page.pages && html`<a rel="next" href="${linkTo(page, { page: page
 <div>
 <h2>${appLink(app.id, app.name)}</h2>
 <p class="facts">${app.id} · <bdi>${app.developer_name}</bdi> · ${app.category_slug} · waits ${formatAge(app.waiting_since)}</p>
-${app.similar.map((one) => html`<p class="problem">Looks like ${similarApp(one)}</p>`)}
+${app.similar.map((one) => html`<p class="problem">Looks like <bdi>${formatSimilar(one)}</bdi></p>`)}
 ${app.short_description && html`<p>${app.short_description}</p>`}
 ${queue === 'changed' && (app.changes.length > 0 ? changeTable(app.changes) : html`<p>Changed, and changed back.</p>`)}
 </div>
@@ -202,7 +206,7 @@ ${queue === 'changed' && (app.changes.length > 0 ? changeTable(app.changes) : ht
 
   const results = (operator: OperatorRow, all: Result[]) =>
     layout(
-      `Decided ${count(all.filter((result) => !('error' in result)).length)} of ${count(all.length)}`,
+      `Decided ${formatCount(all.filter((result) => !('error' in result)).length)} of ${formatCount(all.length)}`,
       operator,
       html`<ul>${all.map((result) =>
         'error' in result
@@ -217,27 +221,13 @@ ${queue === 'changed' && (app.changes.length > 0 ? changeTable(app.changes) : ht
   function app(operator: OperatorRow, page: AppPage) {
     const { app, developer, history } = page
     const newest = history.at(-1)?.id
-    const states = Object.entries(developer.apps).map(([state, number]) => `${number} ${state}`)
     return layout(
       app.name,
       operator,
       html`${page.refusal && html`<p role="alert" class="problem">${page.refusal}</p>`}
 ${page.news.length > 0 && html`<h2>Changed since you looked</h2>${entryTable(page.news)}`}
-${page.similar.map((one) => html`<p class="problem">Looks like ${similarApp(one)}</p>`)}
-<dl>
-<dt>Status</dt><dd>${app.status}${app.deleted_at && html`, deleted ${time(app.deleted_at)}`}${app.rejection_reason && html`: ${app.rejection_reason}`}</dd>
-<dt>Id and revision</dt><dd>${formatReference(app)} (${app.slug})</dd>
-<dt>Developer</dt><dd><bdi>${developer.name}</bdi>: ${states.join(', ')}</dd>
-<dt>Category</dt><dd>${app.category_name} (${app.category_slug})</dd>
-<dt>Version</dt><dd>${app.version}</dd>
-<dt>Package name</dt><dd>${app.package_name ?? 'none'}</dd>
-<dt>Downloads</dt><dd>${count(app.total_downloads)}</dd>
-<dt>Ratings</dt><dd>${app.rating_count === 0 ? 'none' : `${count(app.rating_count)}, ${app.average_rating} on average`}</dd>
-<dt>Created</dt><dd>${time(app.created_at)}</dd>
-<dt>Updated</dt><dd>${time(app.updated_at)}</dd>
-${app.approved_at && html`<dt>First approved</dt><dd>${time(app.approved_at)}</dd>`}
-${app.short_description && html`<dt>In short</dt><dd>${app.short_description}</dd>`}
-</dl>
+${page.similar.map((one) => html`<p class="problem">Looks like <bdi>${formatSimilar(one)}</bdi></p>`)}
+${fieldList(appFields(page))}
 <h2>Description</h2>
 <p class="text">${app.description}</p>
 ${page.changes.length > 0 && html`<h2>Changed since the last decision</h2>${changeTable(page.changes)}`}
@@ -257,7 +247,7 @@ ${page.otherApps.length > 0 && html`<h2>Other apps of <bdi>${developer.name}</bd
         (other) =>
           html`<li>${appLink(other.id, other.name)}, ${other.deleted_at ? 'deleted' : other.status}</li>`,
       )}</ul>
-${app.reviews.length > 0 && html`<h2>Newest reviews, of ${count(app.review_count)}</h2>`}
+${app.reviews.length > 0 && html`<h2>Newest reviews, of ${formatCount(app.review_count)}</h2>`}
 <ul class="reviews">${app.reviews.map(
         ({ id, reviewer_name, rating, comment, created_at }) => html`<li>
 <p><bdi>${reviewer_name}</bdi>, ${rating} of 5, ${time(created_at)}</p>
@@ -272,38 +262,8 @@ ${entryTable(history)}`,
     )
   }
 
-  function status(operator: OperatorRow, found: Awaited<ReturnType<typeof readStatus>>) {
-    const { catalogue, engine, bytes, pending_migrations } = found
-    const rows: [string, Html | string][] = []
-    if (catalogue) {
-      const { apps, oldest_pending, oldest_changed, expiring_keys, last_import } = catalogue
-      const waiting = (number: number, oldest: typeof oldest_pending) =>
-        oldest
-          ? html`${count(number)}, longest for ${formatAge(oldest.waiting_since)}: ${appLink(oldest.id, oldest.name)}`
-          : '0'
-      rows.push(
-        ['Pending', waiting(apps.pending, oldest_pending)],
-        ['Changed', waiting(apps.changed, oldest_changed)],
-        ['Approved', count(apps.approved)],
-        ['Rejected', count(apps.rejected)],
-        ['Deleted', count(apps.deleted)],
-        ['Developers', count(catalogue.developers)],
-        ['Keys that expire within 30 days', count(expiring_keys.length)],
-        [
-          'Last import',
-          last_import ? html`${time(last_import.at)} by ${formatOperator(last_import)}` : 'none',
-        ],
-      )
-    }
-    rows.push(['Database', `${engine}, ${count(Math.round(bytes / 1e6))} MB`])
-    if (pending_migrations.length > 0)
-      rows.push(['Migrations', `missing: ${pending_migrations.join(', ')}; run migrate`])
-    return layout(
-      'Status',
-      operator,
-      html`<dl>${rows.map(([term, value]) => html`<dt>${term}</dt><dd>${value}</dd>\n`)}</dl>`,
-    )
-  }
+  const status = (operator: OperatorRow, found: Awaited<ReturnType<typeof readStatus>>) =>
+    layout('Status', operator, fieldList(statusFields(found)))
 
   const audit = (
     operator: OperatorRow,

@@ -1,0 +1,77 @@
+import { keyPrefix } from '../accounts/keys.ts'
+import { formatOperator } from '../audit/describe-entry.ts'
+import { formatCount, formatMegabytes } from '../util/text.ts'
+import { formatAge, formatMinute } from '../util/time.ts'
+import { formatReference } from './app-reference.ts'
+import type { OldestWaiting, readStatus } from './catalogue-status.ts'
+import type { AppReviewDetails } from './moderation-store.ts'
+import type { SimilarApp } from './similar-names.ts'
+
+/** What operators see of apps and of the catalogue, on the command line and on the page. */
+
+/** Texts by their labels; null is left out. */
+export type Fields = Record<string, string | number | null>
+
+export const formatSimilar = ({ id, name, developer_name, total_downloads }: SimilarApp) =>
+  `${id} ${name} by ${developer_name}, ${formatCount(total_downloads)} downloads`
+
+export function appFields({ app, developer }: AppReviewDetails): Fields {
+  const states = Object.entries(developer.apps).map(([state, count]) => `${count} ${state}`)
+  return {
+    App: `${formatReference(app)} (${app.slug})`,
+    Status: app.status + (app.deleted_at ? `, deleted at ${app.deleted_at}` : ''),
+    Reason: app.rejection_reason,
+    'Changed since': app.unreviewed_since,
+    Name: app.name,
+    Version: app.version,
+    'Package name': app.package_name,
+    Category: `${app.category_name} (${app.category_slug})`,
+    Developer: `${developer.name}: ${states.join(', ')}`,
+    Downloads: app.total_downloads,
+    Ratings:
+      app.rating_count === 0 ? 'none' : `${app.rating_count}, ${app.average_rating} on average`,
+    Reviews: app.review_count,
+    Created: app.created_at,
+    'First approved': app.approved_at,
+    Updated: app.updated_at,
+    'In short': app.short_description,
+  }
+}
+
+export function statusFields(status: Awaited<ReturnType<typeof readStatus>>): Fields {
+  const { engine, bytes, pending_migrations, catalogue } = status
+  return {
+    ...(catalogue && catalogueFields(catalogue)),
+    Database: `${engine}, ${formatMegabytes(bytes)}`,
+    Migrations:
+      pending_migrations.length === 0
+        ? null
+        : `missing: ${pending_migrations.join(', ')}; run migrate`,
+  }
+}
+
+type Catalogue = NonNullable<Awaited<ReturnType<typeof readStatus>>['catalogue']>
+
+function catalogueFields(catalogue: Catalogue): Fields {
+  const { apps, expiring_keys, last_import } = catalogue
+  const [firstKey] = expiring_keys
+  return {
+    Pending: formatQueue(apps.pending, catalogue.oldest_pending),
+    Changed: formatQueue(apps.changed, catalogue.oldest_changed),
+    Approved: formatCount(apps.approved),
+    Rejected: formatCount(apps.rejected),
+    Deleted: formatCount(apps.deleted),
+    Developers: formatCount(catalogue.developers),
+    'Expiring keys': firstKey
+      ? `${formatCount(expiring_keys.length)} within 30 days, first ${keyPrefix(firstKey.id)} of ${firstKey.developer_name} on ${formatMinute(firstKey.expires_at)}`
+      : '0 within 30 days',
+    'Last import': last_import
+      ? `${formatMinute(last_import.at)} by ${formatOperator(last_import)}`
+      : 'none',
+  }
+}
+
+const formatQueue = (count: number, oldest: OldestWaiting | null) =>
+  oldest
+    ? `${formatCount(count)}, longest for ${formatAge(oldest.waiting_since)}: ${oldest.id} ${oldest.name}`
+    : '0'
