@@ -56,6 +56,10 @@ dev: export LOG_LEVEL ?= debug
 dev: $(installed) generated/docs.html ## like run, but restarts when src/ or generated/ changes, and logs each SQL statement
 	@$(call with_demo,node scripts/dev.ts)
 
+.PHONY: shop
+shop: $(installed) ## serve the example shop window on http://localhost:8080, with the catalogue of make run; API_URL=URL uses another one
+	@node scripts/shop.ts
+
 .PHONY: generate
 generate: $(installed) ## generate generated/ from openapi/
 	npm run --silent generate

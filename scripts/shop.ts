@@ -1,0 +1,36 @@
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** Serves examples/shop-window/ with the catalogue of API_URL on SHOP_PORT. */
+
+const { API_URL = 'http://localhost:3000', SHOP_PORT = '8080' } = process.env
+
+const directory = `${import.meta.dirname}/../examples/shop-window`
+const files = new Map([
+  ['/', { name: 'index.html', type: 'text/html' }],
+  ['/style.css', { name: 'style.css', type: 'text/css' }],
+  ['/shop.js', { name: 'shop.js', type: 'text/javascript' }],
+])
+
+const server = createServer(async ({ url = '' }, response) => {
+  const file = files.get(url.split('?', 1).join())
+  if (!file) return void response.writeHead(404).end()
+  // Read again for each request, so that changes show when the page is loaded again.
+  const text = await readFile(`${directory}/${file.name}`, 'utf8')
+  response.setHeader('Content-Type', `${file.type}; charset=utf-8`)
+  response.setHeader('Cache-Control', 'no-cache')
+  response.end(text.replace('content="http://localhost:3000"', () => `content="${API_URL}"`))
+})
+
+try {
+  server.listen(Number(SHOP_PORT), '127.0.0.1')
+  await once(server, 'listening')
+} catch (error) {
+  const reason = (error as NodeJS.ErrnoException).code === 'EADDRINUSE' ? 'is in use' : 'is no port'
+  console.error(`SHOP_PORT ${SHOP_PORT} ${reason}. Choose another: SHOP_PORT=8081 make shop`)
+  process.exit(1)
+}
+const { port } = server.address() as AddressInfo
+console.log(`Serving the shop window on http://localhost:${port}, with the catalogue of ${API_URL}`)
