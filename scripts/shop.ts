@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -24,13 +23,24 @@ const server = createServer(async ({ url = '' }, response) => {
   response.end(text.replace('content="http://localhost:3000"', () => `content="${API_URL}"`))
 })
 
-try {
-  server.listen(Number(SHOP_PORT), '127.0.0.1')
-  await once(server, 'listening')
-} catch (error) {
-  const reason = (error as NodeJS.ErrnoException).code === 'EADDRINUSE' ? 'is in use' : 'is no port'
-  console.error(`SHOP_PORT ${SHOP_PORT} ${reason}. Choose another: SHOP_PORT=8081 make shop`)
+const port = Number(SHOP_PORT)
+if (!(port >= 0 && port <= 65535))
+  fail(`SHOP_PORT must be a number from 0 to 65535, not "${SHOP_PORT}".`)
+server.on('error', ({ code, message }: NodeJS.ErrnoException) =>
+  fail(
+    code === 'EADDRINUSE'
+      ? `Port ${port} is in use. Choose another: SHOP_PORT=8081 make shop`
+      : message,
+  ),
+)
+server.listen(port, '127.0.0.1', () => {
+  const { port } = server.address() as AddressInfo
+  console.log(
+    `Serving the shop window on http://localhost:${port}, with the catalogue of ${API_URL}`,
+  )
+})
+
+function fail(message: string): never {
+  console.error(message)
   process.exit(1)
 }
-const { port } = server.address() as AddressInfo
-console.log(`Serving the shop window on http://localhost:${port}, with the catalogue of ${API_URL}`)

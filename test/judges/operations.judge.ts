@@ -1,6 +1,7 @@
 import type { Locator, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { documentedUrl } from '../../src/http/docs.ts'
+import { pollTimeout } from './browser.ts'
 import {
   expectFields,
   expectShown,
@@ -10,7 +11,6 @@ import {
   openDocs,
   openOperation,
   operations,
-  pollTimeout,
 } from './reference-page.ts'
 
 /** Compares what a reader of /docs sees of each operation with the document. */

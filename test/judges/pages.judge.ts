@@ -2,28 +2,23 @@
 /// <reference lib="dom" />
 /// <reference lib="dom.iterable" />
 
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import type { Page } from 'playwright-core'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { documentedUrl } from '../../src/http/docs.ts'
 import { copyWorld } from '../support/database.ts'
 import { serve } from '../support/process.ts'
+import { expectAccessible, expectInView, newPage, pollTimeout, saveScreenshot } from './browser.ts'
 import {
   type Content,
   expectFields,
-  expectInView,
   expectShown,
   fieldsOf,
   followMenu,
-  newPage,
   openDocs,
   openMenu,
   openOperation,
   openPage,
   operations,
-  pollTimeout,
   sectionOf,
   textsOf,
 } from './reference-page.ts'
@@ -242,27 +237,10 @@ describe.for(screens)('the home page, $view', ({ view, width, height }) => {
     }
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme })
-      await expectAccessible(page, {})
+      await expectAccessible(page)
     }
   })
 })
-
-/** If SCREENSHOTS names a directory. */
-async function saveScreenshot(page: Page, name: string) {
-  const folder = process.env.SCREENSHOTS
-  if (folder) await page.screenshot({ path: `${folder}/${name}.png` })
-}
-
-/** axe finds nothing serious in a part of the page. */
-async function expectAccessible(page: Page, part: object) {
-  await page.evaluate(axe)
-  const findings = await page.evaluate(async (part) => {
-    const { axe } = globalThis as unknown as { axe: Axe }
-    const { violations } = await axe.run(part)
-    return violations.filter(({ impact }) => ['serious', 'critical'].includes(impact))
-  }, part)
-  expect(findings.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([])
-}
 
 const fieldNames = (content: Content | undefined) => {
   const schema = content?.content?.['application/json'].schema
@@ -270,10 +248,6 @@ const fieldNames = (content: Content | undefined) => {
     ? fieldsOf(schema).map(({ name }) => name.split('.').at(-1)?.replace('[]', '') ?? name)
     : []
 }
-
-type Axe = { run: (context: object) => Promise<{ violations: Violation[] }> }
-type Violation = { id: string; impact: string; nodes: { html: string }[] }
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 test('the menu leads to the fields of an app', async () => {
   const { page } = await openDocs(1440, '', 900)

@@ -2,22 +2,16 @@
 /// <reference lib="dom" />
 /// <reference lib="dom.iterable" />
 
-import { existsSync } from 'node:fs'
 import { type Document, OpenAPIBackend } from 'openapi-backend'
-import {
-  type Browser,
-  type BrowserContextOptions,
-  chromium,
-  type Locator,
-  type Page,
-} from 'playwright-core'
-import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
+import { expect, onTestFinished } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { serve } from '../support/process.ts'
+import { expectInView, openWindow, pollTimeout } from './browser.ts'
 
-/** Chromium for a test file, and what its tests open and look at: /docs and the home page. */
+/** What tests open and look at: /docs and the home page. */
 
 type Schema = {
   description?: string
@@ -50,33 +44,6 @@ const definition = structuredClone(document) as Document
 const api = await new OpenAPIBackend({ definition, quick: true, validate: false }).init()
 export const operations = api.getOperations() as unknown as Operation[]
 
-/** The timeout for asynchronous changes of the page. */
-export const pollTimeout = { timeout: 20_000 }
-
-const executablePath = process.env.CHROMIUM || '/usr/bin/chromium'
-let browser: Browser
-
-beforeAll(async () => {
-  if (!existsSync(executablePath)) {
-    throw new Error(
-      `There is no ${executablePath}. On Debian: apt-get install chromium; else name one in CHROMIUM.`,
-    )
-  }
-  const quiet = [
-    '--no-first-run',
-    '--disable-background-networking',
-    '--disable-component-update',
-    '--disable-sync',
-  ]
-  const args = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', ...quiet]
-  browser = await chromium.launch({ executablePath, args })
-})
-
-afterAll(() => browser?.close())
-
-/** A page without the checks of `openPage`. */
-export const newPage = () => browser.newPage()
-
 /** By default tall enough for any operation. */
 export async function openDocs(
   width: number,
@@ -105,28 +72,9 @@ export async function openPage(
   const port = await freePort()
   const baseUrl = `http://localhost:${port}${prefix}`
   await serve(await copyWorld(), { PORT: String(port), BASE_URL: baseUrl, ...environment })
-  const context = await browser.newContext({ viewport, ...options })
+  const { context, page, requests } = await openWindow(viewport, options)
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
-  await context.addInitScript(() => {
-    addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
-      console.error(`against the policy: ${violatedDirective} ${blockedURI}`)
-    })
-  })
-  const page = await context.newPage()
-  page.setDefaultTimeout(pollTimeout.timeout)
-  const requests: string[] = []
-  const complaints: string[] = []
-  context.on('request', (request) => {
-    if (!request.url().startsWith('data:')) requests.push(request.url())
-  })
-  page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
-  })
-  page.on('pageerror', (error) => complaints.push(String(error)))
-  onTestFinished(async () => {
-    const widest = await page.evaluate(() => globalThis.document.documentElement.scrollWidth)
-    await context.close()
-    expect(complaints).toEqual([])
+  onTestFinished(() => {
     const expected = urls.map((url) => expect.stringMatching(url))
     expect(requests.slice(0, urls.length)).toEqual(expected)
     // The page itself may be loaded again.
@@ -134,7 +82,6 @@ export async function openPage(
       expect(url.startsWith(baseUrl)).toBe(true)
       expect(expected).toContainEqual(url)
     }
-    expect(widest).toBeLessThanOrEqual(viewport.width)
   })
   await page.goto(`${baseUrl}${path}`)
   return { page, baseUrl }
@@ -214,16 +161,3 @@ export const fieldsOf = (schema: Schema, path = ''): Field[] =>
     const inner = value.items ? fieldsOf(value.items, `${name}[].`) : fieldsOf(value, `${name}.`)
     return [{ ...value, name }, ...inner]
   })
-
-export async function expectInView(place: Locator) {
-  await expect
-    .poll(
-      () =>
-        place.evaluate((element) => {
-          const { top, bottom, height } = element.getBoundingClientRect()
-          return height > 0 && top >= 0 && bottom <= innerHeight
-        }),
-      pollTimeout,
-    )
-    .toBe(true)
-}

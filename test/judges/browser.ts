@@ -1,0 +1,119 @@
+// Functions passed to evaluate and addInitScript run in the page.
+/// <reference lib="dom" />
+/// <reference lib="dom.iterable" />
+
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Locator,
+  type Page,
+} from 'playwright-core'
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+
+/** Chromium for a test file, and checks of any page. */
+
+/** The timeout for asynchronous changes of the page. */
+export const pollTimeout = { timeout: 20_000 }
+
+const executablePath = process.env.CHROMIUM || '/usr/bin/chromium'
+let browser: Browser
+
+beforeAll(async () => {
+  if (!existsSync(executablePath)) {
+    throw new Error(
+      `There is no ${executablePath}. On Debian: apt-get install chromium; else name one in CHROMIUM.`,
+    )
+  }
+  const quiet = [
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+  ]
+  const args = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', ...quiet]
+  browser = await chromium.launch({ executablePath, args })
+})
+
+afterAll(() => browser?.close())
+
+/** A page without the checks of `openWindow`. */
+export const newPage = () => browser.newPage()
+
+export type Window = {
+  context: BrowserContext
+  page: Page
+  /** The URLs that pages of the window have requested. */
+  requests: string[]
+}
+
+/**
+ * Opens an empty page in a new window. After the test, it must not be wider than the window, and
+ * must have logged no error except the `expected` ones.
+ */
+export async function openWindow(
+  viewport: { width: number; height: number },
+  { expected = /^$/, ...options }: BrowserContextOptions & { expected?: RegExp } = {},
+): Promise<Window> {
+  const context = await browser.newContext({ viewport, ...options })
+  await context.addInitScript(() => {
+    addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
+      console.error(`against the policy: ${violatedDirective} ${blockedURI}`)
+    })
+  })
+  const page = await context.newPage()
+  page.setDefaultTimeout(pollTimeout.timeout)
+  const requests: string[] = []
+  const complaints: string[] = []
+  context.on('request', (request) => {
+    if (!request.url().startsWith('data:')) requests.push(request.url())
+  })
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  onTestFinished(async () => {
+    const widest = await page.evaluate(() => globalThis.document.documentElement.scrollWidth)
+    await context.close()
+    expect(complaints.filter((complaint) => !expected.test(complaint))).toEqual([])
+    expect(widest).toBeLessThanOrEqual(viewport.width)
+  })
+  return { context, page, requests }
+}
+
+export async function expectInView(place: Locator) {
+  await expect
+    .poll(
+      () =>
+        place.evaluate((element) => {
+          const { top, bottom, height } = element.getBoundingClientRect()
+          return height > 0 && top >= 0 && bottom <= innerHeight
+        }),
+      pollTimeout,
+    )
+    .toBe(true)
+}
+
+/** If SCREENSHOTS names a directory. */
+export async function saveScreenshot(page: Page, name: string) {
+  const folder = process.env.SCREENSHOTS
+  if (folder) await page.screenshot({ path: `${folder}/${name}.png` })
+}
+
+type Axe = { run: (context: object) => Promise<{ violations: Violation[] }> }
+type Violation = { id: string; impact: string; nodes: { html: string }[] }
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** axe finds nothing serious in a part of the page. */
+export async function expectAccessible(page: Page, part: object = {}) {
+  await page.evaluate(axe)
+  const findings = await page.evaluate(async (part) => {
+    const { axe } = globalThis as unknown as { axe: Axe }
+    const { violations } = await axe.run(part)
+    return violations.filter(({ impact }) => ['serious', 'critical'].includes(impact))
+  }, part)
+  expect(findings.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([])
+}
