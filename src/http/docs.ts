@@ -6,14 +6,8 @@ import type { Document } from 'openapi-backend'
 import type { Config } from '../config.ts'
 import { required } from '../util/helpers.ts'
 import { readOnlyRoute } from './error-response.ts'
-import {
-  escapeHtml,
-  homeLinks,
-  homePage,
-  linkHeader,
-  renderOperations,
-  type SampledDocument,
-} from './home.ts'
+import { homeLinks, homePage, linkHeader, renderOperations, type SampledDocument } from './home.ts'
+import { escapeHtml } from './html.ts'
 import { Representation, sendRepresentation } from './response.ts'
 
 const root = `${import.meta.dirname}/../..`

@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import type { Document } from 'openapi-backend'
 import { required } from '../util/helpers.ts'
+import { escapeHtml, html } from './html.ts'
 
 /**
- * The home page, at BASE_URL, made from the OpenAPI document: an introduction, links, and a curl
- * example of each operation.
+ * The home page, at BASE_URL, made from the OpenAPI document: an introduction, links, a picture of
+ * the example shop window, and a curl example of each operation.
  */
 
 type Operation = {
@@ -46,9 +47,11 @@ export async function homePage(
     [
       'links',
       links
-        .map(({ rel, href, title }) => `<a rel="${rel}" href="${escapeHtml(href)}">${title}</a>`)
+        .map(({ rel, href, title }) => html`<a rel="${rel}" href="${href}">${title}</a>`.text)
         .join('\n'),
     ],
+    // Inline, because the page may load nothing.
+    ['picture', await readFile(`${import.meta.dirname}/shop-window.webp`, 'base64')],
     ['operations', renderOperations(paths)],
   ])
   const template = await readFile(`${import.meta.dirname}/home.html`, 'utf8')
@@ -68,10 +71,10 @@ function renderOperation(operation: Operation): string {
   const { summary, 'x-codeSamples': samples } = operation
   const sample = samples.find(({ label }) => label === 'curl')
   const { source } = required(sample, `the curl sample of "${summary}"`)
-  return `<section id="${escapeHtml(operationAnchor(operation))}">
-<h2>${escapeHtml(summary)}</h2>
-<pre>${escapeHtml(source.trim())}</pre>
-</section>`
+  return html`<section id="${operationAnchor(operation)}">
+<h2>${summary}</h2>
+<pre>${source.trim()}</pre>
+</section>`.text
 }
 
 /** The fragment of an operation's URL in /docs, as Redoc makes it. */
@@ -79,10 +82,3 @@ export const operationAnchor = ({
   tags: [group],
   operationId,
 }: Pick<Operation, 'operationId' | 'tags'>) => `/${group}/${operationId}`.toLowerCase()
-
-export const escapeHtml = (text: string) =>
-  text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')

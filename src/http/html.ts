@@ -30,7 +30,7 @@ function toText(value: Value): string {
   return escapeHtml(sanitize(String(value)))
 }
 
-const escapeHtml = (text: string) =>
+export const escapeHtml = (text: string) =>
   text
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
