@@ -102,7 +102,8 @@ describe.for(Object.entries(validRequests(inject('world'))))(
       async (other) => {
         const [, method, header, status] = other
         const service = await startService()
-        const bytes = `${method} ${path} HTTP/1.1\r\nHost: x\r\n${header}\r\nConnection: close\r\n\r\n`
+        const authorization = options?.key ? `Authorization: Bearer ${options.key}\r\n` : ''
+        const bytes = `${method} ${path} HTTP/1.1\r\nHost: x\r\n${header}\r\n${authorization}Connection: close\r\n\r\n`
         const reply = await checkedResponse(service, method, path, bytes)
         expect([reply.status, reply.text]).toEqual([status, ''])
       },
