@@ -40,6 +40,9 @@ server.listen(port, '127.0.0.1', () => {
   )
 })
 
+// Without this, make reports an error after Ctrl-C.
+process.on('SIGINT', () => process.exit())
+
 function fail(message: string): never {
   console.error(message)
   process.exit(1)

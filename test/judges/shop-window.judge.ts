@@ -155,6 +155,15 @@ async function read(api: string, path: string) {
 const namesOf = async (api: string, path: string): Promise<string[]> =>
   (await read(api, path)).apps.map(({ name }: { name: string }) => name)
 
+/** Types a text, with stopped timers, in letters that are less than 250 ms apart. */
+async function type(page: Page, text: string) {
+  for (const letter of text) {
+    await page.clock.runFor(200)
+    await field(page).press(letter === ' ' ? 'Space' : letter)
+  }
+  await page.clock.runFor(250)
+}
+
 /** Stops the page's timers, so that `runFor` decides when they run. */
 async function stopTimers(page: Page) {
   await page.clock.pauseAt(Date.now() + 3_600_000)
@@ -186,11 +195,9 @@ test('typing sends one request for each pause, and is one entry of the history',
   await page.goto(`${shop}/?category=games`)
   await expectView(page, 'Games')
   await stopTimers(page)
-  await field(page).pressSequentially('tide')
-  await page.clock.runFor(250)
+  await type(page, 'tide')
   await expectView(page, 'Results for “tide”')
-  await field(page).pressSequentially(' table')
-  await page.clock.runFor(250)
+  await type(page, ' table')
   await expectView(page, 'Results for “tide table”')
   await expectFocus(field(page))
   expect(await names(page)).toEqual(await namesOf(api, '/apps?search=tide+table&limit=24'))
@@ -219,12 +226,10 @@ test('a search that is superseded is aborted, and never shown', async () => {
     await released.promise
     await route.continue().catch(() => {})
   })
-  await field(page).pressSequentially('tide')
-  await page.clock.runFor(250)
+  await type(page, 'tide')
   await reached.promise
   const failed = page.waitForEvent('requestfailed')
-  await field(page).pressSequentially(' table')
-  await page.clock.runFor(250)
+  await type(page, ' table')
   const request = await failed
   expect([request.url(), request.failure()?.errorText]).toEqual([
     expect.stringContaining('search=tide&'),
@@ -371,6 +376,7 @@ test('each address shows the same by links, when opened, and when loaded again',
     '/?',
     '/?page=2',
   ])
+  expect(new Set(visits.map(([, text]) => text)).size).toBe(visits.length)
   for (const [address, expected] of visits) {
     await page.goto(address)
     await expect.poll(shown, pollTimeout).toBe(expected)
