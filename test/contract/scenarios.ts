@@ -1474,6 +1474,12 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       problems: ['body /package_name'],
     },
     {
+      name: 'reports a taken package name before an unknown category',
+      request: createWith(keys, { package_name: 'org.example.tideclock', category_id: 999 }),
+      status: 409,
+      code: 'package_name_taken',
+    },
+    {
       name: 'refuses a package name that is taken, whatever its case',
       request: [
         'POST',
