@@ -142,6 +142,7 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
         .replaceAll('&lt;', '<')
         .replaceAll('&gt;', '>')
         .replaceAll('&quot;', '"')
+        .replaceAll('&#39;', "'")
         .replaceAll('&amp;', '&')
     const calls = [...text.matchAll(/<pre>(.*?)<\/pre>/gs)].map(([, call]) => decode(call))
     const samples = Object.values((await service.get('/openapi.json')).body.paths).flatMap((path) =>
