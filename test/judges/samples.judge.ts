@@ -291,8 +291,11 @@ test("the commands of the introduction's first five minutes work", async () => {
   )
   const { code, stdout, stderr } = await runSample('curl', blocks.join('\necho\n'), {})
   expect(code, stderr).toBe(0)
-  const [list, created, read, updated] = stdout.split('\n').map((line) => JSON.parse(line))
+  const [list, categories, created, read, updated] = stdout
+    .split('\n')
+    .map((line) => JSON.parse(line))
   expect(list.data.apps).toHaveLength(3)
+  expect(categories.data.categories.map(({ id }: { id: number }) => id)).toContain(1)
   expect(created).toEqual(JSON.parse(firstMinutes.match(/^```json$(.*?)^```$/ms)?.[1] ?? ''))
   expect(read.data.app).toMatchObject({ id: created.data.app_id, status: 'pending' })
   expect(updated.data.app).toEqual({
