@@ -129,18 +129,21 @@ export const auditStore = ({ sql, insertRows }: Connection) => ({
     return last?.id ?? 0
   },
 
-  /** The first matching entries with ids after `after` and up to `last`, in their order. */
+  /**
+   * The first matching entries with ids after `after` and up to `last`, in their order, and whether
+   * there are newer ones.
+   */
   async listAfter(
     filter: AuditFilter,
     { after, last }: { after: number; last: number },
     limit: number,
-  ): Promise<AuditEntry[]> {
+  ): Promise<{ entries: AuditEntry[]; hasNewer: boolean }> {
     const rows = await entriesOf(sql, filter)
       .where('audit.id', '>', after)
       .where('audit.id', '<=', last)
       .orderBy('audit.id')
-      .limit(limit)
-    return rows.map(parseEntry)
+      .limit(limit + 1)
+    return { entries: rows.slice(0, limit).map(parseEntry), hasNewer: rows.length > limit }
   },
 })
 

@@ -34,7 +34,8 @@ Examples:
 
 With --after, each entry is listed once if each call continues after the last
 id of the one before: no entry with a smaller id appears later. It waits for
-writes that are running, for a minute at most.
+writes that are running, and fails after a minute. Ids may have gaps. On Citus,
+run it on the coordinator, which gives all ids.
 
 JSON: an array of {id, at, action, operator, operator_name, operator_id, key_id,
 app_id, app_slug, developer_id, developer_name, category_id, category_slug,
@@ -43,15 +44,22 @@ value of OPERATOR, or the name of a person who has signed in; then operator_id
 is the id of the sign-in key. Either operator or key_id is null. Fields of other
 subjects and names of removed ones are null. before and after have the columns
 that differ; before is null if something was added.`,
-  run: (database, { after, limit, ...filter }: Options) =>
-    after === undefined
-      ? database.snapshot((connection) => findEntries(connection, filter, limit))
-      : findEntriesAfter(database, filter, after, limit),
+  async run(database, { after, limit, ...filter }: Options) {
+    if (after !== undefined) {
+      const { entries, hasNewer } = await findEntriesAfter(database, filter, after, limit)
+      const note = `The first ${limit}; there are newer ones: --after ${entries.at(-1)?.id}.`
+      return { entries, note: hasNewer && note }
+    }
+    const { entries, hasOlder } = await database.snapshot((connection) =>
+      findEntries(connection, filter, limit),
+    )
+    return { entries, note: hasOlder && `The newest ${limit}; there are older ones (--limit).` }
+  },
   toJson: ({ entries }) => entries,
-  print({ entries, hasOlder }) {
+  print({ entries, note }) {
     if (entries.length === 0) return printInfo('No entries.')
     printEntries(entries, true)
-    if (hasOlder) printInfo(`The newest ${entries.length}; there are older ones (--limit).`)
+    if (note) printInfo(note)
   },
 })
 

@@ -1,5 +1,5 @@
 import { accountStore } from '../accounts/account-store.ts'
-import { type AuditEntry, auditStore } from '../audit/audit-store.ts'
+import { auditStore } from '../audit/audit-store.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/engine.ts'
 import { moderationStore } from './moderation-store.ts'
@@ -22,22 +22,23 @@ export async function findEntries(connection: Connection, filter: EntryFilter, l
 }
 
 /**
- * The first entries with ids after `after`, in their order. Waits for writes that are running, so
- * that no entry with a smaller id than the last of these appears later. Throws as `findEntries`.
+ * The first entries with ids after `after`, in their order, and whether there are newer ones. Waits
+ * for writes that are running, so that no entry with a smaller id than the last of these appears
+ * later. Throws as `findEntries`.
  */
 export async function findEntriesAfter(
   database: Database,
   filter: EntryFilter,
   after: number,
   limit: number,
-): Promise<{ entries: AuditEntry[]; hasOlder: false }> {
+) {
   const last = await database.read((connection) => auditStore(connection).lastId())
-  // Writers that have smaller ids have written to the log before this, and are waited for.
+  // A writer locks the log before it gets an id, so each one with an id up to `last` has ended by
+  // now or is waited for.
   await database.committedBefore()
-  const entries = await database.snapshot(async (connection) =>
+  return database.snapshot(async (connection) =>
     auditStore(connection).listAfter(await toIds(connection, filter), { after, last }, limit),
   )
-  return { entries, hasOlder: false }
 }
 
 async function toIds(connection: Connection, { app, developer, since }: EntryFilter) {

@@ -32,6 +32,7 @@ test('audit prints the newest entries, filtered by app, developer or time', asyn
     action: 'app update',
     operator: null,
     operator_name: null,
+    operator_id: null,
     key_id: keys.ada.slice(5, 17),
     app_id: apps.approved,
     app_slug: 'tide-clock',

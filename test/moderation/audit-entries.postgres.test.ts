@@ -1,0 +1,60 @@
+import { expect, inject, onTestFinished, test } from 'vitest'
+import { accountStore } from '../../src/accounts/account-store.ts'
+import { operatorStore } from '../../src/accounts/operator-store.ts'
+import { categoryStore } from '../../src/catalogue/category-store.ts'
+import { removeReview } from '../../src/catalogue/reviews.ts'
+import { openDatabase } from '../../src/db/database.ts'
+import type { Connection } from '../../src/db/engine.ts'
+import { findEntriesAfter } from '../../src/moderation/audit-entries.ts'
+import { moderationStore } from '../../src/moderation/moderation-store.ts'
+import { copyWorld } from '../support/database.ts'
+
+/** On SQLite there is one writer at a time, so ids are committed in order. */
+
+const { apps, keys } = inject('world')
+const actor = { operator: 'test' }
+
+test.for<[action: string, write: (connection: Connection) => Promise<unknown>]>([
+  [
+    'app approve',
+    (connection) => moderationStore(connection).decide('approve', apps.pending, actor),
+  ],
+  ['app transfer', (connection) => moderationStore(connection).transfer(1, 'Bob', actor)],
+  ['key issue', (connection) => accountStore(connection).issueKey({ id: 1, name: 'Ada' }, actor)],
+  ['key revoke', (connection) => accountStore(connection).revoke(keys.bob.slice(5, 17), actor)],
+  ['operator add', (connection) => operatorStore(connection).add('Eve', actor)],
+  ['developer rename', (connection) => accountStore(connection).rename('Bob', 'Rob', actor)],
+  ['category remove', (connection) => categoryStore(connection).remove('empty', actor)],
+  ['review remove', (connection) => removeReview(connection, 1, 'Spam.', actor)],
+])(
+  'the entry of a running %s is waited for if another with a greater id is there',
+  async ([action, write]) => {
+    const database = openDatabase(await copyWorld())
+    onTestFinished(() => database.close())
+    const last = await database.read(({ sql }) => sql('audit').max({ id: 'id' }).first())
+    const worked = Promise.withResolvers<void>()
+    const released = Promise.withResolvers<void>()
+    onTestFinished(() => released.resolve())
+    const running = database.write(async (connection) => {
+      await write(connection)
+      worked.resolve()
+      await released.promise
+    })
+    await Promise.race([worked.promise, running])
+    await database.write((connection) => operatorStore(connection).add('Fay', actor), {
+      changesPublicData: () => false,
+    })
+    const found = findEntriesAfter(database, {}, Number(last?.id), 50)
+    let polls = 0
+    const polled = Promise.withResolvers<void>()
+    database.onStatement((statement) => {
+      if (statement.includes('pg_locks') && ++polls === 3) polled.resolve()
+    })
+    await Promise.race([found, polled.promise])
+    released.resolve()
+    await running
+    const { entries } = await found
+    expect(entries.map((entry) => entry.action)).toEqual([action, 'operator add'])
+    expect(polls).toBeGreaterThanOrEqual(3)
+  },
+)

@@ -1,0 +1,78 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { accountStore } from '../../src/accounts/account-store.ts'
+import { operatorStore } from '../../src/accounts/operator-store.ts'
+import { auditStore } from '../../src/audit/audit-store.ts'
+import { type Database, openDatabase } from '../../src/db/database.ts'
+import type { Connection } from '../../src/db/engine.ts'
+import { findEntriesAfter } from '../../src/moderation/audit-entries.ts'
+import { copyWorld } from '../support/database.ts'
+
+/** For more: `AUDIT_WRITERS=64 AUDIT_ENTRIES=10000 npx vitest run test/moderation`. */
+const writers = Number(process.env.AUDIT_WRITERS ?? 8)
+const total = Number(process.env.AUDIT_ENTRIES ?? 300)
+
+const actor = { operator: 'test' }
+const at = '2026-01-01T00:00:00.000Z'
+const pageSize = 50
+
+/** What writes one entry or more. */
+const kinds: ((connection: Connection) => Promise<unknown>)[] = [
+  (connection) => operatorStore(connection).add('Eve', actor),
+  (connection) => accountStore(connection).issueKey({ id: 1, name: 'Ada' }, actor),
+  (connection) => {
+    const entry = { action: 'app import', at, app_id: 1, developer_id: 1, after: {} } as const
+    return auditStore(connection).record(actor, entry, entry, entry)
+  },
+]
+
+const rolledBack = new Error('rolled back')
+
+/** Writes until there are enough entries, among them some that are rolled back. */
+async function keepWriting(database: Database, isEnough: () => boolean, first: number) {
+  for (let number = first; !isEnough(); number++) {
+    const write = database.write(
+      async (connection) => {
+        await kinds[number % kinds.length]?.(connection)
+        // Meanwhile others get greater ids, and commit.
+        for (let more = 0; more < number % 5; more++) await connection.sql.raw('select 1')
+        if (number % 7 === 0) throw rolledBack
+      },
+      { changesPublicData: () => false },
+    )
+    await write.catch((error: unknown) => {
+      if (error !== rolledBack) throw error
+    })
+  }
+}
+
+test(`who continues after the last id gets each entry once and in order, while ${writers} write`, async () => {
+  const address = await copyWorld()
+  const open = (pool: number) => {
+    const database = openDatabase(address, { pool })
+    onTestFinished(() => database.close())
+    return database
+  }
+  // A third of the connections are for writes.
+  const database = open(3 * writers)
+  const reader = open(4)
+  const seen: number[] = []
+  let isWritten = false
+  const written = Promise.all(
+    Array.from({ length: writers }, (_, index) =>
+      keepWriting(database, () => seen.length >= total, index),
+    ),
+  ).finally(() => {
+    isWritten = true
+  })
+  // It is awaited below.
+  written.catch(() => {})
+  for (;;) {
+    const isLast = isWritten
+    const { entries, hasNewer } = await findEntriesAfter(reader, {}, seen.at(-1) ?? 0, pageSize)
+    if (hasNewer) expect(entries).toHaveLength(pageSize)
+    seen.push(...entries.map(({ id }) => id))
+    if (isLast && entries.length === 0) break
+  }
+  await written
+  expect(seen).toEqual(await reader.read(({ sql }) => sql('audit').orderBy('id').pluck('id')))
+}, 600_000)
