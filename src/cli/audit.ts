@@ -1,4 +1,4 @@
-import { Command } from 'commander'
+import { Command, InvalidArgumentError } from 'commander'
 import type { AuditEntry } from '../audit/audit-store.ts'
 import { actorOf, subjectOf } from '../audit/describe-entry.ts'
 import { findEntries, findEntriesAfter } from '../moderation/audit-entries.ts'
@@ -33,9 +33,9 @@ Examples:
   ./apps-service audit --after 1234 --json
 
 With --after, each entry is listed once if each call continues after the last
-id of the one before: no entry with a smaller id appears later. It waits for
-writes that are running, and fails after a minute. Ids may have gaps. On Citus,
-run it on the coordinator, which gives all ids.
+id of the one before: no entry with a smaller id appears later. Ids may have
+gaps. On PostgreSQL it waits for writes that are running, and fails if one takes
+longer than a minute. On Citus, run it on the coordinator, which gives all ids.
 
 JSON: an array of {id, at, action, operator, operator_name, operator_id, key_id,
 app_id, app_slug, developer_id, developer_name, category_id, category_slug,
@@ -66,7 +66,9 @@ that differ; before is null if something was added.`,
 type Options = { app?: number; developer?: string; since?: string; after?: number; limit: number }
 
 function parseEntryId(text: string): number {
-  return text === '0' ? 0 : parsePositiveInteger(text)
+  const id = Number(text)
+  if (/^(0|[1-9]\d*)$/.test(text) && Number.isSafeInteger(id)) return id
+  throw new InvalidArgumentError('It must be a whole number from 0.')
 }
 
 /** Prints entries as a table, each with its changes below. */

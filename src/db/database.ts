@@ -177,6 +177,9 @@ export function databaseFor(engine: Engine) {
     /** See `Engine.committedBefore`. */
     committedBefore: () => engine.committedBefore().catch(rethrowUnavailable),
 
+    /** See `Engine.waitForSmallerIds`. */
+    waitForSmallerIds: () => engine.waitForSmallerIds().catch(rethrowUnavailable),
+
     /**
      * A value that changes with every commit, by any process, that may have changed public data. It
      * never repeats.

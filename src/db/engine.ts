@@ -62,6 +62,8 @@ export type Engine = Readonly<{
    * machines may differ.
    */
   committedBefore: () => Promise<Date>
+  /** Waits until no row can appear with a smaller id than one that was visible at the call. */
+  waitForSmallerIds: () => Promise<unknown>
   /**
    * Writes a snapshot into a new file. With `verify`, reads the whole file again. Throws
    * OperatorErrors; the caller must then remove the file. PostgreSQL does not have this method.

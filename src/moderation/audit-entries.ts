@@ -22,9 +22,8 @@ export async function findEntries(connection: Connection, filter: EntryFilter, l
 }
 
 /**
- * The first entries with ids after `after`, in their order, and whether there are newer ones. Waits
- * for writes that are running, so that no entry with a smaller id than the last of these appears
- * later. Throws as `findEntries`.
+ * The first entries with ids after `after`, in their order, and whether there are newer ones. No
+ * entry with a smaller id than the last of these appears later, for which it may wait. Throws as `findEntries`.
  */
 export async function findEntriesAfter(
   database: Database,
@@ -33,9 +32,7 @@ export async function findEntriesAfter(
   limit: number,
 ) {
   const last = await database.read((connection) => auditStore(connection).lastId())
-  // A writer locks the log before it gets an id, so each one with an id up to `last` has ended by
-  // now or is waited for.
-  await database.committedBefore()
+  await database.waitForSmallerIds()
   return database.snapshot(async (connection) =>
     auditStore(connection).listAfter(await toIds(connection, filter), { after, last }, limit),
   )

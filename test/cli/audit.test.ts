@@ -226,6 +226,90 @@ describe('OPERATOR', () => {
   })
 })
 
+describe('--after', () => {
+  /** A catalogue with entries of several kinds, and all ids. */
+  async function start() {
+    const service = await startService()
+    const { keys, apps } = service.world
+    for (const version of ['2', '3', '4'])
+      await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { version } })
+    await service.request('DELETE', `/apps/${apps.bobs}`, { key: keys.bob })
+    const cli = commandLine(service.databaseUrl)
+    const all: { id: number; app_id: number; developer_name: string; at: string }[] =
+      await cli.json('audit', '--limit', '1000')
+    return { cli, apps, all }
+  }
+
+  test('lists the first entries after an id, which filters narrow', async () => {
+    const { cli, apps, all } = await start()
+    const [oldest, second] = all
+    const newest = all.at(-1)
+    const id = (entry = newest) => String(entry?.id)
+    const app = String(apps.approved)
+    const ofApp = all.filter(({ app_id }) => app_id === apps.approved)
+    const cases: [what: string, args: string[], entries: typeof all][] = [
+      ['all', ['0', '--limit', '1000'], all],
+      ['fifty by default', ['0'], all.slice(0, 50)],
+      ['the oldest, unlike without --after', ['0', '--limit', '2'], all.slice(0, 2)],
+      ['the next ones', [id(second), '--limit', '2'], all.slice(2, 4)],
+      ['all but the oldest', [id(oldest), '--limit', '1000'], all.slice(1)],
+      ['an id before the newest', [id(all.at(-2))], all.slice(-1)],
+      ['the newest', [id()], []],
+      ['an id that does not exist yet', ['9007199254740991'], []],
+      ['an app', ['0', '--app', app], ofApp],
+      ['two of an app', ['0', '--app', app, '--limit', '2'], ofApp.slice(0, 2)],
+      ['an app, after an entry', [id(ofApp.at(-3)), '--app', app], ofApp.slice(-2)],
+      [
+        'a developer',
+        [id(second), '--developer', 'Bob'],
+        all.slice(2).filter(({ developer_name }) => developer_name === 'Bob'),
+      ],
+      ['a time', ['0', '--since', newest?.at ?? ''], all.filter(({ at }) => at === newest?.at)],
+      ['a later time', ['0', '--since', '2999-01-01'], []],
+    ]
+    for (const [what, args, entries] of cases)
+      expect(await cli.json('audit', '--after', ...args), what).toEqual(entries)
+  })
+
+  test('prints a table, and where to continue', async () => {
+    const { cli, all } = await start()
+    const before = String(all.at(-4)?.id)
+    const shown = await cli.run('audit', '--after', before, '--limit', '2')
+    expect(shown.stdout.split('\n').filter((line) => /^ /.test(line))).toEqual([
+      '    version: 2 → 3',
+      '    version: 3 → 4',
+    ])
+    const next = String(all.at(-2)?.id)
+    expect(shown).toMatchObject({
+      code: 0,
+      stderr: `The first 2; there are newer ones: --after ${next}.\n`,
+    })
+    const last = await cli.run('audit', '--after', next, '--limit', '1')
+    expect(last).toMatchObject({ code: 0, stderr: '' })
+    expect(last.stdout).toMatch(/ {2}app delete {2}app \d+ bird-song\n/)
+    expect(await cli.run('audit', '--after', String(all.at(-1)?.id))).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: 'No entries.\n',
+    })
+  })
+
+  test('refuses what no id of an entry is, and unknown apps and developers', async () => {
+    const cli = commandLine(await copyWorld())
+    for (const id of ['-1', '00', '1.5', 'x', '', '9007199254740992', '1e3', '0x1'])
+      expect(await cli.run('audit', `--after=${id}`), id).toEqual({
+        code: 2,
+        stdout: '',
+        stderr: expect.stringMatching(/^apps-service: [^\n]* must be a whole number from 0\.\n$/),
+      })
+    for (const [args, message] of [
+      [['--app', '99'], 'there is no app 99'],
+      [['--developer', 'Eve'], 'there is no developer "Eve"'],
+    ] as const)
+      expectRefusal(await cli.run('audit', '--after', '0', ...args), new RegExp(message))
+  })
+})
+
 test('audit ends silently if its reader closes the pipe', async () => {
   const env = { PATH: process.env.PATH, DATABASE_URL: await copyWorld() }
   const piped = promisify(execFile)('sh', ['-c', `"${executable}" audit --json | true`], { env })

@@ -18,6 +18,7 @@ export const none: Engine = {
   migrate: never,
   explain: never,
   committedBefore: never,
+  waitForSmallerIds: never,
   withExclusiveLock: never,
   optimize: never,
 }

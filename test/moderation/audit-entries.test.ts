@@ -27,12 +27,13 @@ const kinds: ((connection: Connection) => Promise<unknown>)[] = [
 
 const rolledBack = new Error('rolled back')
 
-/** Writes until there are enough entries, among them some that are rolled back. */
-async function keepWriting(database: Database, isEnough: () => boolean, first: number) {
-  for (let number = first; !isEnough(); number++) {
+/** Writes, and rolls some writes back, until all writers together have written enough entries. */
+async function keepWriting(database: Database, progress: { written: number }, first: number) {
+  for (let number = first; progress.written < total; number++) {
     const write = database.write(
       async (connection) => {
         await kinds[number % kinds.length]?.(connection)
+        progress.written++
         // Meanwhile others get greater ids, and commit.
         for (let more = 0; more < number % 5; more++) await connection.sql.raw('select 1')
         if (number % 7 === 0) throw rolledBack
@@ -56,11 +57,10 @@ test(`who continues after the last id gets each entry once and in order, while $
   const database = open(3 * writers)
   const reader = open(4)
   const seen: number[] = []
+  const progress = { written: 0 }
   let isWritten = false
   const written = Promise.all(
-    Array.from({ length: writers }, (_, index) =>
-      keepWriting(database, () => seen.length >= total, index),
-    ),
+    Array.from({ length: writers }, (_, index) => keepWriting(database, progress, index)),
   ).finally(() => {
     isWritten = true
   })

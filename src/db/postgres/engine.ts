@@ -120,6 +120,8 @@ export function openPostgres(
     },
     explain,
     committedBefore: () => committedBefore(reader),
+    // A writer locks a table before it gets an id from its sequence.
+    waitForSmallerIds: () => committedBefore(reader),
     withExclusiveLock: (work) =>
       writer.transaction(async (sql) => {
         // A pooler hides which program a session belongs to.

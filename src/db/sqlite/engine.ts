@@ -69,6 +69,9 @@ export function openSqlite(filename: string): Engine {
     explain,
     // There is one writer at a time, so all earlier ones have ended.
     committedBefore: () => writer.transaction(async () => new Date()),
+    // For the same reason ids are committed in their order. It does not take the write lock, for
+    // which it could wait too long while others write without a pause.
+    waitForSmallerIds: async () => {},
     // With its own connection, so that the writer stays free; readers cannot run VACUUM.
     copyTo: (target, options) =>
       copyTo(openWriter(filename, databaseFile(filename)), filename, target, options),

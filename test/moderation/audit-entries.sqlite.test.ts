@@ -1,0 +1,19 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { operatorStore } from '../../src/accounts/operator-store.ts'
+import { openDatabase } from '../../src/db/database.ts'
+import { findEntriesAfter } from '../../src/moderation/audit-entries.ts'
+import { copyWorld } from '../support/database.ts'
+
+test('entries are read while another process writes, and those of its write follow', async () => {
+  const address = await copyWorld()
+  const [reader, writer] = [openDatabase(address), openDatabase(address)]
+  onTestFinished(() => reader.close())
+  onTestFinished(() => writer.close())
+  const read = async (after: number) => (await findEntriesAfter(reader, {}, after, 50)).entries
+  const last = (await read(0)).at(-1)?.id ?? 0
+  await writer.write(async (connection) => {
+    await operatorStore(connection).add('Eve', { operator: 'test' })
+    expect(await read(last)).toEqual([])
+  })
+  expect((await read(last)).map(({ action }) => action)).toEqual(['operator add'])
+})
