@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { temporaryFolder } from './support/database.ts'
 import { listening } from './support/process.ts'
 
-/** The container image has every file that the commands and the pages need. */
+/** The files of deploy/. The container image has every file that the commands and the pages need. */
 
 const root = join(import.meta.dirname, '..')
 
@@ -53,3 +53,17 @@ test('an image with the files of deploy/Containerfile serves the demo catalogue 
     expect([path, status]).toEqual([path, 200])
   }
 })
+
+/** The lines of a unit that restrict what the service may do. */
+const restrictions = (unit: string) =>
+  readFileSync(join(root, 'deploy', unit), 'utf8')
+    .split('\n')
+    .filter((line) => /^(Protect|Private|Proc|Restrict|System|No|Cap|Lock|UMask|State)/.test(line))
+
+test.for(['apps-service-moderation.service', 'apps-service-notify.service'])(
+  '%s is restricted as the server is',
+  (unit) => {
+    expect(restrictions('apps-service.service').length).toBeGreaterThan(20)
+    expect(restrictions(unit)).toEqual(restrictions('apps-service.service'))
+  },
+)

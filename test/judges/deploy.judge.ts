@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { temporaryFolder } from '../support/database.ts'
 
 /**
@@ -22,25 +22,41 @@ function run(file: string, args: string[], env: Record<string, string> = {}) {
   return { status, stderr }
 }
 
-/** With the paths of this clone, since systemd looks for the executable. */
-function verifyUnit(text: string) {
-  const file = join(temporaryFolder(), 'apps-service.service')
-  writeFileSync(file, text.replaceAll('/opt/apps-service', root))
-  return run('systemd-analyze', ['verify', file])
+const units = readdirSync(deploy).filter((name) => /\.(service|timer)$/.test(name))
+
+/**
+ * Beside the other units, since a timer starts one, and with the paths of this clone, since systemd
+ * looks for the executable.
+ */
+function verifyUnit(unit: string, [find, replacement]: [string, string] = ['', '']) {
+  const folder = temporaryFolder()
+  for (const name of units) {
+    const text = readFileSync(join(deploy, name), 'utf8').replaceAll('/opt/apps-service', root)
+    const isChanged = name === unit && find !== ''
+    if (isChanged) expect(text).toContain(find)
+    writeFileSync(join(folder, name), isChanged ? text.replace(find, replacement) : text)
+  }
+  return run('systemd-analyze', ['verify', join(folder, unit)])
 }
 
-test.skipIf(!isInstalled('systemd-analyze'))(
-  'apps-service.service: apt-get install systemd',
-  () => {
-    const unit = readFileSync(join(deploy, 'apps-service.service'), 'utf8')
+describe.skipIf(!isInstalled('systemd-analyze'))('systemd units: apt-get install systemd', () => {
+  test.for(units)('%s', (unit) => {
     expect(verifyUnit(unit)).toEqual({ status: 0, stderr: '' })
-    // It only warns of unknown settings.
-    expect(verifyUnit(unit.replace('LimitNOFILE', 'LimitFiles')).stderr).toContain(
-      "Unknown key 'LimitFiles'",
-    )
-    expect(verifyUnit(unit.replace('apps-service serve', 'server serve')).status).not.toBe(0)
-  },
-)
+  })
+
+  // It only warns of unknown settings.
+  test.for<[unit: string, change: [string, string], stderr: RegExp]>([
+    ['apps-service.service', ['LimitNOFILE', 'LimitFiles'], /Unknown key 'LimitFiles'/],
+    ['apps-service.service', ['apps-service serve', 'server serve'], /is not executable/],
+    ['apps-service-moderation.service', ['apps-service mod', 'page mod'], /is not executable/],
+    ['apps-service-notify.service', ['.bin/node', 'bin/node'], /is not executable/],
+    ['apps-service-notify.service', ['DynamicUser', 'AnyUser'], /Unknown key 'AnyUser'/],
+    ['apps-service-notify.timer', ['*:0/5', '*:five'], /Failed to parse calendar/],
+    ['apps-service-notify.timer', ['OnCalendar', 'On'], /Unknown key 'On'/],
+  ])('%s with a mistake: %s', ([unit, change, stderr]) => {
+    expect(verifyUnit(unit, change).stderr).toMatch(stderr)
+  })
+})
 
 function validateCaddyfile(text: string) {
   const folder = temporaryFolder()

@@ -1,0 +1,325 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { describe, expect, inject, onTestFinished, test } from 'vitest'
+import { accountStore } from '../src/accounts/account-store.ts'
+import { auditStore } from '../src/audit/audit-store.ts'
+import type { Decision } from '../src/catalogue/policy.ts'
+import { moderationStore } from '../src/moderation/moderation-store.ts'
+import { newApp } from './contract/valid-requests.ts'
+import { temporaryFolder } from './support/database.ts'
+import { freePort } from './support/free-port.ts'
+import { startService } from './support/service.ts'
+
+/** deploy/notify.ts on a real database, with a webhook and a sendmail of the test. */
+
+const script = join(import.meta.dirname, '../deploy/notify.ts')
+const { apps, keys } = inject('world')
+const ada = { operator: 'apps-service', operatorName: 'Ada', operatorId: '3k9x0v2m1qzt' }
+
+/** A webhook whose status the test sets, and what it got. */
+async function startWebhook() {
+  const webhook = { url: '', status: 200, texts: [] as string[] }
+  const server = createServer(async (request, response) => {
+    const body = JSON.parse(await text(request))
+    expect(request.headers['content-type']).toBe('application/json')
+    expect(Object.keys(body)).toEqual(['text'])
+    webhook.texts.push(body.text)
+    response.writeHead(webhook.status, { Location: '/elsewhere' }).end('ok')
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  webhook.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks/secret`
+  return webhook
+}
+
+/** A sendmail that stores its arguments and its input, and exits with the number in `status`. */
+function addSendmail(folder: string) {
+  const file = join(folder, 'sendmail')
+  writeFileSync(
+    file,
+    `#!/bin/sh\necho "$@" >"${folder}/arguments"; cat >"${folder}/mail"; exit $(cat "${folder}/status")\n`,
+  )
+  chmodSync(file, 0o755)
+  const exitWith = (status: number) => writeFileSync(join(folder, 'status'), String(status))
+  exitWith(0)
+  return { exitWith, mail: () => readFileSync(join(folder, 'mail'), 'utf8') }
+}
+
+/** A catalogue, and what tells of it. Everything up to now has been told. */
+async function startNotifying(settings: Record<string, string> = {}) {
+  const service = await startService()
+  const folder = temporaryFolder()
+  const webhook = await startWebhook()
+  const env: Record<string, string | undefined> = {
+    PATH: `${folder}:${process.env.PATH}`,
+    DATABASE_URL: service.databaseUrl,
+    STATE_DIRECTORY: folder,
+    NOTIFY_WEBHOOK: webhook.url,
+    ...settings,
+  }
+  const notify = (changed: Record<string, string | undefined> = {}) =>
+    new Promise<{ code: number; stderr: string }>((resolve) => {
+      const options = { env: { ...env, ...changed }, cwd: folder }
+      execFile(process.execPath, [script], options, (error, stdout, stderr) => {
+        expect(stdout).toBe('')
+        resolve({ code: Number(error?.code ?? 0), stderr })
+      })
+    })
+  const place = () => readFileSync(join(folder, 'notified'), 'utf8')
+  /** The place behind the newest entry. */
+  const end = async () => {
+    const newest = await service.database.read(({ sql }) => sql('audit').max({ id: 'id' }).first())
+    return `${newest?.id}\n`
+  }
+  const decide = (decision: Decision, id: number, reason?: string, actor = ada) =>
+    service.database.write((connection) =>
+      moderationStore(connection).decide(decision, id, actor, { reason }),
+    )
+  writeFileSync(join(folder, 'notified'), await end())
+  return { ...service, folder, webhook, notify, place, end, decide }
+}
+
+const told = { code: 0, stderr: '' }
+const failed = (message: string) => ({ code: 1, stderr: `apps-service-notify: ${message}\n` })
+
+describe('a message', () => {
+  test('has the decisions since the last one, who made them, and what waits, once', async () => {
+    const { webhook, notify, decide, request } = await startNotifying({
+      MODERATION_URL: 'https://moderation.example.org',
+    })
+    await decide('approve', apps.pending)
+    await decide('reject', apps.approved, 'Too short.', { ...ada, operatorName: 'Bo' })
+    await request('POST', '/apps', { key: keys.ada, json: newApp })
+    for (let run = 0; run < 2; run++) expect(await notify()).toEqual(told)
+    expect(webhook.texts).toEqual([
+      [
+        'Decisions: 2',
+        'App 2 cloud-atlas approved by `Ada (signed in)`',
+        'App 1 tide-clock rejected by `Bo (signed in)`: `Too short.`',
+        'New or changed by their owners: 1',
+        'Waiting: 2 pending, 0 changed. https://moderation.example.org',
+      ].join('\n'),
+    ])
+  })
+
+  test('is also sent if apps have begun to wait, but not if they were decided or deleted', async () => {
+    const { webhook, notify, request, decide } = await startNotifying()
+    await request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { version: '9' } })
+    expect(await notify()).toEqual(told)
+    const waiting = 'Waiting: 2 pending, 1 changed.'
+    expect(webhook.texts).toEqual([`Decisions: 0\nNew or changed by their owners: 1\n${waiting}`])
+    await request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { version: '10' } })
+    await request('DELETE', `/apps/${apps.approved}`, { key: keys.ada })
+    expect(await notify()).toEqual(told)
+    await request('PUT', `/apps/${apps.pending}`, { key: keys.ada, json: { version: '9' } })
+    await decide('approve', apps.pending)
+    expect(await notify()).toEqual(told)
+    expect(webhook.texts).toHaveLength(2)
+    expect(webhook.texts[1]).toContain('Decisions: 1\n')
+    expect(webhook.texts[1]).toContain('New or changed by their owners: 0\n')
+  })
+
+  test('is not sent for other changes, which are not looked at again', async () => {
+    const { webhook, notify, database, place, end } = await startNotifying()
+    const before = place()
+    await database.write((connection) =>
+      accountStore(connection).issueKey({ id: 1, name: 'Ada' }, ada),
+    )
+    expect(await notify()).toEqual(told)
+    expect(webhook.texts).toEqual([])
+    expect(place()).not.toBe(before)
+    expect(place()).toBe(await end())
+  })
+
+  test('is bounded: it names twenty decisions, and shortens names and reasons', async () => {
+    const { webhook, notify, decide, place } = await startNotifying()
+    const before = place().trim()
+    const actor = { ...ada, operatorName: '🧑'.repeat(100) }
+    for (let time = 0; time < 13; time++) {
+      await decide('reject', apps.pending, `🐚${'x'.repeat(999)}`, actor)
+      await decide('approve', apps.pending, undefined, actor)
+    }
+    expect(await notify()).toEqual(told)
+    const [message = ''] = webhook.texts
+    expect(message.split('\n')).toHaveLength(1 + 20 + 1 + 2)
+    expect(message).toContain(`\n… and 6 more: ./apps-service audit --after ${before}\n`)
+    expect(message).toContain(`: \`🐚${'x'.repeat(198)}…\`\n`)
+    expect(message).toContain(` by \`${'🧑'.repeat(99)}…\`\n`)
+    // The limit of Mattermost.
+    expect([...message].length).toBeLessThan(16_383)
+  })
+
+  test('has texts as code on one line, so that they cannot mention or link', async () => {
+    const { webhook, notify, decide } = await startNotifying()
+    const reason = '<!channel> @all `@here`\n\n[Sign in](https://evil.example) &lt;!here&gt;'
+    await decide('reject', apps.pending, reason, { ...ada, operatorName: '<@U1> \u202E`Ada`' })
+    expect(await notify()).toEqual(told)
+    expect(webhook.texts[0]?.split('\n')[1]).toBe(
+      "App 2 cloud-atlas rejected by `‹@U1› \uFFFD'Ada' (signed in)`: " +
+        "`‹!channel› @all '@here' [Sign in](https://evil.example) &lt;!here&gt;`",
+    )
+  })
+})
+
+test('the first run begins at the end, and tells nothing', async () => {
+  const { webhook, notify, place, end, folder } = await startNotifying()
+  rmSync(join(folder, 'notified'))
+  expect(await notify()).toEqual(told)
+  expect(webhook.texts).toEqual([])
+  expect(place()).toBe(await end())
+})
+
+describe('nothing is lost', () => {
+  test.for<[what: string, status: number, message: string]>([
+    ['responds with an error', 503, 'the webhook responded with 503'],
+    ['redirects', 302, 'the webhook responded with 302'],
+    ['cannot be reached', 0, 'the webhook cannot be reached: ECONNREFUSED'],
+  ])('if a webhook %s: the next run tells it', async ([, status, message]) => {
+    const { webhook, notify, decide, place } = await startNotifying()
+    const before = place()
+    await decide('approve', apps.pending)
+    webhook.status = status
+    const settings =
+      status === 0 ? { NOTIFY_WEBHOOK: `http://127.0.0.1:${await freePort()}/secret` } : {}
+    expect(await notify(settings)).toEqual(failed(message))
+    expect(place()).toBe(before)
+    webhook.texts = []
+    webhook.status = 200
+    await decide('reject', apps.approved, 'Spam.')
+    expect(await notify()).toEqual(told)
+    expect(webhook.texts).toEqual([expect.stringMatching(/^Decisions: 2\nApp 2 .*\nApp 1 /)])
+  })
+
+  test('if the place cannot be stored after the delivery: the next run tells it again', async () => {
+    const { webhook, notify, decide, place, folder } = await startNotifying()
+    const before = place()
+    await decide('approve', apps.pending)
+    mkdirSync(join(folder, 'notified.new'))
+    const { code, stderr } = await notify()
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^apps-service-notify: EISDIR[^\n]+\n$/)
+    expect(place()).toBe(before)
+    rmSync(join(folder, 'notified.new'), { recursive: true })
+    for (let run = 0; run < 2; run++) expect(await notify()).toEqual(told)
+    expect(webhook.texts).toHaveLength(2)
+    expect(webhook.texts[1]).toBe(webhook.texts[0])
+  })
+
+  test('if there are more entries than are read at once', async () => {
+    const { webhook, notify, decide, database, place, end } = await startNotifying()
+    const entry = {
+      action: 'app counters',
+      at: '2026-01-01T00:00:00.000Z',
+      app_id: apps.approved,
+      developer_id: 1,
+      after: { total_downloads: 1 },
+    } as const
+    await decide('approve', apps.pending)
+    await database.write((connection) =>
+      auditStore(connection).record(ada, ...Array.from({ length: 1999 }, () => entry)),
+    )
+    await decide('reject', apps.approved, 'Spam.')
+    expect(await notify()).toEqual(told)
+    expect(webhook.texts).toEqual([expect.stringMatching(/^Decisions: 2\nApp 2 .*\nApp 1 /)])
+    expect(place()).toBe(await end())
+  })
+
+  test('if the database cannot be read: the command says why', async () => {
+    const { webhook, notify, decide, place } = await startNotifying()
+    const before = place()
+    await decide('approve', apps.pending)
+    const { code, stderr } = await notify({ DATABASE_URL: 'sqlite:/dev/null/none.sqlite' })
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^apps-service: the database [^\n]+\n$/)
+    expect([place(), webhook.texts]).toEqual([before, []])
+  })
+
+  test('except after the restore of a backup, which it reports once', async () => {
+    const { webhook, notify, decide, place, folder, end } = await startNotifying()
+    writeFileSync(join(folder, 'notified'), '9999\n')
+    expect(await notify()).toEqual(
+      failed('the audit log ends before entry 9999; the next run continues at its end'),
+    )
+    expect(place()).toBe(await end())
+    await decide('approve', apps.pending)
+    expect(await notify()).toEqual(told)
+    expect(webhook.texts).toHaveLength(1)
+  })
+})
+
+describe('mail', () => {
+  test('goes to the addresses through sendmail, whose failure keeps the place', async () => {
+    const { notify, decide, place, folder } = await startNotifying()
+    const before = place()
+    const sendmail = addSendmail(folder)
+    const settings = { NOTIFY_WEBHOOK: undefined, NOTIFY_MAIL: 'ada@example.org, bo@example.org' }
+    await decide('reject', apps.pending, 'Spam.\nBcc: eve@example.org\n\n.\nFrom here', {
+      ...ada,
+      operatorName: 'Äda\r\nBcc: eve@example.org',
+    })
+    sendmail.exitWith(75)
+    expect(await notify(settings)).toEqual(failed('sendmail exited with 75'))
+    expect(place()).toBe(before)
+    sendmail.exitWith(0)
+    expect(await notify(settings)).toEqual(told)
+    expect(place()).not.toBe(before)
+    expect(readFileSync(join(folder, 'arguments'), 'utf8')).toBe('-t -i\n')
+    const [headers = '', body = ''] = sendmail.mail().split('\n\n')
+    expect(headers.split('\n')).toEqual([
+      'To: ada@example.org, bo@example.org',
+      'Subject: Apps Service: Decisions: 1; waiting: 1',
+      'Auto-Submitted: auto-generated',
+      'MIME-Version: 1.0',
+      'Content-Type: text/plain; charset=utf-8',
+      'Content-Transfer-Encoding: base64',
+    ])
+    expect(body.split('\n').filter((line) => line.length > 76)).toEqual([])
+    expect(Buffer.from(body, 'base64').toString().split('\n')[1]).toBe(
+      'App 2 cloud-atlas rejected by `Äda Bcc: eve@example.org (signed in)`: ' +
+        '`Spam. Bcc: eve@example.org . From here`',
+    )
+  })
+
+  test('needs a sendmail that can be run', async () => {
+    const { notify, decide, folder } = await startNotifying()
+    await decide('approve', apps.pending)
+    // On the PATH before any other.
+    writeFileSync(join(folder, 'sendmail'), '#!/none', { mode: 0o755 })
+    const settings = { NOTIFY_WEBHOOK: '', NOTIFY_MAIL: 'ada@example.org' }
+    expect(await notify(settings)).toEqual(failed('sendmail cannot be run: ENOENT'))
+  })
+})
+
+test('settings that are missing or wrong are reported, without a secret', async () => {
+  const { notify, folder, decide, webhook } = await startNotifying()
+  await decide('approve', apps.pending)
+  const cases: [settings: Record<string, string | undefined>, message: string][] = [
+    [{ NOTIFY_WEBHOOK: '' }, 'set NOTIFY_WEBHOOK or NOTIFY_MAIL'],
+    [{ NOTIFY_MAIL: 'ada@example.org' }, 'set NOTIFY_WEBHOOK or NOTIFY_MAIL'],
+    [{ NOTIFY_WEBHOOK: 'ftp://secret' }, 'NOTIFY_WEBHOOK must be an http or https address'],
+    [{ NOTIFY_WEBHOOK: 'secret' }, 'NOTIFY_WEBHOOK must be an http or https address'],
+    ...['ada', 'ada@example.org\nBcc: eve@example.org', 'ada@example.org,  bo@example.org'].map(
+      (NOTIFY_MAIL): [Record<string, string>, string] => [
+        { NOTIFY_WEBHOOK: '', NOTIFY_MAIL },
+        'NOTIFY_MAIL must be e-mail addresses, separated by a comma and a space',
+      ],
+    ),
+    [{ STATE_DIRECTORY: '' }, 'set STATE_DIRECTORY to the directory of its place'],
+  ]
+  for (const [settings, message] of cases) expect(await notify(settings)).toEqual(failed(message))
+  for (const content of ['', '12', 'x\n', '-1\n']) {
+    writeFileSync(join(folder, 'notified'), content)
+    expect(await notify()).toEqual(
+      failed(
+        `${folder}/notified does not have the id of an audit entry; remove it to begin at the end`,
+      ),
+    )
+  }
+  expect(webhook.texts).toEqual([])
+})
