@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { temporaryFolder } from './support/database.ts'
 import { listening } from './support/process.ts'
 
-/** The files of deploy/. The container image has every file that the commands and the pages need. */
+/** The files of deploy/: the container image has every file that commands and pages need. */
 
 const root = join(import.meta.dirname, '..')
 

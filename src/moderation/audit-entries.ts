@@ -22,8 +22,8 @@ export async function findEntries(connection: Connection, filter: EntryFilter, l
 }
 
 /**
- * The first entries with ids after `after`, in their order, and whether there are newer ones. No
- * entry with a smaller id than the last of these appears later, for which it may wait. Throws as `findEntries`.
+ * The first entries with ids after `after`, in their order, and whether there are newer ones. Waits
+ * until no entry with a smaller id than the last of these can appear. Throws as `findEntries`.
  */
 export async function findEntriesAfter(
   database: Database,
