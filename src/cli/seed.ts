@@ -13,8 +13,13 @@ export const command = new Command('seed')
   .action(seed)
 
 async function seed() {
-  const { baseUrl } = readConfig()
+  const { baseUrl, moderation } = readConfig()
   const addresses = `  Address    ${baseUrl}\n  Reference  ${baseUrl}/docs`
+  const page = `on the page ${moderation.baseUrl}, with a key that the first of these prints:
+
+  ./apps-service operator add NAME
+  ./apps-service moderation serve
+`
   await withDatabase(async (database) => {
     // Each app, even a deleted one, has a category.
     if ((await database.read((connection) => categoryStore(connection).all())).length > 0) {
@@ -22,7 +27,8 @@ async function seed() {
 
 ${addresses}
   Key        for another one: ./apps-service key issue --developer "Demo Developer"
-`)
+
+Moderate ${page}`)
     }
     await database.write(addDemoCatalogue)
     const { key } = await database.write(async (connection) => {
@@ -47,6 +53,7 @@ Create an app:
 Approve it, with the app_id of the response:
 
   ./apps-service moderation approve ID
-`)
+
+Or ${page}`)
   })
 }
