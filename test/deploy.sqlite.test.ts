@@ -28,6 +28,17 @@ function layOutImage(): string {
   return image
 }
 
+test('an image with the files of deploy/Containerfile tells of decisions', () => {
+  const image = layOutImage()
+  const env = { PATH: process.env.PATH, DATABASE_URL: `sqlite:${join(image, 'apps.sqlite')}` }
+  execFileSync(join(image, 'apps-service'), ['migrate'], { env, cwd: image })
+  execFileSync(process.execPath, ['deploy/notify.ts'], {
+    env: { ...env, STATE_DIRECTORY: image, NOTIFY_MAIL: 'ada@example.org' },
+    cwd: image,
+  })
+  expect(readFileSync(join(image, 'notified'), 'utf8')).toBe('0\n')
+})
+
 test('an image with the files of deploy/Containerfile serves the demo catalogue and every path that its pages link', async () => {
   const image = layOutImage()
   const env = { DATABASE_URL: `sqlite:${join(image, 'apps.sqlite')}` }
