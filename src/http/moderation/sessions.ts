@@ -64,7 +64,8 @@ export function createSessions(
   function ownPath(text: string): string {
     const url = URL.parse(text, baseUrl)
     const isOwn = url?.origin === ownOrigin && url.pathname.startsWith(`${prefix}/`)
-    return isOwn ? url.pathname + url.search : `${prefix}/`
+    // Browsers would take a path such as `//host/` for another host.
+    return isOwn && !url.pathname.startsWith('//') ? url.pathname + url.search : `${prefix}/`
   }
 
   function routes(views: Views): Router {
