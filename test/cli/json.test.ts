@@ -55,6 +55,11 @@ async function addDeveloper(databaseUrl: string, name: string) {
   await database.close()
 }
 
+async function addOperator(databaseUrl: string): Promise<string> {
+  const { stdout } = await run(['operator', 'add', 'Ada', '--json'], { DATABASE_URL: databaseUrl })
+  return JSON.parse(stdout).id
+}
+
 type Row = [command: string, args: (databaseUrl: string) => string[] | Promise<string[]>]
 
 const rows: Row[] = [
@@ -77,6 +82,9 @@ const rows: Row[] = [
   ['developer list', () => []],
   ['developer rename', () => ['Ada', '--to', 'Lovelace']],
   ['developer remove', (databaseUrl) => addDeveloper(databaseUrl, 'Eve').then(() => ['Eve'])],
+  ['operator add', () => ['Ada']],
+  ['operator list', (databaseUrl) => addOperator(databaseUrl).then(() => [])],
+  ['operator revoke', (databaseUrl) => addOperator(databaseUrl).then((id) => [id])],
   ['review list', () => ['--app', String(apps.approved)]],
   ['review remove', () => ['1', '--reason', 'Spam']],
   ['counters', () => [catalogueFile()]],

@@ -433,6 +433,7 @@ describe('moderation show', () => {
     const cli = commandLine(await copyWorld())
     const entry = {
       operator_name: null,
+      operator_id: null,
       key_id: null,
       app_slug: 'tide-clock',
       category_id: null,
