@@ -5,8 +5,8 @@ import { check } from './check.ts'
 import type { Service } from './service.ts'
 
 /** Sends bytes and reads the response until the server closes the connection. */
-export async function sendBytes(service: Service, bytes: string) {
-  const socket = connect(service.port, '127.0.0.1')
+export async function sendBytes({ port }: Pick<Service, 'port'>, bytes: string) {
+  const socket = connect(port, '127.0.0.1')
   const chunks: Buffer[] = []
   socket.on('data', (chunk) => chunks.push(chunk))
   socket.on('error', () => {

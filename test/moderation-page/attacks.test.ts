@@ -1,0 +1,393 @@
+import { beforeAll, describe, expect, inject, test } from 'vitest'
+import { share } from '../support/lifetime.ts'
+import {
+  type Fields,
+  formBody,
+  type ModerationPage,
+  type Moderator,
+  newestEntries,
+  referenceTo,
+  startModerationPage,
+  stateOf,
+} from '../support/moderation-page.ts'
+import { isOwnPath } from '../support/page-checker.ts'
+import { sendBytes } from '../support/raw-http.ts'
+
+const { apps } = inject('world')
+
+/** For the attacks that change nothing. */
+let page: ModerationPage
+let ada: Moderator
+beforeAll(() =>
+  share(async () => {
+    page = await startModerationPage()
+    ada = await page.signIn('Ada')
+  }),
+)
+
+describe('a form of another site', () => {
+  const own = 'http://moderation.test'
+  const other = 'https://evil.example'
+
+  const sources: [what: string, headers: Record<string, string | undefined>][] = [
+    ['cross-site, with our Origin', { 'Sec-Fetch-Site': 'cross-site', Origin: own }],
+    ['of the same site', { 'Sec-Fetch-Site': 'same-site', Origin: own }],
+    ['typed by the user', { 'Sec-Fetch-Site': 'none', Origin: undefined }],
+    ['with an empty Sec-Fetch-Site', { 'Sec-Fetch-Site': '', Origin: own }],
+    ['with two of them', { 'Sec-Fetch-Site': 'same-origin, cross-site', Origin: own }],
+    ['with another Origin', { 'Sec-Fetch-Site': undefined, Origin: other }],
+    ['with the Origin null', { 'Sec-Fetch-Site': undefined, Origin: 'null' }],
+    ['with an empty Origin', { 'Sec-Fetch-Site': undefined, Origin: '' }],
+    ['with another port', { 'Sec-Fetch-Site': undefined, Origin: `${own}:8080` }],
+    ['with https', { 'Sec-Fetch-Site': undefined, Origin: 'https://moderation.test' }],
+    ['with a longer host', { 'Sec-Fetch-Site': undefined, Origin: `${own}.evil.example` }],
+    ['with two Origins', { 'Sec-Fetch-Site': undefined, Origin: `${own}, ${other}` }],
+    ['without either header', { 'Sec-Fetch-Site': undefined, Origin: undefined }],
+    ['with only a Referer', { 'Sec-Fetch-Site': undefined, Origin: undefined, Referer: `${own}/` }],
+  ]
+
+  test.for(sources)('%s is refused, and does nothing', async ([, headers]) => {
+    const app = await referenceTo(page, apps.pending)
+    const attempts: [path: string, fields: Fields][] = [
+      ['/decisions', { app, decision: 'approve' }],
+      ['/restorations', { app: await referenceTo(page, apps.deleted) }],
+      ['/removed-reviews', { review: '1', reason: 'Spam' }],
+      ['/sign-out', {}],
+      ['/sign-in', { key: ada.key }],
+    ]
+    const before = await newestEntries(page, 1)
+    for (const [path, fields] of attempts) {
+      const response = await ada.post(path, fields, { headers })
+      expect([path, response.status]).toEqual([path, 403])
+      expect(response.text).toContain('so nothing was done')
+      expect(response.headers['set-cookie']).toBeUndefined()
+    }
+    expect(await newestEntries(page, 1)).toEqual(before)
+    expect((await ada.get('/')).status).toBe(200)
+  })
+
+  test('is accepted with our Origin alone, which browsers without Sec-Fetch-Site send', async () => {
+    const headers = { 'Sec-Fetch-Site': undefined }
+    const { key } = await page.addOperator('Bo')
+    expect((await page.post('/sign-in', { key }, { headers })).status).toBe(303)
+  })
+})
+
+describe.for([{ prefix: '' }, { prefix: '/mod' }])('under "$prefix"', ({ prefix }) => {
+  let prefixed: ModerationPage
+  let key: string
+  beforeAll(() =>
+    share(async () => {
+      prefixed = await startModerationPage({ prefix })
+      key = (await prefixed.addOperator('Ada')).key
+    }),
+  )
+
+  test.for([
+    '//evil.example',
+    '//evil.example/mod/',
+    '///evil.example',
+    '/\\evil.example',
+    '\\\\evil.example',
+    '\\/evil.example',
+    'https://evil.example',
+    'https:evil.example',
+    'https:/evil.example/',
+    'http:\\\\evil.example',
+    'http://moderation.test@evil.example/',
+    'http://moderation.test.evil.example/',
+    'http://moderation.test:8080/',
+    'http://evil.example#http://moderation.test/',
+    'http://moderation.test//evil.example/',
+    'http://moderation.test/\\evil.example/',
+    '/.//evil.example',
+    '/..//evil.example',
+    '/mod/..//evil.example',
+    '/mod/../..//evil.example',
+    '/mod/%2e%2e//evil.example',
+    '/x/..//evil.example',
+    '/x/../\\evil.example',
+    '/\t/evil.example',
+    '/\n/evil.example',
+    ' //evil.example',
+    '\u0000//evil.example',
+    '/\r\nSet-Cookie: a=b',
+    '/\u00E9\u2028//evil.example',
+    'javascript:alert(1)',
+    'data:text/html,<script>alert(1)</script>',
+    'file:///etc/passwd',
+    'mod',
+    '',
+    '?',
+    '#',
+    '/modx',
+    '/mod',
+    '/mod/',
+    '/sign-in?next=//evil.example',
+    '/x?'.padEnd(5000, 'x'),
+  ])('signing in with the next page %j leads to this page', async (next) => {
+    // The checker compares each redirect with the address.
+    const form = await prefixed.get(`/sign-in?${formBody({ next })}`)
+    expect(form.status).toBe(200)
+    const { status, headers } = await prefixed.post('/sign-in', { key, next })
+    expect(status).toBe(303)
+    const { origin, pathname } = new URL(String(headers.location), 'http://moderation.test')
+    expect([origin, pathname.startsWith(`${prefix}/`)]).toEqual(['http://moderation.test', true])
+  })
+})
+
+test.for<[location: string, ownPath: string, isOwn: boolean]>([
+  ['/', '/', true],
+  ['/mod/apps/1?a=%0A', '/mod/', true],
+  ['/modx/', '/mod/', false],
+  ['/mod/\n', '/mod/', false],
+  ['//evil.example/', '/', false],
+  ['/\\evil.example/', '/', false],
+  ['https://moderation.test/mod/', '/mod/', false],
+])('the checker: is %j below %s? %s', ([location, ownPath, isOwn]) => {
+  expect(isOwnPath(location, ownPath)).toBe(isOwn)
+})
+
+describe('cookies', () => {
+  test.for<[what: string, cookie: (own: string) => string, isSignedIn: boolean]>([
+    ['other cookies around it', (own) => `a=b; ${own}; c=d`, true],
+    ['no space after the semicolon', (own) => `a=b;${own};c=d`, true],
+    ['a name that ends like it', (own) => `x${own}`, false],
+    ['a name that begins like it', (own) => own.replace('=', 'x='), false],
+    ['another case of the name', (own) => own.replace('m', 'M'), false],
+    ['a quoted value', (own) => own.replace(/=(.*)/, '="$1"'), false],
+    ['one character less', (own) => own.slice(0, -1), false],
+    ['one character more', (own) => `${own}A`, false],
+    ['percent-encoding', (own) => own.replace('=', '=%'), false],
+    ['no value', () => 'moderation_session=', false],
+    ['a value in another cookie', (own) => `a="; ${own.slice(0, -3)}`, false],
+    ['the wrong token', () => `moderation_session=${'A'.repeat(43)}`, false],
+    ['a token of SQL', () => `moderation_session=' or 1=1 --`, false],
+    ['10,000 characters', () => `moderation_session=${'A'.repeat(10_000)}`, false],
+    ['2,000 cookies', () => 'a=b; '.repeat(2000), false],
+  ])('%s', async ([, cookie, isSignedIn]) => {
+    const { status } = await page.visitor(cookie(ada.cookie)).get('/')
+    expect(status).toBe(isSignedIn ? 200 : 303)
+  })
+})
+
+test.for([
+  '/style.css/../../../package.json',
+  '/..%2f..%2fpackage.json',
+  '/%2e%2e/%2e%2e/package.json',
+  '/style.css%00.ts',
+  '/style.css/',
+  '/STYLE.css',
+  '/routes.ts',
+  '/style.css/../routes.ts',
+  '/.env',
+  '/apps/../style.css/x',
+])('%s is no file', async (path) => {
+  // A client would resolve the dots.
+  const response = await sendBytes(
+    page,
+    `GET ${path} HTTP/1.1\r\nHost: moderation.test\r\nConnection: close\r\n\r\n`,
+  )
+  expect(response).toMatch(/^HTTP\/1\.1 (404|303) /)
+  expect(response).not.toMatch(/color-scheme|import |"name"/)
+})
+
+describe('a form that is wrong is a page that says so, and decides nothing', () => {
+  const types = (type: string) => ({ headers: { 'Content-Type': type } })
+  type Options = Parameters<Moderator['post']>[2]
+
+  test.for<[what: string, fields: (app: string) => Fields, told: RegExp, options?: Options]>([
+    ['no app', () => ({ decision: 'approve' }), /choose 1 to 1000 apps, not 0/],
+    ['no decision', (app) => ({ app }), /choose Approve or Reject/],
+    ['another decision', (app) => ({ app, decision: 'delete' }), /choose Approve or Reject/],
+    ['a decision of Object', (app) => ({ app, decision: 'constructor' }), /choose Approve/],
+    ['no reason', (app) => ({ app, decision: 'reject' }), /must have 1 to 1000 characters, not 0/],
+    ['a blank reason', (app) => ({ app, decision: 'reject', reason: ' \n ' }), /not 0/],
+    [
+      'a reason of 1,001 characters',
+      (app) => ({ app, decision: 'reject', reason: '𝐱'.repeat(1001) }),
+      /must have 1 to 1000 characters, not 1001/,
+    ],
+    ['NUL in the reason', (app) => ({ app, decision: 'reject', reason: 'a\0b' }), /a reason must/],
+    [
+      'a terminal sequence in the reason',
+      (app) => ({ app, decision: 'reject', reason: '\x1b[2Jgone' }),
+      /a reason must/,
+    ],
+    [
+      'a reversed reason',
+      (app) => ({ app, decision: 'reject', reason: '\u202Egone' }),
+      /a reason must/,
+    ],
+    ['an app without its revision', () => ({ app: '2', decision: 'approve' }), /108@k3f9a/],
+    ['an app that is a word', () => ({ app: 'Tide', decision: 'approve' }), /not "Tide"/],
+    ['an app with NUL', () => ({ app: '2@a\0', decision: 'approve' }), /108@k3f9a/],
+    ['a negative app', () => ({ app: '-1@a', decision: 'approve' }), /108@k3f9a/],
+    ['one wrong app of two', (app) => ({ app: [app, 'x'], decision: 'approve' }), /not "x"/],
+    [
+      'a field that is an array in other frameworks',
+      (app) => ({ 'app[]': app, decision: 'approve' }),
+      /choose 1 to 1000 apps, not 0/,
+    ],
+    [
+      'a field of the prototype',
+      (app) => ({ '__proto__[app]': app, decision: 'approve' }),
+      /choose 1 to 1000 apps, not 0/,
+    ],
+    [
+      '1,001 apps',
+      (app) => ({ app: Array(1001).fill(app), decision: 'approve' }),
+      /choose 1 to 1000 apps, not 1001/,
+    ],
+    [
+      '3,000 apps',
+      (app) => ({ app: Array(3000).fill(app), decision: 'approve' }),
+      /cannot be read; choose fewer apps/,
+    ],
+    ['101 KiB', () => ({ x: 'x'.repeat(101 * 1024) }), /cannot be read; choose fewer apps/],
+    ['JSON', (app) => ({ app, decision: 'approve' }), /choose/, types('application/json')],
+    ['another type', (app) => ({ app, decision: 'approve' }), /choose/, types('text/plain')],
+    [
+      'several parts',
+      (app) => ({ app, decision: 'approve' }),
+      /choose/,
+      types('multipart/form-data; boundary=x'),
+    ],
+    [
+      'an unknown charset',
+      (app) => ({ app, decision: 'approve' }),
+      /cannot be read/,
+      types('application/x-www-form-urlencoded; charset=utf-7'),
+    ],
+    [
+      'an unknown coding',
+      (app) => ({ app, decision: 'approve' }),
+      /cannot be read/,
+      { headers: { 'Content-Encoding': 'zip' } },
+    ],
+    ['no body', () => ({}), /choose/, { body: '' }],
+  ])('%s', async ([, fields, told, options]) => {
+    const before = await newestEntries(page, 1)
+    const app = await referenceTo(page, apps.pending)
+    const response = await ada.post('/decisions', fields(app), options)
+    expect(response.status).toBe(400)
+    expect(response.text.replaceAll('&quot;', '"')).toMatch(told)
+    expect(await newestEntries(page, 1)).toEqual(before)
+    expect(await stateOf(page, apps.pending)).toMatchObject({ status: 'pending' })
+  })
+})
+
+describe('NUL and other odd values', () => {
+  const values = ['\0', 'a\0b', '\u{10FFFF}', '\uFFFD', "'; drop table apps; --", '%', '[object]']
+  const queries = ['queue', 'developer', 'category', 'search', 'page', 'select', 'app', 'since']
+  const huge = '9'.repeat(400)
+
+  test.for<[name: string, value: string]>([
+    ...queries.flatMap((name) => [...values, huge].map((value): [string, string] => [name, value])),
+    ['page', '999999999999999'],
+    ['app', '999999999999999'],
+    ['app', '1e3'],
+    ['app', '0x1'],
+    ['since', '2026-02-30'],
+    ['since', '+275760-09-13'],
+  ])('in the query, %s=%j is a page, and no error of ours', async ([name, value]) => {
+    for (const path of ['/', '/?queue=changed&', '/audit', '/sign-in', '/status', '/apps/1']) {
+      const query = `${path.includes('?') ? '' : '?'}${formBody({ [name]: value })}`
+      const { status, text } = await ada.get(path + query)
+      expect([path, text.includes('Internal error')]).toEqual([path, false])
+      expect([200, 400]).toContain(status)
+    }
+  })
+
+  test.for([
+    ...values,
+    huge,
+    '999999999999999',
+    '2147483648',
+    '9007199254740993',
+    '0',
+    '-1',
+    '1.5',
+  ])('the id %j is an error of the caller everywhere', async (value) => {
+    const before = await newestEntries(page, 1)
+    const reason = 'Spam'
+    const responses = [
+      await ada.get(`/apps/${encodeURIComponent(value)}`),
+      await ada.post('/removed-reviews', { review: value, reason }),
+      await ada.post('/restorations', { app: `${value}@a` }),
+      await ada.post('/decisions', { app: `${value}@a`, decision: 'approve', seen: '1' }),
+    ]
+    expect(responses.map(({ status }) => status)).toEqual([400, 400, 400, 400])
+    expect(await newestEntries(page, 1)).toEqual(before)
+  })
+
+  test.for(values)('in each field of a form, %j is an error of the caller', async (value) => {
+    const before = await newestEntries(page, 1)
+    const right = {
+      app: '1@a',
+      decision: 'reject',
+      reason: 'Spam',
+      seen: '1',
+      review: '1',
+      key: 'x',
+    }
+    for (const path of ['/decisions', '/restorations', '/removed-reviews', '/sign-in']) {
+      for (const name of Object.keys(right)) {
+        // These would remove a review.
+        if (path === '/removed-reviews' && !['review', 'reason'].includes(name)) continue
+        if (path === '/removed-reviews' && name === 'reason' && !value.includes('\0')) continue
+        const { status, text } = await ada.post(path, { ...right, [name]: value })
+        expect([path, name, text.includes('Internal error')]).toEqual([path, name, false])
+        expect([200, 400, 401, 409]).toContain(status)
+      }
+    }
+    expect(await newestEntries(page, 1)).toEqual(before)
+  })
+})
+
+test('of a repeated field, the first value counts, and the app is decided once', async () => {
+  const own = await startModerationPage()
+  const bo = await own.signIn('Bo')
+  const app = await referenceTo(own, apps.pending)
+  const before = await newestEntries(own, 1)
+  const { status, text } = await bo.post('/decisions', {
+    app: [app, app],
+    decision: ['reject', 'approve'],
+    reason: ['Spam', 'Ham'],
+  })
+  expect([status, text.includes('Decided 1 of 2')]).toEqual([200, true])
+  expect(await stateOf(own, apps.pending)).toMatchObject({
+    status: 'rejected',
+    rejection_reason: 'Spam',
+  })
+  const [newest, second] = await newestEntries(own, 2)
+  expect([newest?.action, second?.id]).toEqual(['app reject', before[0]?.id])
+})
+
+test('10,000 wrong keys leave no rows, and the page usable from elsewhere', async () => {
+  const own = await startModerationPage({ refusedKeyLimit: 600, trustProxy: 1 })
+  const bo = await own.signIn('Bo')
+  const { key } = await own.addOperator('Cy')
+  const attacker = { 'X-Forwarded-For': '192.0.2.1' }
+  const statuses = { 401: 0, 429: 0 }
+  const attack = async (count: number) => {
+    for (let index = 0; index < count; index++) {
+      const { status } = await fetch(`http://127.0.0.1:${own.port}/sign-in`, {
+        method: 'POST',
+        headers: { ...own.ownHeaders, ...attacker },
+        body: new URLSearchParams({ key: `wrong${Math.random()}` }),
+      })
+      if (status !== 401 && status !== 429) expect.fail(`the status ${status}`)
+      statuses[status]++
+    }
+  }
+  // Its token is known before the attack.
+  expect((await bo.get('/', { headers: attacker })).status).toBe(200)
+  await Promise.all(Array.from({ length: 20 }, () => attack(500)))
+  // On a slow machine, it takes several minutes, each with as many.
+  expect(statuses[401]).toBeGreaterThanOrEqual(600)
+  expect(statuses[429]).toBeGreaterThan(5000)
+  expect((await bo.get('/', { headers: attacker })).status).toBe(200)
+  expect((await own.post('/sign-in', { key })).status).toBe(303)
+  expect(await own.database.read(({ sql }) => sql('operator_sessions'))).toHaveLength(2)
+})

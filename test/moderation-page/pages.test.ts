@@ -1,0 +1,519 @@
+import { beforeAll, describe, expect, inject, test } from 'vitest'
+import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
+import type { Connection } from '../../src/db/engine.ts'
+import { copyWorld } from '../support/database.ts'
+import { linksOf, optionsOf, textOf, titleOf, valuesOf } from '../support/html.ts'
+import { share } from '../support/lifetime.ts'
+import {
+  type ModerationPage,
+  type Moderator,
+  referenceTo,
+  startModerationPage,
+} from '../support/moderation-page.ts'
+import { commandLine } from '../support/process.ts'
+import { startService } from '../support/service.ts'
+
+const { apps, categories, keys } = inject('world')
+const actor = { operator: 'test' }
+const [adasId, bobsId] = [1, 2]
+
+/** Adds pending apps of Bob, in their order, which wait from one minute to the next. */
+async function addApps({ database }: ModerationPage, added: Partial<NewAppRow>[]) {
+  const insert = async (connection: Connection) => {
+    const rows = []
+    for (const [index, app] of added.entries()) {
+      const at = new Date(Date.UTC(2026, 0, 1, 0, index)).toISOString()
+      rows.push(
+        await appStore(connection).insert(
+          {
+            developer_id: bobsId,
+            category_id: categories.games,
+            name: `App ${index}`,
+            description: 'An app.',
+            short_description: null,
+            package_name: null,
+            version: '1.0.0',
+            status: 'pending',
+            rejection_reason: null,
+            total_downloads: 0,
+            created_at: at,
+            updated_at: at,
+            approved_at: null,
+            ...app,
+          },
+          actor,
+        ),
+      )
+    }
+    return rows.map(({ id }) => id)
+  }
+  return database.write(insert)
+}
+
+/** The names of the queue's apps, in their order. */
+const queued = (page: string) =>
+  linksOf(page.replace(/^[\s\S]*?<ul class="queue">/, ''))
+    .filter(([, address]) => /\/apps\/\d+$/.test(address))
+    .map(([name]) => name)
+
+describe('the queue', () => {
+  let page: ModerationPage
+  let ada: Moderator
+  beforeAll(() =>
+    share(async () => {
+      const databaseUrl = await copyWorld()
+      const service = await startService({ databaseUrl })
+      page = await startModerationPage({ databaseUrl })
+      ada = await page.signIn('Ada')
+      await addApps(page, [
+        { name: 'Newer', developer_id: adasId },
+        {
+          name: 'Oldest',
+          created_at: '2019-01-01T00:00:00.000Z',
+          short_description: 'Old & <new>',
+        },
+        { name: 'Tide Cl0ck' },
+      ])
+      await service.request('PUT', `/apps/${apps.bobs}`, {
+        key: keys.bob,
+        json: { name: 'Bird Songs', short_description: 'They sing' },
+      })
+      for (const name of ['Tide Table', 'Tide Clock'])
+        await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { name } })
+    }),
+  )
+
+  test('has the longest wait first, with what each app is, and the counts', async () => {
+    const { text } = await ada.get('/')
+    expect(titleOf(text)).toBe('Pending apps – Moderation')
+    expect(queued(text)).toEqual(['Oldest', 'Cloud Atlas', 'Night Train', 'Newer', 'Tide Cl0ck'])
+    expect(textOf(text)).toContain('5 pending, 2 changed')
+    expect(textOf(text)).toMatch(/Oldest \d+ · Bob · games · waits \d+d Old & <new>/)
+    expect(valuesOf(text, 'app')).toEqual(
+      await Promise.all(
+        valuesOf(text, 'app').map((app) => referenceTo(page, Number.parseInt(app, 10))),
+      ),
+    )
+    expect(text).not.toContain(' checked')
+  })
+
+  test('marks look-alikes, with the downloads of the app that they look like', async () => {
+    const { text } = await ada.get('/')
+    expect(textOf(text)).toContain(`Looks like Tide Clock (${apps.approved}) by Ada, 100 downloads`)
+    expect(text.match(/Looks like/g)).toHaveLength(1)
+    expect(text).toMatch(/<li class="similar">[\s\S]*Tide Cl0ck/)
+  })
+
+  test('has the changed apps with their changes, the undone ones, too', async () => {
+    const { text } = await ada.get('/?queue=changed')
+    expect(titleOf(text)).toBe('Changed apps – Moderation')
+    expect(queued(text)).toEqual(['Bird Songs', 'Tide Clock'])
+    expect(textOf(text)).toContain('Field At the last decision Now name Bird Song Bird Songs')
+    expect(textOf(text)).toMatch(/short_description They sing/)
+    expect(textOf(text)).toContain('Changed, and changed back.')
+  })
+
+  test.for<[query: string, found: string[]]>([
+    ['developer=Ada', ['Cloud Atlas', 'Newer']],
+    ['developer=%20Ada%20', ['Cloud Atlas', 'Newer']],
+    ['category=games', ['Oldest', 'Newer', 'Tide Cl0ck']],
+    ['category=empty', []],
+    ['search=tr', ['Night Train']],
+    ['search=%20', ['Oldest', 'Cloud Atlas', 'Night Train', 'Newer', 'Tide Cl0ck']],
+    ['developer=Bob&category=games&search=old', ['Oldest']],
+    ['queue=changed&developer=Bob', ['Bird Songs']],
+    ['queue=changed&search=sing', ['Bird Songs']],
+    ['queue=other', ['Oldest', 'Cloud Atlas', 'Night Train', 'Newer', 'Tide Cl0ck']],
+  ])('filtered by %s', async ([query, found]) => {
+    const { status, text } = await ada.get(`/?${query}`)
+    expect([status, queued(text)]).toEqual([200, found])
+    if (found.length === 0) expect(textOf(text)).toContain('Nothing waits here.')
+    // The form shows the filter.
+    const { developer = '', search = '' } = Object.fromEntries(new URLSearchParams(query))
+    expect(valuesOf(text, 'developer')).toEqual([developer.trim()])
+    expect(valuesOf(text, 'search')).toEqual([search.trim()])
+  })
+
+  test.for<[query: string, told: string]>([
+    ['developer=Nobody', 'there is no developer "Nobody"'],
+    ['category=none', 'there is no category with the slug none'],
+    ['page=0', 'page must be a whole number from 1, not "0"'],
+    ['page=x', 'page must be a whole number from 1, not "x"'],
+  ])('asked for %s, says what is wrong, with links to go on', async ([query, told]) => {
+    const { status, text } = await ada.get(`/?${query}`)
+    expect(status).toBe(400)
+    expect(textOf(text)).toContain(told)
+    expect(linksOf(text).map(([name]) => name)).toEqual(
+      expect.arrayContaining(['Pending', 'Changed', 'Status', 'Audit', 'Go to the queue']),
+    )
+  })
+})
+
+test('the queue has pages of fifty, which keep the filter, and all of one can be selected', async () => {
+  const page = await startModerationPage()
+  const ada = await page.signIn('Ada')
+  await addApps(page, Array(120).fill({}))
+  const follow = async (text: string, name: string) => {
+    const [, address = ''] = linksOf(text).find(([link]) => link === name) ?? []
+    return (await ada.get(address)).text
+  }
+  const first = (await ada.get('/?developer=Bob&category=games&search=app')).text
+  expect(textOf(first)).toContain('122 pending, 0 changed, 120 here')
+  expect(textOf(first)).toContain('Page 1 of 3')
+  expect(linksOf(first).map(([name]) => name)).not.toContain('Previous')
+  const second = await follow(first, 'Next')
+  const third = await follow(second, 'Next')
+  expect([first, second, third].flatMap(queued)).toEqual(
+    Array.from({ length: 120 }, (_, index) => `App ${index}`),
+  )
+  expect(linksOf(third).map(([name]) => name)).not.toContain('Next')
+  expect(queued(await follow(third, 'Previous'))).toEqual(queued(second))
+  const selected = await follow(second, 'Select all on this page')
+  expect(queued(selected)).toEqual(queued(second))
+  expect(selected.match(/<input type="checkbox"[^>]* checked>/g)).toHaveLength(50)
+  expect(await follow(selected, 'Select none')).not.toContain(' checked')
+  expect(textOf((await ada.get('/?page=7')).text)).toContain('Page 7 of 3')
+})
+
+describe('the page of an app', () => {
+  test('says everything that `moderation show` says', async () => {
+    const service = await startService()
+    const page = await startModerationPage({ databaseUrl: service.databaseUrl })
+    const ada = await page.signIn('Ada')
+    const cli = commandLine(page.databaseUrl)
+    await addApps(page, [{ name: 'Tide Cl0ck', rejection_reason: 'No.', status: 'rejected' }])
+    await service.request('PUT', `/apps/${apps.approved}`, {
+      key: keys.ada,
+      json: { name: 'Tide Table', description: 'One\n\nhttps://example.org/ <b>two</b>' },
+    })
+    await cli.run('moderation', 'reject', String(apps.bobsPending), '--reason', 'Slow.')
+    for (let id = apps.approved; id <= apps.bobsPending + 1; id++) {
+      const { text } = await ada.get(`/apps/${id}`)
+      const shown = textOf(text)
+      const { app: _, ...told } = await cli.json('moderation', 'show', String(id))
+      const { history, similar, changes, developer, category, ...fields } = told
+      // Counts may have separators; times are shown to the minute, and are whole in the HTML.
+      for (const [name, value] of Object.entries(fields)) {
+        if (name === 'review_count' || value === null) continue
+        const isTime = /^\d{4}-.*Z$/.test(String(value))
+        expect([name, isTime ? text : shown]).toEqual([
+          name,
+          expect.stringContaining(String(value).replace(/\s+/g, isTime ? '' : ' ')),
+        ])
+      }
+      const states = Object.entries(developer.apps).map(([state, count]) => `${count} ${state}`)
+      expect(shown).toContain(`${developer.name}: ${states.join(', ')}`)
+      expect(shown).toContain(`${category.name} (${category.slug})`)
+      for (const one of similar)
+        expect(shown).toContain(
+          `Looks like ${one.name} (${one.id}) by ${one.developer_name}, ${one.total_downloads} downloads`,
+        )
+      for (const { field, before, after } of changes)
+        expect(shown).toContain(`${field} ${before} ${after}`.replace(/\s+/g, ' '))
+      for (const { action, at } of history) {
+        expect(shown).toContain(action)
+        expect(text).toContain(`datetime="${at}"`)
+      }
+    }
+  })
+
+  test('has the text as it is, without links, and the changes beside the former values', async () => {
+    const service = await startService()
+    const page = await startModerationPage({ databaseUrl: service.databaseUrl })
+    const ada = await page.signIn('Ada')
+    const description = 'See https://evil.example/ or\nmailto:a@b.example <a href="/">here</a>.'
+    await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { description } })
+    const { text } = await ada.get(`/apps/${apps.approved}`)
+    expect(text).toContain(
+      `<p class="text">${description.replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')}</p>`,
+    )
+    const row = /<tr><th scope="row">description<\/th>[\s\S]*?<\/tr>/.exec(text)?.[0] ?? ''
+    expect(row.match(/<td class="text">/g)).toHaveLength(2)
+    expect(row).toContain('<td class="text">Tide Clock is here.</td>')
+  })
+
+  test('links to the developer’s other apps in any state, and lists the newest reviews', async () => {
+    const page = await startModerationPage()
+    const ada = await page.signIn('Ada')
+    const { text } = await ada.get(`/apps/${apps.approved}`)
+    expect(linksOf(text)).toEqual(
+      expect.arrayContaining([
+        ['Cloud Atlas', `/apps/${apps.pending}`],
+        ['Broken Compass', `/apps/${apps.rejected}`],
+        ['Gone', `/apps/${apps.deleted}`],
+      ]),
+    )
+    expect(linksOf(text).map(([name]) => name)).not.toContain('Tide Clock')
+    expect(textOf(text)).toMatch(
+      /Newest reviews, of 3 Di, 5 of 5, 2026-02-01 00:00 .*Ed, 5 of 5, .*Right\..*Cy, 4 of 5, .*Fine\./,
+    )
+  })
+
+  test('offers the last ten reasons, each once', async () => {
+    const page = await startModerationPage()
+    const ada = await page.signIn('Ada')
+    const ids = await addApps(page, Array(13).fill({}))
+    for (const [index, id] of ids.entries()) {
+      const reason = `Reason "${Math.min(index, 11)}" & more`
+      await ada.post('/decisions', { app: await referenceTo(page, id), decision: 'reject', reason })
+    }
+    const expected = Array.from({ length: 10 }, (_, index) => `Reason "${11 - index}" & more`)
+    for (const path of ['/', `/apps/${apps.pending}`])
+      expect(optionsOf((await ada.get(path)).text)).toEqual(expected)
+  })
+
+  test('of an app that does not exist is an error that leads back', async () => {
+    const page = await startModerationPage()
+    const ada = await page.signIn('Ada')
+    const { text } = await ada.get('/apps/999')
+    expect(textOf(text)).toContain('there is no app 999')
+  })
+})
+
+describe('the status', () => {
+  test('has the numbers of `status`, and links to the apps that wait longest', async () => {
+    const service = await startService()
+    const page = await startModerationPage({ databaseUrl: service.databaseUrl })
+    const ada = await page.signIn('Ada')
+    await service.request('PUT', `/apps/${apps.bobs}`, { key: keys.bob, json: { name: 'Bird' } })
+    const { text } = await ada.get('/status')
+    const shown = textOf(text)
+    expect(shown).toMatch(/Pending 2, longest for \d+d: Cloud Atlas/)
+    expect(shown).toMatch(/Changed 1, longest for \d+\w+: Bird/)
+    expect(shown).toMatch(/Approved 2 Rejected 1 Deleted 1 Developers 2/)
+    expect(shown).toMatch(/Last import none/)
+    expect(linksOf(text)).toEqual(
+      expect.arrayContaining([
+        ['Cloud Atlas', `/apps/${apps.pending}`],
+        ['Bird', `/apps/${apps.bobs}`],
+      ]),
+    )
+  })
+
+  test('says which migrations are missing', async () => {
+    const page = await startModerationPage()
+    const ada = await page.signIn('Ada')
+    await page.database.write(({ sql }) =>
+      sql.raw(`delete from knex_migrations where name like '0019%'`),
+    )
+    expect(textOf((await ada.get('/status')).text)).toContain('missing: 0019-signed-in-operators')
+  })
+})
+
+describe('the audit log', () => {
+  let page: ModerationPage
+  let ada: Moderator
+  beforeAll(() =>
+    share(async () => {
+      page = await startModerationPage()
+      ada = await page.signIn('Ada <b>')
+      const app = await referenceTo(page, apps.bobsPending)
+      await ada.post('/decisions', { app, decision: 'reject', reason: 'No & no.' })
+    }),
+  )
+
+  test('says who did what, newest first, with links to the apps', async () => {
+    const { text } = await ada.get('/audit')
+    expect(textOf(text)).toMatch(
+      /Ada <b> \(signed in\) app reject app 6 night-train status: pending rejected rejection_reason: – No & no\./,
+    )
+    expect(textOf(text)).toMatch(/test operator add operator Ada <b> id: \w{12}/)
+    expect(linksOf(text)).toContainEqual(['app 6 night-train', `/apps/${apps.bobsPending}`])
+    const times = [...text.matchAll(/datetime="([^"]+)"/g)].map(([, time]) => time)
+    const all = await commandLine(page.databaseUrl).json('audit', '--limit', '1000')
+    expect(times).toEqual(all.map(({ at }: { at: string }) => at).toReversed())
+  })
+
+  test.for<[query: string, count: (all: { [name: string]: unknown }[]) => number]>([
+    [`app=${apps.rejected}`, (all) => all.filter(({ app_id }) => app_id === apps.rejected).length],
+    ['developer=Bob', (all) => all.filter(({ developer_name }) => developer_name === 'Bob').length],
+    [
+      `developer=Bob&app=${apps.bobs}`,
+      (all) => all.filter(({ app_id }) => app_id === apps.bobs).length,
+    ],
+    ['since=2999-01-01', () => 0],
+    ['since=2020-01-01', (all) => all.length],
+  ])('filtered by %s', async ([query, count]) => {
+    const all = await commandLine(page.databaseUrl).json('audit', '--limit', '1000')
+    const { text } = await ada.get(`/audit?${query}`)
+    const rows = text.match(/<tr><td>/g) ?? []
+    expect(rows).toHaveLength(count(all))
+    if (rows.length === 0) expect(textOf(text)).toContain('No entries.')
+    for (const [name, value] of new URLSearchParams(query))
+      expect(valuesOf(text, name)).toEqual([value])
+  })
+
+  test.for<[query: string, told: string]>([
+    ['app=999', 'there is no app 999'],
+    ['app=x', 'the app must be a whole number from 1, not "x"'],
+    ['developer=Nobody', 'there is no developer "Nobody"'],
+    ['since=lately', 'since must be a date such as 2027-01-31, not "lately"'],
+  ])('asked for %s, says what is wrong', async ([query, told]) => {
+    const { status, text } = await ada.get(`/audit?${query}`)
+    expect([status, textOf(text)]).toEqual([400, expect.stringContaining(told)])
+  })
+
+  test('says that there are more entries than it lists', async () => {
+    const own = await startModerationPage()
+    const bo = await own.signIn('Bo')
+    await addApps(own, Array(210).fill({}))
+    expect(textOf((await bo.get('/audit')).text)).toContain('The newest 200;')
+    expect((await bo.get('/audit')).text.match(/<tr><td>/g)).toHaveLength(200)
+  })
+
+  test('the command line distinguishes who has signed in from who claims a name', async () => {
+    const cli = commandLine(page.databaseUrl)
+    const { stdout } = await cli.run('audit', '--app', String(apps.bobsPending))
+    expect(stdout).toMatch(/Ada <b> \(signed in\) +app reject/)
+    const [entry] = (await cli.json('audit', '--limit', '1')) as object[]
+    expect(entry).toMatchObject({
+      operator: 'root',
+      operator_name: 'Ada <b>',
+      operator_id: ada.id,
+      key_id: null,
+    })
+  })
+})
+
+test('HEAD is answered as GET is, without the page', async () => {
+  const page = await startModerationPage()
+  const ada = await page.signIn('Ada')
+  for (const path of ['/', '/?page=0', '/apps/1', '/apps/999', '/status', '/audit', '/sign-in']) {
+    const get = await ada.get(path)
+    const head = await ada.request('HEAD', path)
+    expect([path, head.status, head.text]).toEqual([path, get.status, ''])
+    expect(head.headers['content-type']).toBe(get.headers['content-type'])
+  }
+})
+
+describe('texts with markup, reversed and terminal characters', () => {
+  const hostile = [
+    '<script>alert(1)</script>',
+    '"><img src=x onerror=alert(1)>',
+    `' onfocus='alert(1)' x="`,
+    '" autofocus onfocus="alert(1)',
+    '</title></textarea></style></option><svg/onload=alert(1)>',
+    '<a href="javascript:alert(1)">x</a> https://evil.example/',
+    '<!-- ]]> &lt;&#60;&amp;',
+    '\u202Egnp.exe\u2066x\u2069',
+    '\x1b[2J\x07\x9b31m\x7f',
+    '\ttab\r\nline\u2028line',
+    '<bdi></bdi></bdi></td></tr></table></main>',
+  ].join(' ')
+  /** As a reader sees it: unsafe characters are replaced. */
+  const readable = hostile
+    .replace(/\r\n/g, '\n')
+    .replace(/[^\P{Cc}\n\t]|[\u202A-\u202E\u2066-\u2069]/gu, '\uFFFD')
+    .replace(/\s+/g, ' ')
+
+  test('are shown as texts on every page, and never as HTML', async () => {
+    const page = await startModerationPage()
+    const { database } = page
+    // Signed in before, because a name with such characters is refused.
+    const ada = await page.signIn('Ada')
+    const [pending = 0, listed = 0, rejected = 0] = await addApps(page, [{}, {}, {}])
+    await database.write(async ({ sql }) => {
+      const text = (field: string) => `${field}: ${hostile}`
+      const texts = {
+        name: text('name'),
+        short_description: text('short_description'),
+        description: text('description'),
+        version: text('version'),
+        unreviewed_since: '2026-01-01T00:00:00.000Z',
+        unreviewed_changes: JSON.stringify({ name: text('before'), version: text('before') }),
+      }
+      const package_name = text('package')
+      await sql('apps')
+        .where({ id: pending })
+        .update({ ...texts, package_name, package_key: package_name.toLowerCase() })
+      await sql('apps')
+        .where({ id: rejected })
+        .update({ status: 'rejected', rejection_reason: text('rejection_reason') })
+      await sql('apps')
+        .where({ id: listed })
+        .update({ ...texts, status: 'approved', approved_at: new Date().toISOString() })
+      await sql('developers')
+        .where({ id: bobsId })
+        .update({ name: text('developer') })
+      await sql('categories')
+        .where({ id: categories.games })
+        .update({ name: text('category') })
+      await sql('operators').update({ name: text('operator') })
+      await sql('reviews').insert({
+        app_id: listed,
+        reviewer_name: text('reviewer'),
+        rating: 1,
+        comment: text('comment'),
+        created_at: '2026-01-01T00:00:00.000Z',
+      })
+      await sql('apps').where({ id: listed }).update({ review_count: 1 })
+      await sql('audit').insert({
+        at: new Date().toISOString(),
+        action: 'app reject',
+        app_id: listed,
+        developer_id: bobsId,
+        operator: text('account'),
+        operator_name: text('person'),
+        before: JSON.stringify({ [text('column')]: text('value before') }),
+        after: JSON.stringify({
+          [text('column')]: text('value'),
+          rejection_reason: text('reason'),
+        }),
+      })
+    })
+    const app = await referenceTo(page, pending)
+    const pages: [path: string, fields: string[]][] = [
+      ['/', ['operator', 'name', 'short_description', 'developer', 'category']],
+      ['/?queue=changed', ['name', 'before', 'developer']],
+      [
+        `/apps/${listed}`,
+        [
+          ...['name', 'short_description', 'description', 'version'],
+          ...['developer', 'category', 'operator', 'reviewer', 'comment', 'person'],
+          ...['column', 'value', 'value before'],
+        ],
+      ],
+      [`/apps/${pending}`, ['name', 'package']],
+      [`/apps/${rejected}`, ['rejection_reason', 'developer']],
+      ['/status', ['name', 'operator']],
+      ['/audit', ['person', 'value', 'value before', 'reason', 'developer']],
+    ]
+    // Each page passes the checker, which knows every element and attribute that may be there.
+    for (const [path, fields] of pages) {
+      const { status, text } = await ada.get(path)
+      expect([path, status]).toEqual([path, 200])
+      for (const field of fields)
+        expect(textOf(text), `${path} ${field}`).toContain(`${field}: ${readable}`)
+    }
+    const written = `${hostile} `
+    const echoes = [
+      await ada.get(
+        `/?${new URLSearchParams({ search: written, queue: written, select: written })}`,
+      ),
+      await ada.get(`/?${new URLSearchParams({ developer: written })}`),
+      await ada.get(`/?${new URLSearchParams({ category: written })}`),
+      await ada.get(`/?${new URLSearchParams({ page: written })}`),
+      await ada.get(`/audit?${new URLSearchParams({ app: written })}`),
+      await ada.get(`/audit?${new URLSearchParams({ since: written })}`),
+      await ada.get(`/audit?${new URLSearchParams({ developer: written })}`),
+      await page.get(`/sign-in?${new URLSearchParams({ next: written })}`),
+      await page.post('/sign-in', { key: written, next: written }),
+      await ada.get(`/apps/${encodeURIComponent(written)}`),
+      await ada.post('/decisions', { app: written, decision: 'approve' }),
+      await ada.post('/decisions', { app, decision: written }),
+      await ada.post('/decisions', { app, decision: 'reject', reason: written }),
+      await ada.post('/decisions', {
+        app: `${listed}@x`,
+        decision: 'reject',
+        reason: 'No.',
+        seen: '1',
+      }),
+      await ada.post('/restorations', { app: written }),
+      await ada.post('/removed-reviews', { review: written, reason: written }),
+      await page.get(`/${encodeURIComponent(written)}`),
+    ]
+    expect(echoes.every(({ status }) => [200, 400, 401, 404, 409].includes(status))).toBe(true)
+    const decided = await ada.post('/decisions', { app, decision: 'approve' })
+    expect(textOf(decided.text)).toContain(`name: ${readable} (${pending}) is approved now`)
+  })
+})

@@ -1,0 +1,339 @@
+import { hash } from 'node:crypto'
+import { describe, expect, inject, test } from 'vitest'
+import { generateKey } from '../../src/accounts/keys.ts'
+import { operatorStore } from '../../src/accounts/operator-store.ts'
+import { freezeClock } from '../support/clock.ts'
+import { copyWorld } from '../support/database.ts'
+import { titleOf, valuesOf } from '../support/html.ts'
+import {
+  cookieOf,
+  type ModerationPage,
+  newestEntries,
+  referenceTo,
+  startModerationPage,
+  stateOf,
+  type Visitor,
+} from '../support/moderation-page.ts'
+import { startService } from '../support/service.ts'
+
+const { keys, apps } = inject('world')
+const past = '2020-01-01T00:00:00.000Z'
+const minute = 60 * 1000
+
+const revoke = ({ database }: ModerationPage, id: string) =>
+  database.write((connection) => operatorStore(connection).revoke(id, { operator: 'test' }))
+
+const sessionsOf = ({ database }: ModerationPage) =>
+  database.read(({ sql }) => sql('operator_sessions'))
+
+/** Whether the visitor is signed in. */
+async function isSignedIn(visitor: Visitor): Promise<boolean> {
+  const { status, headers } = await visitor.get('/')
+  if (status === 303) expect(headers.location).toMatch(/\/sign-in\?next=/)
+  return status === 200
+}
+
+test('a key signs in, and its holder is shown the page that was asked for', async () => {
+  const page = await startModerationPage()
+  const { key, id } = await page.addOperator('Ada Lovelace')
+  const asked = await page.get(`/apps/${apps.pending}?from=mail`)
+  expect([asked.status, asked.headers.location]).toEqual([
+    303,
+    `/sign-in?next=%2Fapps%2F${apps.pending}%3Ffrom%3Dmail`,
+  ])
+  const form = await page.get(String(asked.headers.location))
+  expect([form.status, titleOf(form.text)]).toEqual([200, 'Sign in – Moderation'])
+  const [next = ''] = valuesOf(form.text, 'next')
+  // Pasted with white space.
+  const signedIn = await page.post('/sign-in', { key: ` ${key}\n`, next })
+  expect([signedIn.status, signedIn.headers.location]).toEqual([
+    303,
+    `/apps/${apps.pending}?from=mail`,
+  ])
+  const ada = page.visitor(cookieOf(signedIn))
+  expect((await ada.get(`/apps/${apps.pending}`)).text).toContain('Ada Lovelace')
+  // The use is stored without a wait.
+  await expect
+    .poll(() =>
+      page.database.read(({ sql }) => sql('operators').where({ id }).first('last_used_at')),
+    )
+    .toEqual({ last_used_at: expect.stringMatching(/Z$/) })
+})
+
+test('the form has one visible field, which password managers fill', async () => {
+  const page = await startModerationPage()
+  const { text } = await page.get('/sign-in')
+  const fields = [...text.matchAll(/<input\b[^>]*>/g)].map(([field]) => field)
+  const visible = fields.filter((field) => !/ hidden| type="hidden"/.test(field))
+  expect(visible).toHaveLength(1)
+  expect(visible[0]).toMatch(/ type="password".* autocomplete="current-password"/)
+})
+
+test('neither the key nor the token is stored or logged', async () => {
+  const page = await startModerationPage()
+  const ada = await page.signIn('Ada')
+  await ada.get('/')
+  await page.get(`/sign-in?next=/&key=${ada.key}`)
+  await page.get(`/${ada.key}`)
+  const token = ada.cookie.replace(/^.*=/, '')
+  const stored = JSON.stringify(
+    await page.database.read(async ({ sql }) => [
+      await sql('operators'),
+      await sql('operator_sessions'),
+      await sql('audit'),
+    ]),
+  )
+  for (const text of [stored, page.log.join()]) {
+    expect(text).not.toContain(token)
+    expect(text).not.toContain(ada.key.slice(22, 60))
+  }
+  expect(stored).toContain(hash('sha256', ada.key))
+  expect(stored).toContain(hash('sha256', token))
+})
+
+describe('a refused key', () => {
+  const mistyped = (key: string) => key.replace(/.$/, (last) => (last === '0' ? '1' : '0'))
+
+  test.for<[what: string, key: (page: ModerationPage) => Promise<string> | string, told: string]>([
+    ['nothing', () => '', 'This is not a sign-in key; check that it was copied completely.'],
+    ['a word', () => 'open sesame', 'This is not a sign-in key'],
+    ['an API key', () => keys.ada, 'This is not a sign-in key'],
+    [
+      'a mistyped key',
+      async (page) => mistyped((await page.addOperator('Ada')).key),
+      'This is not a sign-in key',
+    ],
+    ['a key that was never issued', () => generateKey('operator').key, 'is not known'],
+    [
+      'an expired key',
+      async (page) => (await page.addOperator('Ada', past)).key,
+      `expired at ${past}`,
+    ],
+    [
+      'a revoked key',
+      async (page) => {
+        const { id, key } = await page.addOperator('Ada')
+        await revoke(page, id)
+        return key
+      },
+      'was revoked',
+    ],
+    ['a key with markup', () => '"><script>alert(1)</script>', 'This is not a sign-in key'],
+    ['a key of 90,000 characters', () => 'x'.repeat(90_000), 'This is not a sign-in key'],
+  ])('%s: the form says why, and nobody is signed in', async ([, makeKey, told]) => {
+    const page = await startModerationPage()
+    const response = await page.post('/sign-in', { key: await makeKey(page), next: '/status' })
+    expect([response.status, titleOf(response.text)]).toEqual([401, 'Sign in – Moderation'])
+    expect(response.text).toContain(told)
+    expect(response.headers['set-cookie']).toBeUndefined()
+    // The second attempt leads to the same page.
+    expect(valuesOf(response.text, 'next')).toEqual(['/status'])
+    expect(await sessionsOf(page)).toEqual([])
+  })
+
+  test('the key of a moderator is no API key', async () => {
+    const service = await startService()
+    const page = await startModerationPage({ databaseUrl: service.databaseUrl })
+    const { key } = await page.addOperator('Ada')
+    const { status, body } = await service.get('/apps', { key })
+    expect([status, body.message]).toEqual([
+      401,
+      'This is not an API key; check that it was copied completely.',
+    ])
+    expect((await service.get('/moderation')).status).toBe(404)
+  })
+})
+
+describe('refused keys and tokens', () => {
+  const from = (address: string) => ({ headers: { 'X-Forwarded-For': address } })
+
+  test.for<[what: string, refuse: (page: ModerationPage) => Promise<{ status: number }>]>([
+    ['wrong keys', (page) => page.post('/sign-in', { key: 'wrong' }, from('192.0.2.1'))],
+    [
+      'wrong tokens',
+      (page) => page.visitor(`moderation_session=${'A'.repeat(43)}`).get('/', from('192.0.2.1')),
+    ],
+  ])('%s: more than the limit are a 429, for that address only', async ([, refuse]) => {
+    const page = await startModerationPage({ refusedKeyLimit: 3, trustProxy: 1 })
+    const { key } = await page.addOperator('Ada')
+    const bo = await page.signIn('Bo')
+    expect((await bo.get('/', from('192.0.2.1'))).status).toBe(200)
+    for (const _ of [1, 2, 3]) expect((await refuse(page)).status).not.toBe(429)
+
+    const refused = await page.post('/sign-in', { key }, from('192.0.2.1'))
+    expect(refused.status).toBe(429)
+    expect(refused.text).toMatch(
+      /Too many keys from this address were refused; try again in \d+ s\./,
+    )
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+    expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(60)
+    expect(refused.headers['set-cookie']).toBeUndefined()
+    // Who is signed in goes on, and other addresses are not affected.
+    expect((await bo.get('/', from('192.0.2.1'))).status).toBe(200)
+    expect((await page.post('/sign-in', { key }, from('192.0.2.2'))).status).toBe(303)
+  })
+})
+
+describe('a session', () => {
+  test('ends twelve hours after its last use', async () => {
+    const page = await startModerationPage()
+    const start = freezeClock(Date.parse('2026-03-01T08:00:00Z'))
+    const ada = await page.signIn('Ada')
+    const at = (time: number) => {
+      freezeClock(start + time)
+      return isSignedIn(ada)
+    }
+    expect(await at(12 * 60 * minute)).toBe(true)
+    // Each use counts, within some minutes.
+    expect(await at(23 * 60 * minute)).toBe(true)
+    expect(await at(35 * 60 * minute + minute)).toBe(false)
+    expect(await at(35 * 60 * minute)).toBe(true)
+    // The row stays until the next sign-in removes it.
+    expect(await at(60 * 60 * minute)).toBe(false)
+    expect(await sessionsOf(page)).toHaveLength(1)
+    await page.signIn('Bo')
+    expect(await sessionsOf(page)).toHaveLength(1)
+  })
+
+  test('is shared by all processes', async () => {
+    const databaseUrl = await copyWorld()
+    const one = await startModerationPage({ databaseUrl })
+    const other = await startModerationPage({ databaseUrl })
+    const ada = await one.signIn('Ada')
+    const there = other.visitor(ada.cookie)
+    expect(await isSignedIn(there)).toBe(true)
+    expect((await there.post('/sign-out')).status).toBe(303)
+    expect(await isSignedIn(ada)).toBe(false)
+    expect(await sessionsOf(one)).toEqual([])
+  })
+
+  test.for<[what: string, end: (page: ModerationPage, id: string) => Promise<unknown>]>([
+    ['revoked', revoke],
+    [
+      'expired',
+      ({ database }, id) =>
+        database.write(({ sql }) => sql('operators').where({ id }).update({ expires_at: past })),
+    ],
+  ])('ends at the next request if its key is %s', async ([, end]) => {
+    const page = await startModerationPage()
+    const ada = await page.signIn('Ada')
+    const bo = await page.signIn('Bo')
+    const app = await referenceTo(page, apps.pending)
+    await end(page, ada.id)
+    const refused = await ada.post('/decisions', { app, decision: 'approve' })
+    expect(refused.status).toBe(401)
+    expect(refused.text).toContain('sign in')
+    expect(await stateOf(page, apps.pending)).toMatchObject({ status: 'pending' })
+    expect(await isSignedIn(ada)).toBe(false)
+    expect(await isSignedIn(bo)).toBe(true)
+  })
+
+  test('is left by signing out, and its cookie is removed', async () => {
+    const page = await startModerationPage()
+    const ada = await page.signIn('Ada')
+    const left = await ada.post('/sign-out')
+    expect([left.status, left.headers.location]).toEqual([303, '/sign-in'])
+    expect(String(left.headers['set-cookie'])).toMatch(
+      /^moderation_session=;.*Expires=Thu, 01 Jan 1970/,
+    )
+    expect(await isSignedIn(ada)).toBe(false)
+    // Once more, and without any session.
+    expect((await ada.post('/sign-out')).status).toBe(303)
+    expect((await page.post('/sign-out')).status).toBe(303)
+  })
+
+  test('is never one that was set before signing in', async () => {
+    const page = await startModerationPage()
+    const planted = `moderation_session=${'p'.repeat(43)}`
+    const { key } = await page.addOperator('Ada')
+    const signedIn = await page.visitor(planted).post('/sign-in', { key })
+    expect(cookieOf(signedIn)).not.toBe(planted)
+    expect(await isSignedIn(page.visitor(planted))).toBe(false)
+    // Nor is it the session of somebody else, which ends.
+    const mallory = await page.signIn('Mallory')
+    const again = await page.visitor(mallory.cookie).post('/sign-in', { key })
+    expect(cookieOf(again)).not.toBe(mallory.cookie)
+    expect((await page.visitor(cookieOf(again)).get('/')).text).toContain('Ada')
+    expect(await isSignedIn(mallory)).toBe(false)
+    expect(new Set([cookieOf(signedIn), cookieOf(again)]).size).toBe(2)
+  })
+})
+
+test('each decision is recorded with the person who signed in, and the account of the process', async () => {
+  const page = await startModerationPage()
+  const ada = await page.signIn('Ada')
+  const app = await referenceTo(page, apps.pending)
+  await ada.post('/decisions', { app, decision: 'approve' })
+  const [entry] = await newestEntries(page, 1)
+  expect(entry).toMatchObject({
+    action: 'app approve',
+    app_id: apps.pending,
+    operator: 'root',
+    operator_name: 'Ada',
+    operator_id: ada.id,
+    key_id: null,
+  })
+})
+
+test('before signing in, a page that exists and one that does not look the same', async () => {
+  const page = await startModerationPage()
+  const seen: object[] = []
+  for (const path of [`/apps/${apps.pending}`, '/apps/999999', '/apps/0', '/apps/x%00']) {
+    const { status, headers, text } = await page.get(path)
+    const { date: _, 'x-request-id': __, ...others } = headers
+    expect(others.location).toBe(`/sign-in?next=${encodeURIComponent(path)}`)
+    seen.push({ status, text: text.replace(String(others.location), ''), ...others, location: '' })
+  }
+  expect(seen).toEqual(seen.map(() => ({ ...seen[0], 'content-length': expect.anything() })))
+})
+
+const pages = ['/', '/apps/1', '/status', '/audit']
+const forms = ['/decisions', '/restorations', '/removed-reviews']
+
+test.for<[method: string, path: string, status: number]>([
+  ...pages.map((path): [string, string, number] => ['GET', path, 303]),
+  ...pages.map((path): [string, string, number] => ['HEAD', path, 303]),
+  ...forms.map((path): [string, string, number] => ['POST', path, 401]),
+  ['GET', '/sign-in', 200],
+  ['HEAD', '/sign-in', 200],
+  ['GET', '/style.css', 200],
+  ['HEAD', '/style.css', 200],
+  ['POST', '/sign-out', 303],
+  ['GET', '/sign-out', 404],
+  ['GET', '/decisions', 404],
+  ['GET', '/queue', 404],
+  ['GET', '/apps', 404],
+  ['GET', '/Status', 404],
+  ['GET', '/status/', 404],
+  ['POST', '/status', 404],
+  ['DELETE', '/apps/1', 404],
+  ['PUT', '/decisions', 404],
+  ['GET', '/favicon.ico', 404],
+  ['GET', '/robots.txt', 404],
+])('without a session, %s %s is a %i', async ([method, path, status]) => {
+  const page = await startModerationPage()
+  const response = await page.request(method, path)
+  expect(response.status).toBe(status)
+  if (method === 'HEAD') expect(response.text).toBe('')
+  if (status === 404) expect(response.text).toContain('<p role="alert"')
+})
+
+test.for<[origin: string, prefix: string]>([
+  ['https://moderation.test', ''],
+  ['https://moderation.test', '/mod/eration'],
+  ['http://moderation.test', '/mod'],
+])('behind %s%s, cookies, links and redirects have its path', async ([origin, prefix]) => {
+  // The checker of pages compares them with the address.
+  const page = await startModerationPage({ origin, prefix })
+  const ada = await page.signIn('Ada')
+  for (const path of pages) expect((await ada.get(path)).status).toBe(200)
+  const asked = await page.get('/audit')
+  expect(asked.headers.location).toBe(
+    `${prefix}/sign-in?next=${encodeURIComponent(`${prefix}/audit`)}`,
+  )
+  const { headers } = await page.post('/sign-in', { key: ada.key, next: `${prefix}/audit` })
+  expect(headers.location).toBe(`${prefix}/audit`)
+  expect((await page.post('/sign-in', { key: ada.key, next: '/' })).headers.location).toBe(
+    `${prefix}/`,
+  )
+})

@@ -1,0 +1,170 @@
+import { expect } from 'vitest'
+import { operatorStore } from '../../src/accounts/operator-store.ts'
+import { readConfig } from '../../src/config.ts'
+import { type Database, openDatabase } from '../../src/db/database.ts'
+import { createLogger } from '../../src/http/log.ts'
+import { createModerationApp } from '../../src/http/moderation/moderation-app.ts'
+import { listen } from '../../src/http/server.ts'
+import { required } from '../../src/util/helpers.ts'
+import type { HttpResponse } from '../contract/checker.ts'
+import { copyWorld } from './database.ts'
+import { whenFinished } from './lifetime.ts'
+import { checkPage } from './page-checker.ts'
+import { send } from './service.ts'
+
+/** The moderation page on a real port and database, and people who use it without a browser. */
+
+/** Fields of a form, in their order; a list is a repeated field. */
+export type Fields = Record<string, string | readonly string[]>
+
+export type PageOptions = {
+  /** Replace the ones that a browser sends, or leave them out if undefined. */
+  headers?: Record<string, string | undefined>
+  /** Sent unchanged, instead of fields. */
+  body?: string | Buffer
+}
+
+export type ModerationPage = Visitor & {
+  database: Database
+  databaseUrl: string
+  port: number
+  /** The lines logged so far. */
+  log: string[]
+  /** What browsers send with the page's own forms. */
+  ownHeaders: Record<string, string>
+  /** Adds an operator, and returns the sign-in key and its id. */
+  addOperator: (name: string, expiresAt?: string) => Promise<{ id: string; key: string }>
+  /** A person who has signed in. */
+  signIn: (name: string) => Promise<Moderator>
+  /** A person with these cookies; none by default. */
+  visitor: (cookie?: string) => Visitor
+}
+
+export type Visitor = {
+  request: (method: string, path: string, options?: PageOptions) => Promise<HttpResponse>
+  get: (path: string, options?: PageOptions) => Promise<HttpResponse>
+  /** Sends a form. */
+  post: (path: string, fields?: Fields, options?: PageOptions) => Promise<HttpResponse>
+}
+
+export type Moderator = Visitor & { id: string; name: string; key: string; cookie: string }
+
+type ModerationOptions = {
+  origin?: string
+  prefix?: string
+  refusedKeyLimit?: number
+  trustProxy?: number
+  isDraining?: () => boolean
+  /** The database; a new copy of the world by default. */
+  databaseUrl?: string
+}
+
+/** Starts the page. It stops when the test ends. */
+export async function startModerationPage({
+  origin = 'http://moderation.test',
+  prefix = '',
+  refusedKeyLimit = 0,
+  trustProxy = 0,
+  isDraining = () => false,
+  databaseUrl,
+}: ModerationOptions = {}): Promise<ModerationPage> {
+  const address = databaseUrl ?? (await copyWorld())
+  const database = openDatabase(address)
+  const log: string[] = []
+  const logger = createLogger('info', { write: (line: string) => log.push(line) })
+  const moderation = { port: 0, baseUrl: origin + prefix, prefix }
+  const config = { ...readConfig({}), port: 0, moderation, refusedKeyLimit, trustProxy }
+  const app = await createModerationApp({ config, database, logger, account: 'root', isDraining })
+  const { server, port } = await listen(app, config, logger)
+  whenFinished(async () => {
+    server.closeAllConnections()
+    server.close()
+    await database.close()
+  })
+
+  const ownHeaders = { Origin: origin, 'Sec-Fetch-Site': 'same-origin' }
+
+  function visitor(cookie?: string): Visitor {
+    async function request(method: string, path: string, { headers, body }: PageOptions = {}) {
+      const merged = {
+        ...(cookie !== undefined && { Cookie: cookie }),
+        ...(method === 'POST' && {
+          ...ownHeaders,
+          'Content-Type': 'application/x-www-form-urlencoded',
+        }),
+        ...headers,
+      }
+      const response = await send(server, method, prefix + path, {
+        headers: definedOnly(merged),
+        ...(body !== undefined && { body }),
+      })
+      checkPage({ ...response, path }, { origin, prefix })
+      return response
+    }
+    return {
+      request,
+      get: (path, options) => request('GET', path, options),
+      post: (path, fields = {}, options) =>
+        request('POST', path, { body: formBody(fields), ...options }),
+    }
+  }
+
+  const addOperator = (name: string, expiresAt?: string) =>
+    database.write((connection) => operatorStore(connection).add(name, actor, expiresAt), {
+      changesPublicData: () => false,
+    })
+
+  return {
+    ...visitor(),
+    database,
+    databaseUrl: address,
+    port,
+    log,
+    ownHeaders,
+    visitor,
+    addOperator,
+    async signIn(name) {
+      const { id, key } = await addOperator(name)
+      const response = await visitor().post('/sign-in', { key })
+      expect(response.status, response.text).toBe(303)
+      const cookie = cookieOf(response)
+      return { ...visitor(cookie), id, name, key, cookie }
+    },
+  }
+}
+
+const actor = { operator: 'test' }
+
+/** The cookie that a response sets, as a browser sends it back. */
+export const cookieOf = ({ headers }: HttpResponse): string =>
+  required([headers['set-cookie']].flat()[0], 'a cookie').split(';', 1).join()
+
+const definedOnly = (headers: Record<string, string | undefined>) =>
+  Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value]],
+    ),
+  )
+
+export const formBody = (fields: Fields): string =>
+  new URLSearchParams(
+    Object.entries(fields).flatMap(([name, values]) =>
+      [values].flat().map((value): [string, string] => [name, value]),
+    ),
+  ).toString()
+
+/** The app as a form names it, at its revision of now. */
+export async function referenceTo({ database }: ModerationPage, id: number): Promise<string> {
+  const app = await database.read(({ sql }) => sql('apps').where({ id }).first('revision'))
+  return `${id}@${app?.revision}`
+}
+
+/** The state of an app. */
+export const stateOf = ({ database }: ModerationPage, id: number) =>
+  database.read(({ sql }) =>
+    sql('apps').where({ id }).first('status', 'deleted_at', 'rejection_reason', 'name'),
+  )
+
+/** The newest entries of the audit log, newest first. */
+export const newestEntries = ({ database }: ModerationPage, count: number) =>
+  database.read(({ sql }) => sql('audit').orderBy('id', 'desc').limit(count))
