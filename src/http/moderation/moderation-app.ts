@@ -88,7 +88,6 @@ export async function createModerationApp(options: ModerationOptions): Promise<E
 function addPageHeaders(baseUrl: string, isDraining: () => boolean): RequestHandler {
   const headers = {
     ...securityHeaders(baseUrl),
-    'Content-Type': 'text/html; charset=utf-8',
     'Content-Security-Policy':
       "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     'Cross-Origin-Resource-Policy': 'same-origin',
