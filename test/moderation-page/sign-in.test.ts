@@ -318,6 +318,22 @@ test.for<[method: string, path: string, status: number]>([
   if (status === 404) expect(response.text).toContain('<p role="alert"')
 })
 
+test('the health checks are JSON, as those of the public service', async () => {
+  let draining = false
+  const page = await startModerationPage({ isDraining: () => draining })
+  for (const path of ['/healthz', '/readyz']) {
+    const { status, text } = await page.get(path)
+    expect([status, JSON.parse(text).success]).toEqual([200, true])
+    expect((await page.request('HEAD', path)).status).toBe(200)
+    expect((await page.request('OPTIONS', path)).status).toBe(204)
+    expect((await page.post(path)).status).toBe(405)
+  }
+  draining = true
+  expect((await page.get('/healthz')).status).toBe(200)
+  const { status, headers } = await page.get('/readyz')
+  expect([status, headers.connection]).toEqual([503, 'close'])
+})
+
 test.for<[origin: string, prefix: string]>([
   ['https://moderation.test', ''],
   ['https://moderation.test', '/mod/eration'],

@@ -203,7 +203,7 @@ export async function listening(
   folder = cwd,
   file = executable,
 ): Promise<Served> {
-  const child = spawn(file, [command], {
+  const child = spawn(file, command.split(' '), {
     env: { ...inherited, PORT: '0', ...env },
     cwd: folder,
     stdio: ['ignore', 'pipe', 'inherit'],
