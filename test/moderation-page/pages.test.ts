@@ -99,7 +99,7 @@ describe('the queue', () => {
 
   test('marks look-alikes, with the downloads of the app that they look like', async () => {
     const { text } = await ada.get('/')
-    expect(textOf(text)).toContain(`Looks like Tide Clock (${apps.approved}) by Ada, 100 downloads`)
+    expect(textOf(text)).toContain(`Looks like ${apps.approved} Tide Clock by Ada, 100 downloads`)
     expect(text.match(/Looks like/g)).toHaveLength(1)
     expect(text).toMatch(/<li class="similar">[\s\S]*Tide Cl0ck/)
   })
@@ -206,7 +206,7 @@ describe('the page of an app', () => {
       expect(shown).toContain(`${category.name} (${category.slug})`)
       for (const one of similar)
         expect(shown).toContain(
-          `Looks like ${one.name} (${one.id}) by ${one.developer_name}, ${one.total_downloads} downloads`,
+          `Looks like ${one.id} ${one.name} by ${one.developer_name}, ${one.total_downloads} downloads`,
         )
       for (const { field, before, after } of changes)
         expect(shown).toContain(`${field} ${before} ${after}`.replace(/\s+/g, ' '))
@@ -271,23 +271,19 @@ describe('the page of an app', () => {
 })
 
 describe('the status', () => {
-  test('has the numbers of `status`, and links to the apps that wait longest', async () => {
+  test('says everything that `status` says', async () => {
     const service = await startService()
     const page = await startModerationPage({ databaseUrl: service.databaseUrl })
     const ada = await page.signIn('Ada')
     await service.request('PUT', `/apps/${apps.bobs}`, { key: keys.bob, json: { name: 'Bird' } })
-    const { text } = await ada.get('/status')
-    const shown = textOf(text)
-    expect(shown).toMatch(/Pending 2, longest for \d+d: Cloud Atlas/)
-    expect(shown).toMatch(/Changed 1, longest for \d+\w+: Bird/)
-    expect(shown).toMatch(/Approved 2 Rejected 1 Deleted 1 Developers 2/)
-    expect(shown).toMatch(/Last import none/)
-    expect(linksOf(text)).toEqual(
-      expect.arrayContaining([
-        ['Cloud Atlas', `/apps/${apps.pending}`],
-        ['Bird', `/apps/${apps.bobs}`],
-      ]),
-    )
+    // Ages and the size of the database differ from one moment to the next.
+    const lastingOf = (text: string) => text.replace(/ \d+(ms|s|m)\b| [\d.]+ MB/g, '')
+    const shown = lastingOf(textOf((await ada.get('/status')).text))
+    const { stdout } = await commandLine(page.databaseUrl).run('status')
+    const lines = stdout.trimEnd().split('\n')
+    expect(lines.length).toBeGreaterThan(7)
+    for (const line of lines) expect(shown).toContain(lastingOf(line.replace(/ {2,}/, ' ')))
+    expect(shown).toMatch(/Pending 2, longest for \d+d: 2 Cloud Atlas/)
   })
 
   test('says which migrations are missing', async () => {
