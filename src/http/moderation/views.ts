@@ -134,6 +134,7 @@ ${content}
       undefined,
       html`${problem && html`<p role="alert" class="problem">${problem}</p>`}
 <form method="post" action="${prefix}/sign-in" class="sign-in">
+<input autocomplete="username" value="moderator" hidden>
 <label>Sign-in key <input type="password" name="key" autocomplete="current-password" required autofocus></label>
 <input type="hidden" name="next" value="${next}">
 <button>Sign in</button>
