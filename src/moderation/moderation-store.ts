@@ -205,9 +205,7 @@ export const moderationStore = (connection: Connection) => {
 /** Throws an OperatorError if the app has another revision than the given one. */
 function assertRevision({ id, revision }: AppRow, given: string | undefined) {
   if (given === undefined || given === revision) return
-  throw new OperatorError(
-    `app ${id} has changed since revision ${given}; look at it again: moderation show ${id}`,
-  )
+  throw new OperatorError(`app ${id} has changed since revision ${given}; look at it again`)
 }
 
 /** The owner's changes since the last decision, without those that were undone. */

@@ -107,7 +107,7 @@ test('decides what a file says about the revisions that were read', async () => 
   const rows = apps.map(
     ({ id, revision }: { id: number; revision: string }) => `${id}@${revision},approve`,
   )
-  const refusal = `app ${pending} has changed since revision ${apps[0].revision}; look at it again: moderation show ${pending}`
+  const refusal = `app ${pending} has changed since revision ${apps[0].revision}; look at it again`
   for (const dryRun of [['--dry-run'], []]) {
     const decided = await cli.run(
       'moderation',

@@ -786,7 +786,7 @@ describe('a decision', () => {
       expect(await cli.run(...command, seen)).toEqual({
         code: 1,
         stdout: '',
-        stderr: `apps-service: app ${id} has changed since revision ${seen.slice(2)}; look at it again: moderation show ${id}\n`,
+        stderr: `apps-service: app ${id} has changed since revision ${seen.slice(2)}; look at it again\n`,
       })
       expect(await cli.json('moderation', 'show', String(id))).toEqual(before)
       expect(await cli.run(...command, await shown())).toMatchObject({ code: 0, stderr: '' })
