@@ -109,11 +109,20 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 /** axe finds nothing serious in a part of the page. */
 export async function expectAccessible(page: Page, part: object = {}) {
+  const findings = await findViolations(page, part)
+  expect(findings.filter(({ impact }) => ['serious', 'critical'].includes(impact))).toEqual([])
+}
+
+/** What axe finds in a part of the page. */
+export async function findViolations(page: Page, part: object = {}) {
   await page.evaluate(axe)
-  const findings = await page.evaluate(async (part) => {
+  const violations = await page.evaluate(async (part) => {
     const { axe } = globalThis as unknown as { axe: Axe }
-    const { violations } = await axe.run(part)
-    return violations.filter(({ impact }) => ['serious', 'critical'].includes(impact))
+    return (await axe.run(part)).violations
   }, part)
-  expect(findings.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([])
+  return violations.map(({ id, impact, nodes }) => ({
+    id,
+    impact,
+    elements: nodes.map(({ html }) => html),
+  }))
 }

@@ -1,0 +1,337 @@
+// Functions passed to evaluate run in the page.
+/// <reference lib="dom" />
+
+import type { Locator, Page } from 'playwright-core'
+import { expect, onTestFinished, test } from 'vitest'
+import { accountStore } from '../../src/accounts/account-store.ts'
+import { appStore } from '../../src/catalogue/app-store.ts'
+import { categoryStore } from '../../src/catalogue/category-store.ts'
+import { openDatabase } from '../../src/db/database.ts'
+import type { Connection } from '../../src/db/engine.ts'
+import { moderationStore } from '../../src/moderation/moderation-store.ts'
+import { emptyCatalogueUrl } from '../support/database.ts'
+import { freePort } from '../support/free-port.ts'
+import { commandLine, listening } from '../support/process.ts'
+import { addReviews } from '../support/reviews.ts'
+import { findViolations, openWindow, saveScreenshot } from './browser.ts'
+
+/**
+ * Days of moderators in Chromium, with the keyboard alone. SCREENSHOTS names a directory for
+ * pictures of the pages.
+ */
+
+const actor = { operator: 'test' }
+const at = '2026-01-01T00:00:00.000Z'
+
+const popular = [
+  ...['Tide Tables', 'Night Train', 'Pocket Garden', 'Bird Song', 'Star Atlas', 'Cloud Diary'],
+  ...['Word Forge', 'Paper Boats', 'Habit Pebbles', 'Quiet Hours', 'Metro Maps', 'Bread Timer'],
+  ...['Chess Corner', 'River Radio', 'Photo Cellar', 'Trail Mix', 'Coin Jar', 'Moon Phase'],
+  ...['Recipe Shelf', 'Wind Compass'],
+]
+/** With letters that look the same, a letter less, one more, or two swapped. */
+const imitated = (name: string, index: number): string =>
+  [
+    name.replace(/[oO](?!.*[oO])|i(?!.*i)/, (letter) => ({ o: '0', O: '0', i: 'і' })[letter] ?? ''),
+    name.slice(0, -1),
+    `${name}s`,
+    name.replace(/(.)(.)$/, '$2$1'),
+  ][index % 4] ?? ''
+const adjectives = ['Amber', 'Brave', 'Calm', 'Dusty', 'Eager', 'Fancy', 'Gentle', 'Happy', 'Icy']
+adjectives.push('Jolly', 'Keen', 'Lucky', 'Merry', 'Noble')
+const nouns = [
+  'Anchor',
+  'Basket',
+  'Candle',
+  'Donkey',
+  'Engine',
+  'Fiddle',
+  'Goose',
+  'Hammer',
+  'Island',
+]
+nouns.push(
+  'Jacket',
+  'Kettle',
+  'Ladder',
+  'Mirror',
+  'Needle',
+  'Orchard',
+  'Pillow',
+  'Quarry',
+  'Rocket',
+)
+nouns.push('Saddle', 'Teapot')
+const honest = adjectives.flatMap((adjective) => nouns.map((noun) => `${adjective} ${noun} Notes`))
+
+/** 20 popular apps, and 300 pending ones, of which every fifteenth imitates one of them. */
+async function fill(connection: Connection) {
+  const accounts = accountStore(connection)
+  const category = await categoryStore(connection).add('tools', 'Tools', actor)
+  const add = async (developer: string, name: string, waitsSince: number, downloads = 0) => {
+    const { id } = await accounts.findOrAddDeveloper(developer)
+    const created_at = new Date(Date.parse(at) + waitsSince * 60_000).toISOString()
+    return appStore(connection).insert(
+      {
+        developer_id: id,
+        category_id: category.id,
+        name,
+        description: `${name} does one thing.\n\nIt does it well, without an account.`,
+        short_description: `${name} for every day`,
+        package_name: null,
+        version: '1.0.0',
+        status: 'pending',
+        rejection_reason: null,
+        total_downloads: downloads,
+        created_at,
+        updated_at: created_at,
+        approved_at: null,
+      },
+      actor,
+    )
+  }
+  for (const name of popular) {
+    const { id } = await add('Harbour Software', name, 0, 1_000_000)
+    await moderationStore(connection).decide('approve', id, actor)
+    await addReviews(
+      connection,
+      ['Fine.', 'Buy cheap watches at https://watches.example!'].map((comment, index) => ({
+        app_id: id,
+        reviewer_name: `Reviewer ${index}`,
+        rating: 4,
+        comment,
+        created_at: at,
+      })),
+    )
+  }
+  for (const [index, name] of honest.entries()) {
+    if (index % 14 === 7) {
+      const number = Math.floor(index / 14)
+      await add('Copy Cat', imitated(popular[number] ?? '', number), index + 1)
+    }
+    await add(`Studio ${index % 9}`, name, index + 1)
+  }
+}
+
+/** The page as a process, and the keys of two moderators. */
+async function startDay() {
+  const databaseUrl = await emptyCatalogueUrl()
+  const database = openDatabase(databaseUrl)
+  await database.write(fill)
+  await database.close()
+  const port = await freePort()
+  const baseUrl = `http://localhost:${port}/moderation`
+  await listening('moderation serve', {
+    DATABASE_URL: databaseUrl,
+    MODERATION_PORT: String(port),
+    MODERATION_URL: baseUrl,
+  })
+  const cli = commandLine(databaseUrl)
+  const keyOf = async (name: string): Promise<string> =>
+    (await cli.json('operator', 'add', name)).key
+  return { cli, databaseUrl, baseUrl, keyOf }
+}
+
+const wide = { width: 1280, height: 900 }
+const narrow = { width: 390, height: 844 }
+
+/** Opens a window in which nothing may be logged, hints of the browser included. */
+async function openQuietWindow(expected = /^$/) {
+  const { page } = await openWindow(wide, { expected })
+  const messages: string[] = []
+  page.on('console', (message) => messages.push(message.text()))
+  onTestFinished(() => {
+    expect(messages.filter((message) => !expected.test(message))).toEqual([])
+  })
+  return page
+}
+
+/** Presses Tab, or Shift+Tab from the end, until the element has the focus and can be seen. */
+async function tabTo(page: Page, target: Locator, key = 'Tab') {
+  const element = await target.elementHandle()
+  for (let presses = 0; presses < 400; presses++) {
+    const state = await element?.evaluate((one) => {
+      if (one !== document.activeElement) return 'elsewhere'
+      const { left, top, width, height } = one.getBoundingClientRect()
+      const seen = document.elementFromPoint(left + width / 2, top + height / 2)
+      return one.contains(seen) || seen?.contains(one) ? 'seen' : `behind ${seen?.outerHTML}`
+    })
+    if (state !== 'elsewhere') return expect(state).toBe('seen')
+    await page.keyboard.press(key)
+  }
+  expect.fail(`Tab does not reach ${target}`)
+}
+
+/** Follows a link or presses a button with the keyboard. */
+async function activate(page: Page, target: Locator, key?: string) {
+  await tabTo(page, target, key)
+  await Promise.all([page.waitForEvent('load'), page.keyboard.press('Enter')])
+}
+
+async function signIn(page: Page, baseUrl: string, key: string) {
+  await page.goto(`${baseUrl}/`)
+  // The field gets the focus by itself.
+  await page.locator('[type=password]:focus').waitFor()
+  await page.keyboard.type(key)
+  await Promise.all([page.waitForEvent('load'), page.keyboard.press('Enter')])
+  expect(await headingOf(page)).toBe('Pending apps')
+}
+
+const headingOf = (page: Page) => page.getByRole('heading', { level: 1 }).innerText()
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
+const link = (page: Page, name: string) => page.getByRole('link', { name, exact: true })
+
+/**
+ * Looks at a page in both widths and colour schemes: axe finds nothing, and nothing is wider than
+ * the window.
+ */
+async function inspect(page: Page, name: string) {
+  for (const [view, viewport] of Object.entries({ wide, narrow })) {
+    await page.setViewportSize(viewport)
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      expect({ name, view, found: await findViolations(page) }).toEqual({ name, view, found: [] })
+      const widest = await page.evaluate(() => document.documentElement.scrollWidth)
+      expect([name, view, widest]).toEqual([name, view, viewport.width])
+      await saveScreenshot(page, `moderation-${name}-${view}-${colorScheme}`)
+    }
+  }
+  await page.setViewportSize(wide)
+  await page.emulateMedia({ colorScheme: 'light' })
+}
+
+test('a day: 280 apps are approved, and 20 look-alikes rejected', async () => {
+  const { cli, baseUrl, keyOf } = await startDay()
+  const page = await openQuietWindow()
+  await signIn(page, baseUrl, await keyOf('Ada Lovelace'))
+  await inspect(page, 'queue')
+  expect(await page.getByText('300 pending').count()).toBe(1)
+
+  // Selects all of a page, and unselects the look-alikes.
+  const impostors = page.locator('li.similar')
+  const seen = new Set<string>()
+  for (let pages = 0; (await page.locator('.queue li:not(.similar)').count()) > 0; pages++) {
+    expect(pages).toBeLessThan(12)
+    await activate(page, link(page, 'Select all on this page'))
+    for (const impostor of await impostors.all()) {
+      seen.add(await impostor.getByRole('heading').innerText())
+      expect(await impostor.innerText()).toMatch(
+        /Looks like \d+ .* by Harbour Software, 1,000,000 downloads/,
+      )
+      const box = impostor.getByRole('checkbox')
+      expect(await box.isChecked()).toBe(true)
+      await tabTo(page, box)
+      await page.keyboard.press('Space')
+      expect(await box.isChecked()).toBe(false)
+    }
+    await activate(page, button(page, 'Approve'))
+    expect(await headingOf(page)).toMatch(/^Decided (\d+) of \1$/)
+    if (pages === 0) await inspect(page, 'results')
+    await activate(page, link(page, 'Go to the queue'))
+  }
+  expect([...seen].toSorted()).toEqual(popular.map(imitated).toSorted())
+  expect(await impostors.count()).toBe(20)
+  await inspect(page, 'look-alikes')
+
+  // Five on their own pages, the others together.
+  for (const number of [1, 2, 3, 4, 5]) {
+    await activate(page, impostors.first().getByRole('link'))
+    if (number === 2) await inspect(page, 'app')
+    await tabTo(page, page.getByLabel('Reason', { exact: true }))
+    await page.keyboard.type(`It imitates another app, number ${number}.`)
+    // Enter in the field decides nothing.
+    await page.keyboard.press('Enter')
+    await activate(page, button(page, 'Reject'))
+    expect(await headingOf(page)).toBe('Decided 1 of 1')
+    await activate(page, link(page, 'Go to the queue'))
+  }
+  await activate(page, link(page, 'Select all on this page'))
+  await tabTo(page, page.getByLabel('Reason', { exact: true }), 'Shift+Tab')
+  await page.keyboard.type('They imitate other apps.')
+  await activate(page, button(page, 'Reject'))
+  expect(await headingOf(page)).toBe('Decided 15 of 15')
+  await activate(page, link(page, 'Pending'))
+  expect(await page.getByText('Nothing waits here.').count()).toBe(1)
+  await inspect(page, 'empty')
+  await activate(page, link(page, 'Status'))
+  expect(await page.getByRole('main').innerText()).toMatch(/Pending\s+0\s[\s\S]*Approved\s+300\s/)
+  await inspect(page, 'status')
+  await activate(page, link(page, 'Audit'))
+  await inspect(page, 'audit')
+  const entries: { action: string; operator_name: string }[] = await cli.json(
+    ...['audit', '--limit', '1000'],
+  )
+  const byAda = entries.filter(({ operator_name }) => operator_name === 'Ada Lovelace')
+  expect(byAda.filter(({ action }) => action === 'app approve')).toHaveLength(280)
+  expect(byAda.filter(({ action }) => action === 'app reject')).toHaveLength(20)
+})
+
+test('two moderators on one app: the second sees who was faster, and why', async () => {
+  const { baseUrl, keyOf } = await startDay()
+  // Chromium logs the status of a page.
+  const ada = await openQuietWindow(/status of 409/)
+  const bo = await openQuietWindow()
+  await signIn(ada, baseUrl, await keyOf('Ada Lovelace'))
+  await signIn(bo, baseUrl, await keyOf('Bo Diddley'))
+  for (const page of [ada, bo]) await activate(page, link(page, 'Amber Anchor Notes'))
+  await tabTo(bo, bo.getByLabel('Reason', { exact: true }))
+  await bo.keyboard.type('It sends an anchor.')
+  await activate(bo, button(bo, 'Reject'))
+  await activate(ada, button(ada, 'Approve'))
+  expect(await headingOf(ada)).toBe('Amber Anchor Notes')
+  const alert = await ada.getByRole('alert').innerText()
+  expect(alert).toMatch(/Nothing was decided: app \d+ has changed/)
+  const news = ada.getByRole('table').first()
+  expect(await news.innerText()).toMatch(
+    /Bo Diddley \(signed in\)[\s\S]*app reject[\s\S]*It sends an anchor\./,
+  )
+  await inspect(ada, 'conflict')
+})
+
+test('a review is removed, and a changed app is accepted, with the keyboard', async () => {
+  const { baseUrl, keyOf } = await startDay()
+  const page = await openQuietWindow()
+  await signIn(page, baseUrl, await keyOf('Ada Lovelace'))
+  await page.goto(`${baseUrl}/apps/1`)
+  await inspect(page, 'listed')
+  const reviews = page.locator('.reviews li')
+  expect(await reviews.count()).toBe(2)
+  const advert = reviews.filter({ hasText: 'cheap watches' })
+  await tabTo(page, advert.getByRole('textbox'))
+  await page.keyboard.type('An advert.')
+  await activate(page, advert.getByRole('button'))
+  expect(await reviews.count()).toBe(1)
+  expect(await page.getByText('cheap watches').count()).toBe(0)
+  await activate(page, button(page, 'Sign out'))
+  expect(await headingOf(page)).toBe('Sign in')
+  expect(await page.locator('input:visible').count()).toBe(1)
+  await inspect(page, 'sign-in')
+})
+
+test('long words and other scripts do not widen a page', async () => {
+  const { databaseUrl, baseUrl, keyOf } = await startDay()
+  const long = `${'W'.repeat(200)} שלום עולם مرحبا ${'宽'.repeat(80)} 👩‍👩‍👧‍👦`
+  const database = openDatabase(databaseUrl)
+  await database.write(async ({ sql }) => {
+    const texts = { name: long, short_description: long, description: long, version: long }
+    const former = { name: `${long} 0`, version: '1', description: `${long} 0` }
+    await sql('apps')
+      .whereIn('id', [1, 21])
+      .update({ ...texts, unreviewed_since: at, unreviewed_changes: JSON.stringify(former) })
+    await sql('apps').where({ id: 2 }).update({ name: long })
+    await sql('developers').where({ id: 1 }).update({ name: long })
+    await sql('reviews').update({ comment: long, reviewer_name: long })
+    await sql('categories').update({ name: long })
+    const entry = { at, app_id: 1, developer_id: 1, operator: long, operator_name: long }
+    const [before, after] = [JSON.stringify(former), JSON.stringify(texts)]
+    await sql('audit').insert({ ...entry, action: 'app import', before, after })
+  })
+  await database.close()
+  const page = await openQuietWindow()
+  await signIn(page, baseUrl, await keyOf('N'.repeat(100)))
+  const pages = { long: '', 'long-changed': '?queue=changed', 'long-app': 'apps/1' }
+  for (const [name, path] of Object.entries({ ...pages, 'long-audit': 'audit' })) {
+    await page.goto(`${baseUrl}/${path}`)
+    await inspect(page, name)
+  }
+})
