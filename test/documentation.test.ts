@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { maxHeaderSize } from 'node:http'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -23,7 +23,7 @@ const root = `${import.meta.dirname}/..`
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
 
 const records = readdirSync(`${root}/docs/decisions`).filter((name) => name !== 'README.md')
-const folders = ['.', 'docs', 'docs/decisions', 'test/contract']
+const folders = ['.', 'docs', 'docs/decisions', 'docs/performance', 'test/contract']
 const pages = folders.flatMap((folder) =>
   readdirSync(join(root, folder))
     .filter((name) => name.endsWith('.md'))
@@ -38,6 +38,19 @@ describe.for(pages)('%s', (page) => {
     const own = targets.filter((target) => !target.startsWith('https://'))
     expect(own.filter((target) => !isThere(page, target))).toEqual([])
   })
+})
+
+test('every page of docs/ that another file names is there', () => {
+  const named = textFiles().flatMap((file) =>
+    [...read(file).matchAll(/(?<![\w./])(docs\/[\w/-]+\.md)(?:, "([^"\n]+)")?/g)].map(
+      ([, page = '', heading]) => ({ file, page, heading }),
+    ),
+  )
+  expect(named.length).toBeGreaterThan(20)
+  const isNamedRight = ({ page, heading }: (typeof named)[number]) =>
+    existsSync(join(root, page)) &&
+    (heading === undefined || read(page).includes(`\n## ${heading}\n`))
+  expect(named.filter((one) => !isNamedRight(one))).toEqual([])
 })
 
 test('README lists every directory of src/', () => {
@@ -61,7 +74,7 @@ test('README lists exactly the environment variables', () => {
 
 test.for<[page: string, writes: RegExp, refusedKeys: RegExp]>([
   ['README.md', /^\| `WRITE_LIMIT` +\| `(.+?)`/m, /^\| `REFUSED_KEY_LIMIT` +\| `(.+?)`/m],
-  ['docs/operating.md', /^\| `WRITE_LIMIT` +\| (\d+)/m, /^\| `REFUSED_KEY_LIMIT` +\| (\d+)/m],
+  ['docs/running.md', /^\| `WRITE_LIMIT` +\| (\d+)/m, /^\| `REFUSED_KEY_LIMIT` +\| (\d+)/m],
   [
     'openapi/introduction.md',
     /^\| Writes by one developer +\| ([\d,]+) a minute/m,
@@ -160,8 +173,10 @@ test('the document says how a key is sent', () => {
   })
 })
 
-test('docs/operating.md states the limits of connections, queues, the shutdown and a network that hangs', () => {
-  const operating = read('docs/operating.md').replaceAll(/\s+/g, ' ')
+test('the pages for operators state the limits of connections, queues, the shutdown and a network that hangs', () => {
+  const operating = ['running', 'scaling']
+    .map((page) => read(`docs/${page}.md`).replaceAll(/\s+/g, ' '))
+    .join('\n')
   const { connections, waiting } = defaultConnectionLimits
   const { idle, drainDelay, drainLimit } = defaultTimeouts
   const numbersOf = (sentence: RegExp) => numbersIn(sentence.exec(operating)?.[0] ?? '')
@@ -189,7 +204,7 @@ test('docs/operating.md states the limits of connections, queues, the shutdown a
 })
 
 test('docs/operating.md lists exactly the commands', async () => {
-  const [, section = ''] = /^## Commands$([\s\S]*?)^## /m.exec(read('docs/operating.md')) ?? []
+  const [, section = ''] = /^## Commands$([\s\S]*)/m.exec(read('docs/operating.md')) ?? []
   const listed = [...section.matchAll(/^\.\/apps-service ([a-z]+(?: [a-z]+)?)/gm)].map(
     ([, name = '']) => name,
   )
@@ -212,6 +227,16 @@ function numbersIn(text: string): number[] {
   const digits = text.replaceAll(/`[^`]*\w\.\w[^`]*`/g, '').match(/\d[\d,]*(\.\d+)?/g) ?? []
   return digits.map((number) => Number(number.replaceAll(',', '')))
 }
+
+/** Sources, unit files and pages, without packages and what is generated. */
+const textFiles = () =>
+  globSync(
+    '{src,test,deploy,scripts,examples,openapi,docs,.ci}/**/*.{ts,md,yaml,yml,service,timer,sql}',
+    {
+      cwd: root,
+      exclude: ['**/node_modules', 'test/mutants/report'],
+    },
+  )
 
 const prose = (markdown: string) => markdown.replaceAll(/^```[\s\S]*?^```/gm, '')
 

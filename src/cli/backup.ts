@@ -16,7 +16,7 @@ export const command = buildDatabaseCommand({
 The backup is a snapshot of the database in one file: all apps, including
 pending, rejected and deleted ones, keys, and the audit log. The file appears
 under its name only when it is complete, verified and synced to disk.
-docs/operating.md says how to restore it.
+docs/moving-data.md says how to restore it.
 
 Examples:
   ./apps-service backup /var/backups/apps-2026-11-20.sqlite
@@ -25,7 +25,7 @@ JSON: {file, bytes, apps, seconds}.`,
   async run({ copyTo }, file: string) {
     if (!copyTo)
       throw new OperatorError(
-        'backup works only on SQLite; docs/operating.md (PostgreSQL) says how to back up a database server',
+        'backup works only on SQLite; docs/scaling.md (PostgreSQL) says how to back up a database server',
       )
     const begin = performance.now()
     const target = resolve(file)

@@ -29,7 +29,7 @@ export const command = new Command('export')
     `
 An export is a snapshot of the catalogue: categories, then apps with their
 reviews, in any status, including deleted ones. The last line on standard error
-has the --since for the next export. docs/operating.md says what is left out,
+has the --since for the next export. docs/moving-data.md says what is left out,
 and how to keep a mirror.
 
 Examples:

@@ -38,7 +38,7 @@ export const command = buildDatabaseCommand({
     }),
   help: `
 Existing apps are updated; importing the same file twice changes nothing.
-docs/operating.md says which app a line updates.
+docs/moving-data.md says which app a line updates.
 
 Invalid lines are refused and the others imported; the exit code is then 1. The
 rejects file has the refused lines with their problems: correct them there, and

@@ -52,7 +52,7 @@ export function openEngine(url: string, options?: ServerOptions): Engine {
 
 /**
  * Cheap work queues only in bursts. Much expensive work may queue, but not for long: callers that
- * are rejected at once retry at once. Docs: docs/operating.md, decision 19.
+ * are rejected at once retry at once. Docs: docs/running.md, decision 19.
  */
 export const queueLimits = {
   cheap: { queueLimit: 2000, queueTimeout: 2000 },

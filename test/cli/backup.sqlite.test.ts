@@ -121,7 +121,7 @@ test('a backup of a served database has all apps acknowledged before it, and can
   expect(await publicAnswers(server)).not.toEqual(answers)
   await stop(server)
 
-  // The steps of docs/operating.md.
+  // The steps of docs/moving-data.md.
   for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true })
   copyFileSync(backup, file)
   expect((await run(['migrate'], envFor(file))).stdout).toBe(
@@ -378,6 +378,6 @@ test('the help has an example, and says where restoring is described', async () 
   const { code, stdout } = await run(['backup', '--help'])
   expect(code).toBe(0)
   expect(stdout).toMatch(
-    /^Usage: apps-service backup [\s\S]*docs\/operating\.md says how to restore it\.\n[\s\S]*Examples:\n {2}\.\/apps-service backup /,
+    /^Usage: apps-service backup [\s\S]*docs\/moving-data\.md says how to restore it\.\n[\s\S]*Examples:\n {2}\.\/apps-service backup /,
   )
 })

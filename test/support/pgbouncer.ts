@@ -27,7 +27,7 @@ export type Pgbouncer = Readonly<{
 }>
 
 /**
- * Starts a PgBouncer for a database, in the server's directory, configured as in docs/operating.md.
+ * Starts a PgBouncer for a database, in the server's directory, configured as in docs/scaling.md.
  */
 export async function startPgbouncer(
   { folder, address }: PostgresServer,

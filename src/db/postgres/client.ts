@@ -46,7 +46,7 @@ const queryTimeout = timeouts.statement + 5000
 
 /**
  * Set on each new connection. A pooler in transaction mode applies them to any of its connections,
- * also to those that writers get (docs/operating.md). JIT compilation takes longer than any
+ * also to those that writers get (docs/scaling.md). JIT compilation takes longer than any
  * statement here.
  */
 const readerSettings = `set jit = off; set statement_timeout = ${timeouts.statement}; set default_transaction_read_only = on;`
