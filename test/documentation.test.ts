@@ -222,6 +222,11 @@ test('every decision is in the index with its title, and the numbers have no gap
   )
 })
 
+test('a decision fits on a page', () => {
+  const lines = (name: string) => read(`docs/decisions/${name}`).trimEnd().split('\n').length
+  expect(records.filter((name) => lines(name) > 70)).toEqual([])
+})
+
 /** The numbers of a text, `code` aside. */
 function numbersIn(text: string): number[] {
   const digits = text.replaceAll(/`[^`]*\w\.\w[^`]*`/g, '').match(/\d[\d,]*(\.\d+)?/g) ?? []
