@@ -1,4 +1,4 @@
-import { createReadStream, existsSync } from 'node:fs'
+import { createReadStream, existsSync, fstatSync, openSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import document from '../../generated/openapi.json' with { type: 'json' }
@@ -72,10 +72,25 @@ export async function run(args: string[]) {
  * that is not UTF-8.
  */
 async function loadEnvFile(file: string) {
-  const text = await readText(createReadStream(file)).catch((error: Error) => {
+  const text = await readTrusted(file).catch((error: Error) => {
     throw new OperatorError(cannotRead(file, error))
   })
   for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value
+}
+
+/**
+ * Refuses a file that accounts other than this process's, root and the user of sudo can change,
+ * because it chooses the database. Windows has no such accounts.
+ */
+async function readTrusted(file: string) {
+  const fd = openSync(file, 'r')
+  const { uid, mode } = fstatSync(fd)
+  const owners = [process.getuid?.(), 0, Number(process.env.SUDO_UID)]
+  if (process.getuid && (mode & 0o022 || !owners.includes(uid)))
+    throw new OperatorError(
+      `it belongs to uid ${uid}; it must belong to this account or root (chown), and be writable by its owner only (chmod go-w)`,
+    )
+  return readText(createReadStream(file, { fd }))
 }
 
 /** The program with the named command only; with all commands for help or an unknown name. */
