@@ -1,8 +1,11 @@
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { maxHeaderSize } from 'node:http'
 import { dirname, join } from 'node:path'
+import { parseEnv } from 'node:util'
 import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import document from '../generated/openapi.json' with { type: 'json' }
+import manifest from '../package.json' with { type: 'json' }
 import { defaultKeyLifetime } from '../src/accounts/account-store.ts'
 import { lifetime } from '../src/catalogue/idempotency.ts'
 import { ratingColumns } from '../src/catalogue/ratings.ts'
@@ -23,7 +26,7 @@ const root = `${import.meta.dirname}/..`
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
 
 const records = readdirSync(`${root}/docs/decisions`).filter((name) => name !== 'README.md')
-const folders = ['.', 'docs', 'docs/decisions', 'docs/performance', 'test/contract']
+const folders = ['.', '.github', 'docs', 'docs/decisions', 'docs/performance', 'test/contract']
 const pages = folders.flatMap((folder) =>
   readdirSync(join(root, folder))
     .filter((name) => name.endsWith('.md'))
@@ -70,6 +73,42 @@ test('README lists exactly the environment variables', () => {
   readConfig(new Proxy({}, { get: (_, name) => void names.add(String(name)) }))
   const listed = [...read('README.md').matchAll(/^\| `([A-Z_]+)` /gm)].map(([, name = '']) => name)
   expect(listed.toSorted()).toEqual([...names].toSorted())
+})
+
+test('.env.example has each variable of README with its default, commented out', () => {
+  const example = read('.env.example')
+  const inReadme = [...read('README.md').matchAll(/^\| `([A-Z_]+)` /gm)]
+  const lines = example.split('\n').filter((line) => line !== '' && !line.startsWith('# '))
+  expect(lines.map((line) => /^#([A-Z_]+)=/.exec(line)?.[1])).toEqual(
+    inReadme.map(([, name]) => name),
+  )
+  const settings = parseEnv(example.replaceAll(/^#(?=[A-Z_]+=)/gm, ''))
+  expect(Object.keys(settings)).toHaveLength(lines.length)
+  expect(readConfig(settings)).toEqual(readConfig({}))
+})
+
+test('.nvmrc names the version of Node that is installed and required', () => {
+  const version = read('.nvmrc').trim()
+  expect(manifest.engines.node).toBe(`>=${version}`)
+  expect(manifest.optionalDependencies.node).toMatch(new RegExp(`^\\^${version}\\.`))
+})
+
+test('the CI of the host runs .ci/run, and no actions of others', () => {
+  const { jobs } = parse(read('.github/workflows/ci.yml'))
+  const steps: { uses?: string; run?: string }[] = jobs.ci.steps
+  expect(steps.flatMap(({ run = [] }) => run)).toEqual(['.ci/run'])
+  expect(steps.flatMap(({ uses = [] }) => uses)).toEqual([
+    expect.stringMatching(/^actions\/checkout@/),
+  ])
+})
+
+test.for(['bug', 'feature'])('the issue form %s has what the host requires', (name) => {
+  const { body, ...form } = parse(read(`.github/ISSUE_TEMPLATE/${name}.yml`))
+  expect(form).toMatchObject({ name: expect.any(String), description: expect.any(String) })
+  const inputs: { id?: string; type: string; attributes: { label?: string } }[] = body
+  const fields = inputs.filter(({ type }) => type !== 'markdown')
+  expect(new Set(fields.map(({ id }) => id)).size).toBe(fields.length)
+  expect(fields.filter(({ attributes }) => !attributes.label)).toEqual([])
 })
 
 test.for<[page: string, writes: RegExp, refusedKeys: RegExp]>([
