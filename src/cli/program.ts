@@ -79,16 +79,16 @@ async function loadEnvFile(file: string) {
 }
 
 /**
- * Refuses a file that accounts other than this process's, root and the user of sudo can change,
- * because it chooses the database. Windows has no such accounts.
+ * Refuses a file that accounts other than this process's, root and the user of sudo own, or that
+ * everyone can write to, because it chooses the database. Windows has no such accounts.
  */
 async function readTrusted(file: string) {
   const fd = openSync(file, 'r')
   const { uid, mode } = fstatSync(fd)
   const owners = [process.getuid?.(), 0, Number(process.env.SUDO_UID)]
-  if (process.getuid && (mode & 0o022 || !owners.includes(uid)))
+  if (process.getuid && (mode & 0o002 || !owners.includes(uid)))
     throw new OperatorError(
-      `it belongs to uid ${uid}; it must belong to this account or root (chown), and be writable by its owner only (chmod go-w)`,
+      `it belongs to uid ${uid}; it must belong to this account or root (chown), and not be writable by everyone (chmod o-w)`,
     )
   return readText(createReadStream(file, { fd }))
 }
