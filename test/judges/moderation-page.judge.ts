@@ -288,7 +288,7 @@ test('two moderators on one app: the second sees who was faster, and why', async
   await inspect(ada, 'conflict')
 })
 
-test('a review is removed, and a changed app is accepted, with the keyboard', async () => {
+test('a review is removed with the keyboard, and the form to sign in has one field', async () => {
   const { baseUrl, keyOf } = await startDay()
   const page = await openQuietWindow()
   await signIn(page, baseUrl, await keyOf('Ada Lovelace'))
