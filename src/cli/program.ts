@@ -19,6 +19,7 @@ import { errorPrefix, printError, printInfo } from './output.ts'
  */
 const commandNames = [
   'serve',
+  'demo',
   'migrate',
   'status',
   'seed',

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
-import { run, runProcess } from '../support/process.ts'
+import { listening, run, runProcess } from '../support/process.ts'
 
-/** migrate and seed. */
+/** migrate, seed and demo. */
 
 test('a migrated database with apps stays as it is', async () => {
   const env = { DATABASE_URL: await copyWorld() }
@@ -52,4 +52,16 @@ test('migrate and seed create the demo catalogue', async () => {
     JSON.parse((await run(['moderation', 'queue', '--json'], env)).stdout).apps.length,
   ).toBeGreaterThan(0)
   expect((await run(['seed'], env)).stdout).not.toMatch(/apps_/)
+})
+
+test('demo migrates, seeds and serves, also the second time', async () => {
+  const env = { DATABASE_URL: await emptyDatabaseUrl() }
+  for (const seeded of ['Added the demo catalogue.', 'A catalogue is already present;']) {
+    const server = await listening('demo', env)
+    expect(server.log.join('\n')).toContain(seeded)
+    const { status, body } = await server.request('GET', '/apps?limit=1')
+    expect([status, body.data.apps.length]).toEqual([200, 1])
+    server.process.kill('SIGTERM')
+    expect(await server.exited).toEqual([0, null])
+  }
 })
