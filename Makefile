@@ -75,6 +75,10 @@ test: $(installed) ## lint, type check, check that generated/ is up to date, run
 	npm run --silent drift
 	npm run --silent test -- $(if $(ENGINE),--project once --project $(ENGINE) --project last)
 
+.PHONY: package
+package: $(installed) ## pack the last commit with Node and its dependencies into dist/, as an archive that runs without npm
+	@node scripts/package.ts
+
 .PHONY: judge
 judge: $(installed) $(judges_installed) $(client_installed) $(bench_installed) generated/docs.html ## check the contract and the server with third-party clients and tools
 	npm run --silent judge
