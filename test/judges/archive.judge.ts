@@ -1,6 +1,14 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
@@ -118,6 +126,20 @@ test('runs on its own Node', () => {
     stdout: `${document.info.version}\n`,
     stderr: '',
   })
+})
+
+test('a driver that does not load is named', () => {
+  const driver = 'node_modules/sqlite3/build/Release/node_sqlite3.node'
+  renameSync(join(home, driver), join(home, 'driver'))
+  writeFileSync(join(home, driver), 'not a library')
+  const { status, stderr } = spawnSync(join(home, 'apps-service'), ['migrate'], {
+    env: { PATH: programs },
+    cwd: temporaryFolder(),
+    encoding: 'utf8',
+  })
+  renameSync(join(home, 'driver'), join(home, driver))
+  expect(stderr).toMatch(/^apps-service: Cannot load the SQLite driver: .*\.node: .+\n$/)
+  expect(status).toBe(1)
 })
 
 test('demo serves the catalogue, the reference and the health check', async () => {

@@ -3,6 +3,7 @@ import { pathToFileURL } from 'node:url'
 import knex, { type Knex } from 'knex'
 import { LRUCache } from 'lru-cache'
 import type { Database, RunResult, Statement } from 'sqlite3'
+import { OperatorError } from '../../contract/errors.ts'
 import type { Connection } from '../engine.ts'
 import type { DatabaseFile } from './database-file.ts'
 
@@ -23,6 +24,7 @@ type DriverConnection = Database & {
 
 // knex publishes no types for its SQLite client, nor for the methods that are overridden here.
 declare class KnexSqliteClient extends Knex.Client {
+  _driver(): unknown
   _query(connection: DriverConnection, query: Query): Promise<Query>
   queryCompiler(builder: unknown, formatter?: unknown): object
 }
@@ -104,6 +106,15 @@ type Settings = Record<string, string | number>
 /** A client that sets these PRAGMAs on each new connection and caches its prepared statements. */
 const clientWith = (settings: Settings): typeof KnexSqliteClient =>
   class extends SqliteClient {
+    /** knex's error would say only to install the driver, even if this glibc is too old for it. */
+    override initializeDriver() {
+      try {
+        this.driver = this._driver()
+      } catch (error) {
+        throw new OperatorError(`Cannot load the SQLite driver: ${(error as Error).message}`)
+      }
+    }
+
     /**
      * Not in knex's `afterCreate`: the PRAGMA journal_mode creates the log, which `openConnection`
      * then identifies.
