@@ -144,11 +144,12 @@ function sendMail(to: string, subject: string, text: string) {
 
 /** The JSON of a command. Ends the process if it fails: the command has said why. */
 function ask(...args: string[]) {
-  const { status, stdout } = spawnSync(
+  const { status, stdout, error } = spawnSync(
     join(import.meta.dirname, '../apps-service'),
     [...args, '--json'],
     { encoding: 'utf8', maxBuffer: 2 ** 28, stdio: ['ignore', 'pipe', 'inherit'] },
   )
+  if (error) throw new Error(`apps-service cannot be run: ${(error as NodeJS.ErrnoException).code}`)
   if (status !== 0) process.exit(1)
   return JSON.parse(stdout)
 }

@@ -250,8 +250,7 @@ function pack(name: string, file: string) {
     '--mode=a+rX,u+w,go-w',
     '--format=gnu',
   ]
-  const script = 'file=$1; shift; tar c "$@" | gzip -n > "$file"'
-  run('sh', ['-c', script, 'sh', file, ...options, name], temporary)
+  run('tar', ['-c', '--use-compress-program=gzip -n', '-f', file, ...options, name], temporary)
 }
 
 /** The newest version of glibc whose symbols Node or the driver uses. */

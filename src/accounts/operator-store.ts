@@ -111,14 +111,18 @@ export const operatorStore = (connection: Connection) => {
         [hash('sha256', token)],
       )
       if (!row || row.session_used_at < startOfLife(now) || keyState(row, now) !== 'active')
-        throw new ServiceError('unauthorized', 'You are not signed in, or no longer; sign in.', {
-          refusedKey: true,
-        })
+        throw notSignedIn()
       const { session_used_at, ...operator } = row
       return { operator, isUseDue: Date.parse(session_used_at) <= now - useInterval }
     },
   }
 }
+
+export const notSignedIn = () =>
+  new ServiceError(
+    'unauthorized',
+    'You are not signed in, or no longer, so nothing was done. Sign in, go back, and try again.',
+  )
 
 /** Sessions that were last used before this time have ended. */
 const startOfLife = (now: number) => new Date(now - sessionLifetime).toISOString()

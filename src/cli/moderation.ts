@@ -272,7 +272,7 @@ async function decideAll(
   for await (const result of decideEach(database, decisions, currentOperator(), options)) {
     if ('error' in result) {
       printError(result.error)
-      results.push(result)
+      results.push({ id: result.id, error: result.error })
       continue
     }
     const { before, ...decided } = result

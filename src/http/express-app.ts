@@ -110,7 +110,7 @@ export function trackRequests(
 }
 
 /** Warns once. */
-function warnAboutProxy(logger: Logger): RequestHandler {
+export function warnAboutProxy(logger: Logger): RequestHandler {
   let hasWarned = false
   return ({ headers }, _response, next) => {
     if (!hasWarned && headers['x-forwarded-for'] !== undefined) {

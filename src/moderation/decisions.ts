@@ -10,8 +10,10 @@ import { type DecisionOptions, type DecisionResult, moderationStore } from './mo
 
 export type GivenDecision = AppReference & { decision: Decision; reason: string }
 
-/** `before` is the app that the decision is about. */
-type Outcome = (DecisionResult & { before: AppRow }) | { id: number; error: string }
+/** `before` is the app that the decision is about. After an outage, it may have been decided. */
+type DecisionAttempt =
+  | (DecisionResult & { before: AppRow })
+  | { id: number; error: string; isUnavailable: boolean }
 
 /** Applies each decision in its own transaction. A refusal is a result, too. */
 export async function* decideEach(
@@ -19,7 +21,7 @@ export async function* decideEach(
   decisions: GivenDecision[],
   actor: Actor,
   options: Pick<DecisionOptions, 'asOf' | 'dryRun'> = {},
-): AsyncGenerator<Outcome> {
+): AsyncGenerator<DecisionAttempt> {
   for (const { id, decision, ...given } of decisions) {
     try {
       yield await database.write(
@@ -32,7 +34,7 @@ export async function* decideEach(
       )
     } catch (error) {
       if (!(error instanceof OperatorError || error instanceof ServiceError)) throw error
-      yield { id, error: error.message }
+      yield { id, error: error.message, isUnavailable: error instanceof ServiceError }
     }
   }
 }

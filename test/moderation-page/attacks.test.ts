@@ -391,3 +391,9 @@ test('10,000 wrong keys leave no rows, and the page usable from elsewhere', asyn
   expect((await own.post('/sign-in', { key })).status).toBe(303)
   expect(await own.database.read(({ sql }) => sql('operator_sessions'))).toHaveLength(2)
 })
+
+test('a path with percent signs that encode no text is not found', async () => {
+  const page = await startModerationPage()
+  const { status } = await page.get('/apps/%E0')
+  expect(status).toBe(404)
+})

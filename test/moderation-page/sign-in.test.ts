@@ -222,7 +222,7 @@ describe('a session', () => {
     await end(page, ada.id)
     const refused = await ada.post('/decisions', { app, decision: 'approve' })
     expect(refused.status).toBe(401)
-    expect(refused.text).toContain('sign in')
+    expect(refused.text).toContain('Sign in')
     expect(await stateOf(page, apps.pending)).toMatchObject({ status: 'pending' })
     expect(await isSignedIn(ada)).toBe(false)
     expect(await isSignedIn(bo)).toBe(true)

@@ -74,7 +74,7 @@ function cookieProblems({ headers }: HttpResponse, { origin, prefix }: Address):
     const isRight =
       attributes.includes('HttpOnly') &&
       attributes.includes('SameSite=Lax') &&
-      attributes.includes(`Path=${prefix}/`) &&
+      attributes.includes(`Path=${prefix || '/'}`) &&
       !attributes.some((attribute) => attribute.startsWith('Domain')) &&
       isSecure === origin.startsWith('https:')
     return isRight ? [] : [`the cookie ${cookie}`]

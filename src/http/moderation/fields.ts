@@ -7,17 +7,17 @@ import { type AppReference, parseReference } from '../../moderation/app-referenc
  */
 
 /** A parsed form or query; undefined without a body. */
-export type Fields = Record<string, unknown> | undefined
+export type FormFields = Record<string, unknown> | undefined
 
 /** All values of a field; of one that is empty or missing, none. PostgreSQL has no NUL in texts. */
-export const fieldsOf = (fields: Fields, name: string): string[] =>
+export const fieldsOf = (fields: FormFields, name: string): string[] =>
   [fields?.[name] ?? []]
     .flat()
     .map((value) => String(value).replaceAll('\0', '\uFFFD'))
     .filter(Boolean)
 
 /** The first value; an empty text if there is none. */
-export const fieldOf = (fields: Fields, name: string): string => fieldsOf(fields, name)[0] ?? ''
+export const fieldOf = (fields: FormFields, name: string): string => fieldsOf(fields, name)[0] ?? ''
 
 export function positiveInteger(name: string, text: string): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text)

@@ -9,7 +9,13 @@ import type { Logger } from 'pino'
 import type { Config } from '../../config.ts'
 import { notFound, OperatorError, ServiceError } from '../../contract/errors.ts'
 import type { Database } from '../../db/database.ts'
-import { checkHead, createErrorHandler, createExpress, trackRequests } from '../express-app.ts'
+import {
+  checkHead,
+  createErrorHandler,
+  createExpress,
+  trackRequests,
+  warnAboutProxy,
+} from '../express-app.ts'
 import { securityHeaders } from '../headers.ts'
 import { healthRoutes } from '../health.ts'
 import { createRateLimits } from '../rate-limits.ts'
@@ -65,6 +71,7 @@ export async function createModerationApp(options: ModerationOptions): Promise<E
   const app = createExpress()
   app.set('query parser', 'simple')
   app.use(trackRequests(logger, undefined, loggedParameters))
+  if (config.trustProxy === 0) app.use(warnAboutProxy(logger))
   app.use(addPageHeaders(baseUrl, isDraining))
   app.use(checkHead)
   app.use(healthRoutes(database, isDraining))
@@ -106,8 +113,11 @@ function addPageHeaders(baseUrl: string, isDraining: () => boolean): RequestHand
 /** What the stores refuse is shown to the operator, like an error of the command line. */
 const explainToOperator: ErrorRequestHandler = (error, _request, _response, next) => {
   if (error instanceof OperatorError) next(new ServiceError('invalid_request', `${error.message}.`))
-  // The body parser's error, such as that the form is too long.
-  else if (error instanceof Error && 'type' in error && 'expose' in error)
-    next(new ServiceError('invalid_request', 'The form cannot be read; choose fewer apps.'))
-  else next(error)
+  // The path has percent signs that encode no text.
+  else if (error instanceof URIError) next(notFound())
+  else if (error instanceof Error && 'type' in error && 'expose' in error) {
+    const isTooLarge = /too\.(large|many)$/.test(String(error.type))
+    const advice = isTooLarge ? '; choose fewer apps' : ''
+    next(new ServiceError('invalid_request', `The form cannot be read${advice}.`))
+  } else next(error)
 }

@@ -3,7 +3,7 @@ import { auditStore, type Operator } from '../../audit/audit-store.ts'
 import { categoryStore } from '../../catalogue/category-store.ts'
 import type { Decision } from '../../catalogue/policy.ts'
 import { removeReview } from '../../catalogue/reviews.ts'
-import { OperatorError } from '../../contract/errors.ts'
+import { OperatorError, ServiceError } from '../../contract/errors.ts'
 import { parseReason } from '../../contract/field-rules.ts'
 import type { Database } from '../../db/database.ts'
 import type { Connection } from '../../db/engine.ts'
@@ -96,7 +96,15 @@ export function moderationRoutes(
       throw new OperatorError(`choose 1 to ${maxChosen} apps, not ${chosen.length}`)
     const reason = decision === 'reject' ? parseReason(fieldOf(body, 'reason')) : ''
     const decisions = chosen.map((app) => ({ ...app, decision, reason }))
-    const results = await Array.fromAsync(decideEach(database, decisions, actorOf(response)))
+    const results = []
+    for await (const result of decideEach(database, decisions, actorOf(response))) {
+      if ('error' in result && result.isUnavailable)
+        throw new ServiceError(
+          'unavailable',
+          'The database cannot be used now. Some of the apps may have been decided; look at them again.',
+        )
+      results.push(result)
+    }
     const [first] = results
     const seen = fieldOf(body, 'seen')
     if (seen && first && 'error' in first) {

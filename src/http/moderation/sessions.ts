@@ -6,7 +6,7 @@ import {
   Router,
 } from 'express'
 import { keyFinder } from '../../accounts/keys.ts'
-import { operatorStore } from '../../accounts/operator-store.ts'
+import { notSignedIn, operatorStore } from '../../accounts/operator-store.ts'
 import { ServiceError } from '../../contract/errors.ts'
 import type { Database } from '../../db/database.ts'
 import type { OperatorRow } from '../../db/tables.ts'
@@ -33,15 +33,11 @@ export function createSessions(
   const { origin: ownOrigin, protocol } = new URL(baseUrl)
   const findKey = keyFinder(database, 'operator')
   const cookieOptions = {
-    path: `${prefix}/`,
+    path: prefix || '/',
     httpOnly: true,
     sameSite: 'lax',
     secure: protocol === 'https:',
   } as const
-
-  /** Refused keys and tokens count for the client's address. */
-  const guard = <T>(secret: string, response: Response, find: () => Promise<T>): Promise<T> =>
-    limit ? limit.authenticate(secret, response, find) : find()
 
   const write = <T>(work: (store: ReturnType<typeof operatorStore>) => Promise<T>): Promise<T> =>
     database.write((connection) => work(operatorStore(connection)), {
@@ -51,7 +47,8 @@ export function createSessions(
   /** A new token for each sign-in: one that was set before, by whomever, is never accepted. */
   async function signIn(request: Request, response: Response) {
     const key = fieldOf(request.body, 'key').trim()
-    const { id } = await guard(key, response, () => findKey(key))
+    const find = () => findKey(key)
+    const { id } = await (limit ? limit.authenticate(key, response, find) : find())
     const replaced = tokenOf(request)
     const token = await write(async (store) => {
       if (replaced !== undefined) await store.endSession(replaced)
@@ -95,11 +92,16 @@ export function createSessions(
   /** Continues if the request has a session; throws `unauthorized` otherwise. */
   const requireOperator: RequestHandler = async (request, response, next) => {
     const token = tokenOf(request)
-    if (token === undefined) throw new ServiceError('unauthorized', signedOut)
-    const { operator, isUseDue } = await guard(token, response, () =>
-      database.read((connection) => operatorStore(connection).findSession(token)),
-    )
-    if (isUseDue) await write((store) => store.useSession(token))
+    if (token === undefined) throw notSignedIn()
+    const { operator, isUseDue } = await database
+      .read((connection) => operatorStore(connection).findSession(token))
+      .catch((error) => {
+        // A wrong token counts as a wrong key does. A valid one is never refused.
+        if (isUnauthorized(error)) limit?.enforce(response)
+        throw error
+      })
+    // The page must not fail because of this; the next request tries again.
+    if (isUseDue) void write((store) => store.useSession(token)).catch(() => {})
     response.locals.operator = operator
     next()
   }
@@ -116,8 +118,9 @@ export function createSessions(
    */
   const refuseOtherSites: RequestHandler = ({ method, headers }, _response, next) => {
     const { 'sec-fetch-site': site, origin } = headers
-    const isOwn = site === undefined ? origin === ownOrigin : site === 'same-origin'
-    if (method === 'POST' && !isOwn)
+    const isOwn = site === 'same-origin' || (site === undefined && origin !== undefined)
+    // Another origin of the same page, such as http for https, would get a cookie that is less safe.
+    if (method === 'POST' && !(isOwn && (origin ?? ownOrigin) === ownOrigin))
       throw new ServiceError(
         'forbidden',
         'This form does not come from this page, so nothing was done. Open the page at the address in MODERATION_URL.',
@@ -127,9 +130,6 @@ export function createSessions(
 
   return { routes, requireOperator, askToSignIn, refuseOtherSites }
 }
-
-const signedOut =
-  'You are not signed in, or no longer, so nothing was done. Sign in, go back, and try again.'
 
 const isUnauthorized = (error: unknown): error is ServiceError =>
   error instanceof ServiceError && error.code === 'unauthorized'

@@ -279,7 +279,7 @@ ${entryTable(history)}`,
 <label>Since <input type="date" name="since" value="${page.filter.since?.slice(0, 10)}"></label>
 <button>Filter</button>
 </form>
-${page.hasOlder && html`<p>The newest ${page.entries.length}; <code>./apps-service audit</code> lists all.</p>`}
+${page.hasOlder && html`<p>The newest ${page.entries.length}; <code>./apps-service audit --limit NUMBER</code> lists more.</p>`}
 ${entryTable(page.entries, (entry) =>
   entry.app_id === null
     ? html`${subjectOf(entry)}`
