@@ -139,12 +139,10 @@ server.get<{ Querystring: Query }>(
       pagination: { current_page: page, total_pages: total, per_page: limit },
     })
     reply.header('Link', linksOf(request.query, total))
-    return send(
-      request,
-      reply,
-      listed === 0 ? 'No apps match.' : `Page ${page} of ${total}.`,
-      content,
-    )
+    const emptyMessage = scope
+      ? 'No apps match.'
+      : `No category has the slug "${category}"; GET /categories lists them.`
+    return send(request, reply, listed === 0 ? emptyMessage : `Page ${page} of ${total}.`, content)
   },
 )
 
@@ -179,7 +177,7 @@ function send(request: FastifyRequest, reply: FastifyReply, message: string, dat
   if (request.headers['if-none-match'] === etag) return reply.code(304).send()
   return reply
     .header('Content-Type', 'application/json; charset=utf-8')
-    .send(`{"success":true,"message":"${message}","data":${data}}`)
+    .send(`{"success":true,"message":${JSON.stringify(message)},"data":${data}}`)
 }
 
 function linksOf({ page, ...query }: Query, total: number): string {
