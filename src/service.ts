@@ -9,7 +9,6 @@ import { newestMigration } from './db/migrations.ts'
 import { readDocument, readPage } from './http/docs.ts'
 import { createApp } from './http/express-app.ts'
 import { createLogger } from './http/log.ts'
-import { createModerationApp } from './http/moderation/moderation-app.ts'
 import { listen } from './http/server.ts'
 import { standardOutput } from './http/standard-output.ts'
 
@@ -49,10 +48,12 @@ export async function serveModerationUntilSignal(
   database: Database,
   account: string,
 ) {
+  // Imported here, so that the public server does not load it.
+  const { createModerationApp } = await import('./http/moderation/moderation-app.ts')
   const { moderation, host } = config
   const logger = startLog(config, database)
   await serveApp(
-    async (isDraining) => createModerationApp({ config, database, logger, account, isDraining }),
+    (isDraining) => createModerationApp({ config, database, logger, account, isDraining }),
     { ...config, port: moderation.port, logger, portVariable: 'MODERATION_PORT' },
     (port) =>
       logger.info(
