@@ -60,7 +60,8 @@ export async function createApp(options: AppOptions): Promise<Express> {
   const app = createExpress()
   app.use(trackRequests(logger, metrics, parameterNames(operations, 'query')))
   if (config.trustProxy === 0) app.use(warnAboutProxy(logger))
-  app.use(addCommonHeaders(baseUrl, isDraining))
+  const headers = { ...securityHeaders(baseUrl), ...corsHeaders }
+  app.use(addCommonHeaders(headers, isDraining, preflightHeaders))
   app.use(receiveBodies)
   app.use(checkHead)
   app.use(healthRoutes(database, isDraining))
@@ -124,11 +125,16 @@ export function warnAboutProxy(logger: Logger): RequestHandler {
 const proxyWarning =
   'X-Forwarded-For is ignored because TRUST_PROXY is not set: limits by address count all clients of the proxy as one; see README'
 
-function addCommonHeaders(baseUrl: string, isDraining: () => boolean): RequestHandler {
-  const headers = new Map(Object.entries({ ...securityHeaders(baseUrl), ...corsHeaders }))
+/** Adds headers to every response, and `forOptions` to those to OPTIONS. */
+export function addCommonHeaders(
+  common: Record<string, string>,
+  isDraining: () => boolean,
+  forOptions: Record<string, string> = {},
+): RequestHandler {
+  const headers = new Map(Object.entries(common))
   return (request, response, next) => {
     response.setHeader('X-Request-Id', response.context.id).setHeaders(headers)
-    if (request.method === 'OPTIONS') response.set(preflightHeaders)
+    if (request.method === 'OPTIONS') response.set(forOptions)
     if (isDraining()) response.set('Connection', 'close')
     next()
   }

@@ -1,15 +1,11 @@
 import { readFile } from 'node:fs/promises'
-import express, {
-  type ErrorRequestHandler,
-  type Express,
-  type RequestHandler,
-  Router,
-} from 'express'
+import express, { type ErrorRequestHandler, type Express, Router } from 'express'
 import type { Logger } from 'pino'
 import type { Config } from '../../config.ts'
 import { notFound, OperatorError, ServiceError } from '../../contract/errors.ts'
 import type { Database } from '../../db/database.ts'
 import {
+  addCommonHeaders,
   checkHead,
   createErrorHandler,
   createExpress,
@@ -25,7 +21,7 @@ import { createViews } from './views.ts'
 
 /**
  * The moderation page: HTML for operators who sign in, without scripts. `moderation serve` serves
- * it, in a process of its own.
+ * it, in a separate process.
  */
 
 type ModerationOptions = {
@@ -38,16 +34,7 @@ type ModerationOptions = {
 }
 
 /** Query parameters that are logged. */
-const loggedParameters = [
-  'queue',
-  'developer',
-  'category',
-  'page',
-  'select',
-  'app',
-  'since',
-  'seen',
-]
+const loggedParameters = ['queue', 'developer', 'category', 'page', 'select', 'app', 'since']
 
 /** The moderation page, not yet listening. */
 export async function createModerationApp(options: ModerationOptions): Promise<Express> {
@@ -72,7 +59,7 @@ export async function createModerationApp(options: ModerationOptions): Promise<E
   app.set('query parser', 'simple')
   app.use(trackRequests(logger, undefined, loggedParameters))
   if (config.trustProxy === 0) app.use(warnAboutProxy(logger))
-  app.use(addPageHeaders(baseUrl, isDraining))
+  app.use(addCommonHeaders(pageHeaders(baseUrl), isDraining))
   app.use(checkHead)
   app.use(healthRoutes(database, isDraining))
   app.use(prefix || '/', routes)
@@ -92,23 +79,16 @@ export async function createModerationApp(options: ModerationOptions): Promise<E
 }
 
 /** Pages are HTML that runs no script, and that nobody stores, frames or indexes. */
-function addPageHeaders(baseUrl: string, isDraining: () => boolean): RequestHandler {
-  const headers = {
-    ...securityHeaders(baseUrl),
-    'Content-Security-Policy':
-      "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-    'Cross-Origin-Resource-Policy': 'same-origin',
-    // Without a referrer, browsers would send no Origin with forms.
-    'Referrer-Policy': 'same-origin',
-    'Cache-Control': 'no-store',
-    'X-Robots-Tag': 'noindex, nofollow',
-  }
-  return (_request, response, next) => {
-    response.set({ ...headers, 'X-Request-Id': response.context.id })
-    if (isDraining()) response.set('Connection', 'close')
-    next()
-  }
-}
+const pageHeaders = (baseUrl: string) => ({
+  ...securityHeaders(baseUrl),
+  'Content-Security-Policy':
+    "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  // Without a referrer, browsers would send no Origin with forms.
+  'Referrer-Policy': 'same-origin',
+  'Cache-Control': 'no-store',
+  'X-Robots-Tag': 'noindex, nofollow',
+})
 
 /** What the stores refuse is shown to the operator, like an error of the command line. */
 const explainToOperator: ErrorRequestHandler = (error, _request, _response, next) => {

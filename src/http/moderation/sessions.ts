@@ -118,9 +118,11 @@ export function createSessions(
    */
   const refuseOtherSites: RequestHandler = ({ method, headers }, _response, next) => {
     const { 'sec-fetch-site': site, origin } = headers
-    const isOwn = site === 'same-origin' || (site === undefined && origin !== undefined)
+    const isNamed = site !== undefined || origin !== undefined
+    const isOwnSite = site === undefined || site === 'same-origin'
     // Another origin of the same page, such as http for https, would get a cookie that is less safe.
-    if (method === 'POST' && !(isOwn && (origin ?? ownOrigin) === ownOrigin))
+    const isOwnOrigin = origin === undefined || origin === ownOrigin
+    if (method === 'POST' && !(isNamed && isOwnSite && isOwnOrigin))
       throw new ServiceError(
         'forbidden',
         'This form does not come from this page, so nothing was done. Open the page at the address in MODERATION_URL.',
