@@ -5,6 +5,7 @@ import type { Caller } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
 import type { ApiKeyRow, OperatorRow } from '../db/tables.ts'
+import { withArticle } from '../util/text.ts'
 
 const hour = 60 * 60 * 1000
 
@@ -68,8 +69,6 @@ export function keyFinder<K extends Kind>(
     }
   }
 }
-
-const withArticle = (name: string) => (name.startsWith('A') ? `an ${name}` : `a ${name}`)
 
 const unauthorized = (message: string) =>
   new ServiceError('unauthorized', message, { refusedKey: true })

@@ -19,6 +19,8 @@ const useInterval = 5 * 60 * 1000
 export const operatorStore = (connection: Connection) => {
   const { sql } = connection
   const audit = auditStore(connection)
+  const sessionOf = (token: string) =>
+    sql('operator_sessions').where({ sha256: hash('sha256', token) })
 
   return {
     /**
@@ -86,16 +88,12 @@ export const operatorStore = (connection: Connection) => {
     },
 
     async endSession(token: string) {
-      await sql('operator_sessions')
-        .where({ sha256: hash('sha256', token) })
-        .delete()
+      await sessionOf(token).delete()
     },
 
     /** Stores that a session is in use. */
     async useSession(token: string) {
-      await sql('operator_sessions')
-        .where({ sha256: hash('sha256', token) })
-        .update({ last_used_at: new Date().toISOString() })
+      await sessionOf(token).update({ last_used_at: new Date().toISOString() })
     },
 
     /**

@@ -41,8 +41,8 @@ export type Action =
   | 'operator revoke'
 
 /**
- * An entry is about an app and its owner, a developer, a category, or an operator. `before` and `after` hold the
- * columns that differ.
+ * An entry is about an app and its owner, a developer, a category, or an operator. `before` and
+ * `after` hold the columns that differ.
  */
 export type NewAuditEntry = { action: Action; at: string; before?: object; after: object } & (
   | { app_id: number; developer_id: number }

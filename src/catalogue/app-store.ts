@@ -32,6 +32,13 @@ export const namedApps = ({ sql }: Connection, ids: readonly number[]) =>
     .select('apps.*', 'developers.name as developer_name')
     .select('categories.name as category_name', 'categories.slug as category_slug')
 
+/** The apps with these ids, which exist, in the order of `ids`. */
+export async function findNamedApps(connection: Connection, ids: number[]): Promise<NamedAppRow[]> {
+  const rows: NamedAppRow[] = await namedApps(connection, ids)
+  const byId = new Map(rows.map((row) => [row.id, row]))
+  return ids.map((id) => required(byId.get(id), `app ${id}`))
+}
+
 export type AppWithReviews = NamedAppRow & { reviews: AppReview[] }
 export type AppReview = Omit<ReviewRow, 'app_id'>
 

@@ -1,7 +1,7 @@
 import type { Caller, Input } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
 import { required } from '../util/helpers.ts'
-import { type NamedAppRow, namedApps } from './app-store.ts'
+import { findNamedApps, type NamedAppRow } from './app-store.ts'
 
 /** A page of the caller's apps in any state but deleted, the last changed first, and their number. */
 export function findOwnApps(
@@ -27,10 +27,8 @@ export function findOwnApps(
       .limit(limit)
       .offset((page - 1) * limit)
       .pluck('id')
-    const found: NamedAppRow[] = await namedApps(connection, ids)
-    const apps = new Map(found.map((app) => [app.id, app]))
     return {
-      apps: ids.map((id) => required(apps.get(id), 'the app')),
+      apps: await findNamedApps(connection, ids),
       total: Number(required(all, 'the count').total),
     }
   }, options)

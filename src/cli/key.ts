@@ -6,17 +6,13 @@ import { findSimilarDevelopers } from '../moderation/similar-names.ts'
 import { formatAge, formatMinute } from '../util/time.ts'
 import { buildDatabaseCommand, buildListCommand, commandGroup, currentOperator } from './command.ts'
 import { print, printInfo, printTable } from './output.ts'
-import { parseFutureTime } from './time.ts'
+import { expiresOption } from './time.ts'
 
 const issue = buildDatabaseCommand({
   command: new Command('issue')
     .description('issue a key and print it once; adds the developer if the name is new')
     .requiredOption('--developer <name>', 'name of the developer, as the catalogue shows it')
-    .option(
-      '--expires <time>',
-      'when the key expires: 90d, 12h, 2027-01-31 for its midnight in UTC (default: 365d)',
-      parseFutureTime,
-    )
+    .addOption(expiresOption)
     .option('--name <text>', 'what the key is for; key list shows it'),
   help: `
 Only the key goes to standard output.

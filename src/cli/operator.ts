@@ -5,17 +5,13 @@ import { OperatorError } from '../contract/errors.ts'
 import { formatAge, formatMinute } from '../util/time.ts'
 import { buildDatabaseCommand, commandGroup, currentOperator } from './command.ts'
 import { print, printInfo, printTable } from './output.ts'
-import { parseFutureTime } from './time.ts'
+import { expiresOption } from './time.ts'
 
 const add = buildDatabaseCommand({
   command: new Command('add')
     .description('add a person who decides on the moderation page, and print a sign-in key once')
     .argument('<name>', 'name of the person, for the audit log')
-    .option(
-      '--expires <time>',
-      'when the key expires: 90d, 12h, 2027-01-31 for its midnight in UTC (default: 365d)',
-      parseFutureTime,
-    ),
+    .addOption(expiresOption),
   help: `
 Only the key goes to standard output. A name that exists gets a further key.
 

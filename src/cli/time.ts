@@ -1,4 +1,4 @@
-import { InvalidArgumentError } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import ms, { type StringValue } from 'ms'
 
 /**
@@ -26,6 +26,12 @@ export function parseFutureTime(text: string): string {
   if (Date.parse(time) <= Date.now()) throw new InvalidArgumentError('It must be in the future.')
   return time
 }
+
+/** When a key that is issued expires. */
+export const expiresOption = new Option(
+  '--expires <time>',
+  'when the key expires: 90d, 12h, 2027-01-31 for its midnight in UTC (default: 365d)',
+).argParser(parseFutureTime)
 
 function parseTimeOrDuration(text: string, direction: 1 | -1, units: string[]): string {
   const [, amount, unit = ''] = /^(\d+(?:\.\d+)?) ?([a-z]+)$/i.exec(text) ?? []

@@ -1,4 +1,5 @@
 import type { ErrorObject } from 'ajv'
+import { withArticle } from '../util/text.ts'
 import type { Problem } from './contract.ts'
 
 /** Describes what ajv finds wrong with a request or a line of a file, in words for its author. */
@@ -88,7 +89,7 @@ function messageOf(
     case 'type':
       return place !== 'body' && params.type === 'string'
         ? 'must be given once'
-        : `must be ${[params.type].flat().map(withArticle).join(' or ')}`
+        : `must be ${[params.type].flat().map(describeType).join(' or ')}`
     case 'enum':
       return `must be one of ${params.allowedValues.join(', ')}`
     case 'minLength':
@@ -110,5 +111,4 @@ function messageOf(
   }
 }
 
-const withArticle = (type: string) =>
-  type === 'null' ? type : /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`
+const describeType = (type: string) => (type === 'null' ? type : withArticle(type))

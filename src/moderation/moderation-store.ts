@@ -1,11 +1,6 @@
 import { type Account, accountStore } from '../accounts/account-store.ts'
 import { type Actor, type AuditEntry, auditStore } from '../audit/audit-store.ts'
-import {
-  type AppWithReviews,
-  appStore,
-  type NamedAppRow,
-  namedApps,
-} from '../catalogue/app-store.ts'
+import { type AppWithReviews, appStore, findNamedApps } from '../catalogue/app-store.ts'
 import { categoryStore } from '../catalogue/category-store.ts'
 import {
   canDecide,
@@ -73,13 +68,6 @@ export const moderationStore = (connection: Connection) => {
     return app
   }
 
-  /** Apps in the order of the ids. */
-  async function findNamedApps(ids: number[]): Promise<NamedAppRow[]> {
-    const rows: NamedAppRow[] = await namedApps(connection, ids)
-    const byId = new Map(rows.map((row) => [row.id, row]))
-    return ids.map((id) => required(byId.get(id), `app ${id}`))
-  }
-
   async function categorySlugs() {
     const all = await categoryStore(connection).all()
     return new Map<unknown, string>(all.map(({ id, slug }) => [id, slug]))
@@ -93,7 +81,7 @@ export const moderationStore = (connection: Connection) => {
       const { ids, ...page } = await findPage(connection, queues[queue], filter, limit, offset)
       const slugs = await categorySlugs()
       const apps = []
-      for (const app of await findNamedApps(ids)) {
+      for (const app of await findNamedApps(connection, ids)) {
         apps.push({
           ...pick(app, 'id', 'revision', 'name', 'slug', 'short_description'),
           ...pick(app, 'developer_name', 'category_slug', 'created_at', 'updated_at'),
@@ -111,7 +99,7 @@ export const moderationStore = (connection: Connection) => {
     async list(state: AppState | undefined, filter: AppFilter, limit: number, offset: number) {
       const set = states[state ?? 'any']
       const { ids, ...page } = await findPage(connection, set, filter, limit, offset)
-      const found = await findNamedApps(ids)
+      const found = await findNamedApps(connection, ids)
       const apps = found.map((app) =>
         pick(
           app,

@@ -13,3 +13,5 @@ export const toSingleLine = (text: string) => sanitize(text.replace(/\s+/g, ' ')
 export const formatCount = (count: number) => count.toLocaleString('en')
 
 export const formatMegabytes = (bytes: number) => `${formatCount(Math.round(bytes / 1e5) / 10)} MB`
+
+export const withArticle = (noun: string) => `${/^[aeiou]/i.test(noun) ? 'an' : 'a'} ${noun}`

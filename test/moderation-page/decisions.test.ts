@@ -1,9 +1,8 @@
 import { expect, inject, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
-import { appStore } from '../../src/catalogue/app-store.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { linksOf, textOf, titleOf, valuesOf } from '../support/html.ts'
 import {
+  addApps,
   type ModerationPage,
   newestEntries,
   referenceTo,
@@ -104,29 +103,10 @@ test.for<[what: string, reason: string]>([
 test('decides a thousand selected apps', async () => {
   const page = await startModerationPage()
   const ada = await page.signIn('Ada')
-  const at = new Date().toISOString()
-  await page.database.write(async (connection) => {
-    const { id } = await accountStore(connection).findOrAddDeveloper('Eve')
-    for (let index = 0; index < 998; index++)
-      await appStore(connection).insert(
-        {
-          developer_id: id,
-          category_id: inject('world').categories.games,
-          name: `App ${index}`,
-          description: 'An app.',
-          short_description: null,
-          package_name: null,
-          version: '1.0.0',
-          status: 'pending',
-          rejection_reason: null,
-          total_downloads: 0,
-          created_at: at,
-          updated_at: at,
-          approved_at: null,
-        },
-        { operator: 'test' },
-      )
-  })
+  await addApps(
+    page,
+    Array.from({ length: 998 }, () => ({})),
+  )
   const pending = await page.database.read(({ sql }) =>
     sql('apps').where({ status: 'pending' }).select('id', 'revision'),
   )

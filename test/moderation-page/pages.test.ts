@@ -1,10 +1,9 @@
 import { beforeAll, describe, expect, inject, test } from 'vitest'
-import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
-import type { Connection } from '../../src/db/engine.ts'
 import { copyWorld } from '../support/database.ts'
 import { linksOf, optionsOf, textOf, titleOf, valuesOf } from '../support/html.ts'
 import { share } from '../support/lifetime.ts'
 import {
+  addApps,
   type ModerationPage,
   type Moderator,
   referenceTo,
@@ -14,41 +13,7 @@ import { commandLine } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 
 const { apps, categories, keys } = inject('world')
-const actor = { operator: 'test' }
 const [adasId, bobsId] = [1, 2]
-
-/** Adds pending apps of Bob, in their order, which wait from one minute to the next. */
-async function addApps({ database }: ModerationPage, added: Partial<NewAppRow>[]) {
-  const insert = async (connection: Connection) => {
-    const rows = []
-    for (const [index, app] of added.entries()) {
-      const at = new Date(Date.UTC(2026, 0, 1, 0, index)).toISOString()
-      rows.push(
-        await appStore(connection).insert(
-          {
-            developer_id: bobsId,
-            category_id: categories.games,
-            name: `App ${index}`,
-            description: 'An app.',
-            short_description: null,
-            package_name: null,
-            version: '1.0.0',
-            status: 'pending',
-            rejection_reason: null,
-            total_downloads: 0,
-            created_at: at,
-            updated_at: at,
-            approved_at: null,
-            ...app,
-          },
-          actor,
-        ),
-      )
-    }
-    return rows.map(({ id }) => id)
-  }
-  return database.write(insert)
-}
 
 /** The names of the queue's apps, in their order. */
 const queued = (page: string) =>

@@ -1,7 +1,9 @@
-import { expect } from 'vitest'
+import { expect, inject } from 'vitest'
 import { operatorStore } from '../../src/accounts/operator-store.ts'
+import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
+import type { Connection } from '../../src/db/engine.ts'
 import { createLogger } from '../../src/http/log.ts'
 import { createModerationApp } from '../../src/http/moderation/moderation-app.ts'
 import { listen } from '../../src/http/server.ts'
@@ -152,6 +154,42 @@ export const formBody = (fields: Fields): string =>
       [values].flat().map((value): [string, string] => [name, value]),
     ),
   ).toString()
+
+/**
+ * Adds pending apps of Bob, the second developer of the world, in their order, which wait from one
+ * minute to the next.
+ */
+export async function addApps({ database }: ModerationPage, added: Partial<NewAppRow>[]) {
+  const insert = async (connection: Connection) => {
+    const rows = []
+    for (const [index, app] of added.entries()) {
+      const at = new Date(Date.UTC(2026, 0, 1, 0, index)).toISOString()
+      rows.push(
+        await appStore(connection).insert(
+          {
+            developer_id: 2,
+            category_id: inject('world').categories.games,
+            name: `App ${index}`,
+            description: 'An app.',
+            short_description: null,
+            package_name: null,
+            version: '1.0.0',
+            status: 'pending',
+            rejection_reason: null,
+            total_downloads: 0,
+            created_at: at,
+            updated_at: at,
+            approved_at: null,
+            ...app,
+          },
+          actor,
+        ),
+      )
+    }
+    return rows.map(({ id }) => id)
+  }
+  return database.write(insert)
+}
 
 /** The app as a form names it, at its revision of now. */
 export async function referenceTo({ database }: ModerationPage, id: number): Promise<string> {
