@@ -1,0 +1,11 @@
+#!/bin/sh
+# Runs a command with the account and settings of the units, and with the caller's name for the audit log:
+# sudo apps-service moderation queue. /usr/local/bin/apps-service links to it (docs/running.md, "One server").
+home=$(dirname "$(dirname "$(readlink -f "$0")")")
+if [ "$(id -u)" != 0 ]; then
+  echo "apps-service: only root can change to the service's account. Run: sudo apps-service $*" >&2
+  exit 1
+fi
+export OPERATOR="${SUDO_USER:-${OPERATOR:-$(id -un)}}"
+exec setpriv --reuid=apps-service --regid=apps-service --init-groups \
+  "$home/node_modules/.bin/node" --env-file=/etc/apps-service/apps-service.env "$home/src/apps-service.js" "$@"
