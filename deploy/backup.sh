@@ -3,8 +3,8 @@
 # has written; if it fails, no older backup is deleted. apps-service-backup.service runs it.
 set -eu
 home=$(dirname "$(dirname "$(readlink -f "$0")")")
-if [ "$KEEP" -lt 1 ]; then
-  echo "apps-service-backup: KEEP=$KEEP keeps no backup; set it to a number from 1" >&2
+if ! [ "$KEEP" -ge 1 ] 2>/dev/null; then
+  echo "apps-service-backup: KEEP must be a whole number from 1, not \"$KEEP\"" >&2
   exit 1
 fi
 cd "$1"

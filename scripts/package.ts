@@ -17,12 +17,13 @@ import { dirname, extname, join } from 'node:path'
 /**
  * Makes dist/apps-service-VERSION-linux-ARCH.tar.gz, which runs without npm, compilers or network.
  * Its files are those of the last commit and of the locked packages. Node and the compiled SQLite
- * driver are those that `make install` has put into node_modules. `make package` runs this.
+ * driver are those that `make install` has put into node_modules. `make package` runs this; an
+ * argument names another directory than dist/.
  */
 
 const root = join(import.meta.dirname, '..')
 const installed = join(root, 'node_modules')
-const dist = join(root, 'dist')
+const dist = process.argv[2] ?? join(root, 'dist')
 
 /** Of the repository; node_modules and three files are added. */
 const shipped = [
@@ -75,7 +76,7 @@ function main() {
   const hash = createHash('sha256').update(archive).digest('hex')
   writeFileSync(join(dist, 'SHA256SUMS'), `${hash}  ${file}\n`)
   console.log(
-    `dist/${file}: ${(archive.length / 1e6).toFixed(1)} MB, needs glibc ${neededGlibc(target)}`,
+    `${join(dist, file)}: ${(archive.length / 1e6).toFixed(1)} MB, needs glibc ${neededGlibc(target)}`,
   )
 }
 

@@ -1,80 +1,232 @@
-import { execFileSync } from 'node:child_process'
-import { cpSync, readFileSync, symlinkSync } from 'node:fs'
-import { basename, join } from 'node:path'
-import { expect, test } from 'vitest'
-import { temporaryFolder } from './support/database.ts'
-import { listening } from './support/process.ts'
+import { execFileSync, spawnSync } from 'node:child_process'
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { exitLimit } from '../src/service.ts'
+import { copyWorld, temporaryFolder } from './support/database.ts'
+import { commandLine, executable, listening } from './support/process.ts'
 
-/** The files of deploy/: the container image has every file that commands and pages need. */
+/** The files of deploy/ that need no other tools. */
 
 const root = join(import.meta.dirname, '..')
+const deploy = join(root, 'deploy')
 
-/** Copies what the last stage of the Containerfile copies. */
-function layOutImage(): string {
-  const image = temporaryFolder()
-  const stage =
-    readFileSync(join(root, 'deploy/Containerfile'), 'utf8')
-      .split(/^FROM /m)
-      .at(-1) ?? ''
-  for (const [, files = ''] of stage.matchAll(/^COPY (?:--from=build )?(.+)$/gm)) {
-    const sources = files.split(' ').map((file) => file.replace('/app/', ''))
-    const target = sources.pop() ?? ''
-    for (const source of sources) {
-      const path = join(image, target.endsWith('/') ? join(target, basename(source)) : target)
-      if (source === 'node_modules') symlinkSync(join(root, source), path)
-      else cpSync(join(root, source), path, { recursive: true })
-    }
-  }
-  return image
+/** The environment and the command of the container image. */
+function readContainerfile() {
+  const text = readFileSync(join(root, 'deploy/Containerfile'), 'utf8')
+  const [, variables = ''] = /^ENV (.+)$/m.exec(text) ?? []
+  const environment = Object.fromEntries(
+    variables.split(' ').map((variable): [string, string] => {
+      const [name = '', value = ''] = variable.split('=')
+      return [name, value]
+    }),
+  )
+  const list = (instruction: string): string[] =>
+    JSON.parse(new RegExp(`${instruction} (\\[.+\\])$`, 'm').exec(text)?.[1] ?? '')
+  return { environment, command: list('^CMD'), healthCheck: list(' CMD') }
 }
 
-test('an image with the files of deploy/Containerfile tells of decisions', () => {
-  const image = layOutImage()
-  const env = { PATH: process.env.PATH, DATABASE_URL: `sqlite:${join(image, 'apps.sqlite')}` }
-  execFileSync(join(image, 'apps-service'), ['migrate'], { env, cwd: image })
-  execFileSync(process.execPath, ['deploy/notify.ts'], {
-    env: { ...env, STATE_DIRECTORY: image, NOTIFY_MAIL: 'ada@example.org' },
-    cwd: image,
-  })
-  expect(readFileSync(join(image, 'notified'), 'utf8')).toBe('0\n')
+test("the image's environment serves to other machines, and its health check notices a server that hangs", async () => {
+  const { environment, command, healthCheck } = readContainerfile()
+  const { PATH = '', DATABASE_URL = '', PORT = '', ...others } = environment
+  expect([command, PATH, DATABASE_URL, PORT]).toEqual([
+    ['serve'],
+    '/app/node_modules/.bin:$PATH',
+    'sqlite:/data/apps.sqlite',
+    '3000',
+  ])
+  const env = { ...others, DATABASE_URL: `sqlite:${join(temporaryFolder(), 'apps.sqlite')}` }
+  execFileSync(executable, ['migrate'], { env: { PATH: process.env.PATH, ...env } })
+  const server = await listening('serve', env)
+  // On Linux, an address that only a server for all addresses listens on.
+  const { status } = await fetch(`http://127.0.0.2:${server.port}/readyz`)
+  expect(status).toBe(200)
+
+  const [, ...args] = healthCheck
+  const isHealthy = () =>
+    spawnSync(process.execPath, args, { env: { PORT: String(server.port) }, timeout: 2_000 })
+      .status === 0
+  expect(isHealthy()).toBe(true)
+  server.process.kill('SIGSTOP')
+  expect(isHealthy()).toBe(false)
+  server.process.kill('SIGCONT')
 })
 
-test('an image with the files of deploy/Containerfile serves the demo catalogue and every path that its pages link', async () => {
-  const image = layOutImage()
-  const env = { DATABASE_URL: `sqlite:${join(image, 'apps.sqlite')}` }
-  const executable = join(image, 'apps-service')
-  for (const command of ['migrate', 'seed']) {
-    execFileSync(executable, [command], { env: { PATH: process.env.PATH, ...env }, cwd: image })
+/** The settings of a unit, each with its values. */
+function readUnit(name: string) {
+  const settings = new Map<string, string[]>()
+  for (const line of readFileSync(join(deploy, name), 'utf8').split('\n')) {
+    const [, setting = '', value = ''] = /^(\w+)=(.*)$/.exec(line) ?? []
+    if (setting !== '') settings.set(setting, [...(settings.get(setting) ?? []), value])
   }
-  const server = await listening('serve', env, image, executable)
-  const base = `http://127.0.0.1:${server.port}`
-  const home = await fetch(base, { headers: { Accept: 'text/html' } }).then((response) =>
-    response.text(),
-  )
-  const document = await fetch(`${base}/openapi.json`).then((response) => response.text())
-  const links = [
-    ...[...home.matchAll(/<a [^>]*href="(.+?)"/g)].map(([, href = '']) => new URL(href).pathname),
-    ...[...document.matchAll(/\]\(([\w.-]+)\)/g)].map(([, href]) => `/${href}`),
-  ]
-  expect(links).toEqual(
-    expect.arrayContaining(['/openapi.json', '/openapi.yaml', '/changelog.md', '/healthz']),
-  )
-  for (const path of ['/apps', '/readyz', ...links]) {
-    const { status } = await fetch(base + path)
-    expect([path, status]).toEqual([path, 200])
-  }
-})
+  return (setting: string) => settings.get(setting)?.join(' ') ?? ''
+}
+
+const settingsFile = parseEnv(readFileSync(join(deploy, 'apps-service.env'), 'utf8'))
+const units = readdirSync(deploy).filter((name) => name.endsWith('.service'))
+const timers = readdirSync(deploy).filter((name) => name.endsWith('.timer'))
 
 /** The lines of a unit that restrict what the service may do. */
 const restrictions = (unit: string) =>
-  readFileSync(join(root, 'deploy', unit), 'utf8')
+  readFileSync(join(deploy, unit), 'utf8')
     .split('\n')
     .filter((line) => /^(Protect|Private|Proc|Restrict|System|No|Cap|Lock|UMask|State)/.test(line))
 
-test.for(['apps-service-moderation.service', 'apps-service-notify.service'])(
-  '%s is restricted as the server is',
-  (unit) => {
+describe.for(units)('%s', (name) => {
+  const unit = readUnit(name)
+
+  test('is restricted as the server is', () => {
     expect(restrictions('apps-service.service').length).toBeGreaterThan(20)
-    expect(restrictions(unit)).toEqual(restrictions('apps-service.service'))
+    expect(restrictions(name)).toEqual(restrictions('apps-service.service'))
+  })
+
+  test('has the account and the settings of the others, and writes where its database is', () => {
+    expect(unit('User')).toBe('apps-service')
+    expect(unit('EnvironmentFile')).toContain('/etc/apps-service/apps-service.env')
+    const directory = `/var/lib/${unit('StateDirectory')}/`
+    expect(settingsFile.DATABASE_URL).toMatch(new RegExp(`^sqlite:${directory}[^/]+$`))
+  })
+
+  test('runs programs of the clone', () => {
+    for (const command of [unit('ExecStartPre'), unit('ExecStart')].filter(Boolean)) {
+      const [program = ''] = command.split(' ')
+      const path = program.replace('/opt/apps-service', root)
+      expect([program, existsSync(path)]).toEqual([program, true])
+      accessSync(path, constants.X_OK)
+    }
+  })
+})
+
+test('the server migrates its database before it starts, however long that takes, and the page follows', () => {
+  const server = readUnit('apps-service.service')
+  expect(server('ExecStartPre')).toBe('/opt/apps-service/apps-service migrate')
+  expect(server('ExecStart')).toBe('/opt/apps-service/apps-service serve')
+  expect(server('TimeoutStartSec')).toBe('infinity')
+  expect(server('Restart')).toBe('on-failure')
+  expect(readUnit('apps-service-moderation.service')('After')).toContain('apps-service.service')
+})
+
+test.for([
+  ['apps-service.service', 'HOST=127.0.0.1 PORT=3000 TRUST_PROXY=1'],
+  ['apps-service-moderation.service', 'HOST=127.0.0.1 MODERATION_PORT=3001'],
+] as const)('%s is reached from this machine only', ([name, environment]) => {
+  expect(readUnit(name)('Environment')).toBe(environment)
+})
+
+test('the backup unit may write to the directory of the backups', () => {
+  const unit = readUnit('apps-service-backup.service')
+  const [, directory] = unit('ExecStart').split(' ')
+  expect(unit('ReadWritePaths')).toBe(directory)
+  expect(unit('Environment')).toMatch(/^KEEP=[1-9]\d*$/)
+})
+
+test.for(timers)(
+  '%s starts a unit of its name, also after a time when the machine was off',
+  (name) => {
+    expect(units).toContain(name.replace('.timer', '.service'))
+    const timer = readUnit(name)
+    expect(timer('OnCalendar')).not.toBe('')
+    expect([timer('Persistent'), timer('WantedBy')]).toEqual(['yes', 'timers.target'])
   },
 )
+
+test('whatever stops a server waits until it has exited by itself', () => {
+  const compose = readFileSync(join(deploy, 'compose.yaml'), 'utf8')
+  const server = compose.slice(compose.indexOf('  server-1:'))
+  const page = readFileSync(join(root, 'docs/running.md'), 'utf8')
+  const seconds = [
+    ...['apps-service.service', 'apps-service-moderation.service'].map((name) =>
+      readUnit(name)('TimeoutStopSec'),
+    ),
+    /stop_grace_period: (\d+)s/.exec(server)?.[1],
+    ...[...page.matchAll(/--stop-timeout (\d+)/g)].map(([, value]) => value),
+  ]
+  expect(seconds).toHaveLength(5)
+  for (const value of seconds) expect(Number(value)).toBeGreaterThan(exitLimit / 1000 + 3)
+})
+
+test('the files with settings name variables of the service only', () => {
+  const known = [...readFileSync(join(root, '.env.example'), 'utf8').matchAll(/^#([A-Z_]+)=/gm)]
+  const names = known.map(([, name]) => name)
+  const text = readFileSync(join(deploy, 'apps-service.env'), 'utf8')
+  const used = [...text.matchAll(/^#?([A-Z_]+)=/gm)].map(([, name]) => name)
+  expect(used).toEqual(expect.arrayContaining(['BASE_URL', 'DATABASE_URL']))
+  expect(names).toEqual(expect.arrayContaining(used))
+  // systemd takes it into the value.
+  expect(text).not.toMatch(/^\w+=.*#/m)
+})
+
+test('as-service-account.sh needs root', () => {
+  const { status, stdout, stderr } = spawnSync(join(deploy, 'as-service-account.sh'), ['status'], {
+    encoding: 'utf8',
+    ...(process.getuid?.() === 0 && { uid: 65_534 }),
+  })
+  expect({ status, stdout, stderr }).toEqual({
+    status: 1,
+    stdout: '',
+    stderr: expect.stringContaining('Run: sudo apps-service status\n'),
+  })
+})
+
+describe('backup.sh', () => {
+  const nights = ['2026-01-01T03-04-05Z', '2026-01-02T03-04-05Z', '2026-01-03T03-04-05Z']
+  const older = nights.map((night) => `apps-${night}.sqlite`)
+  const others = ['apps-before.sqlite', 'notes.txt']
+
+  async function backUp(keep: string, isBroken = false) {
+    const directory = join(temporaryFolder(), 'a directory with spaces')
+    mkdirSync(directory)
+    for (const name of [...older, ...others]) writeFileSync(join(directory, name), '')
+    const databaseUrl = isBroken ? 'sqlite:/missing/apps.sqlite' : await copyWorld()
+    const { status, stderr } = spawnSync(join(deploy, 'backup.sh'), [directory], {
+      env: { PATH: process.env.PATH, DATABASE_URL: databaseUrl, KEEP: keep },
+      encoding: 'utf8',
+    })
+    const names = readdirSync(directory).filter((name) => !others.includes(name))
+    expect(readdirSync(directory)).toEqual(expect.arrayContaining(others))
+    const added = names.filter((name) => !older.includes(name))
+    return { status, stderr, kept: names.filter((name) => older.includes(name)), added, directory }
+  }
+
+  test.for([
+    ['2', older.slice(2)],
+    ['3', older.slice(1)],
+    ['14', older],
+    ['1', []],
+  ] as const)(
+    'KEEP=%s keeps that many, with the new one, and other files',
+    async ([keep, kept]) => {
+      const result = await backUp(keep)
+      expect(result).toMatchObject({ status: 0, stderr: '', kept })
+      const [name = '', ...more] = result.added
+      expect(more).toEqual([])
+      expect(name).toMatch(/^apps-20\d\d-\d\d-\d\dT\d\d-\d\d-\d\dZ\.sqlite$/)
+      const restored = commandLine(`sqlite:${join(result.directory, name)}`)
+      expect((await restored.run('status')).code).toBe(0)
+    },
+  )
+
+  test('deletes none if the backup fails', async () => {
+    const { status, stderr, kept, added } = await backUp('1', true)
+    expect([kept, added]).toEqual([older, []])
+    expect([status, stderr]).toEqual([1, expect.stringContaining('/missing/apps.sqlite')])
+  })
+
+  test.for(['0', '-1', '', 'all'])('refuses KEEP=%s', async (keep) => {
+    const { status, stderr, kept, added } = await backUp(keep)
+    expect([kept, added]).toEqual([older, []])
+    expect([status, stderr]).toEqual([
+      1,
+      `apps-service-backup: KEEP must be a whole number from 1, not "${keep}"\n`,
+    ])
+  })
+})

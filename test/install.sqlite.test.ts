@@ -102,17 +102,6 @@ const makeFiles = [
   'generated/openapi.json',
 ]
 
-/** The files that the image's build has when it installs the dependencies, and how it does that. */
-function imageBuild() {
-  const [, stage = ''] = readFileSync(join(root, 'deploy/Containerfile'), 'utf8').split(/^FROM /m)
-  const [before = '', command = ''] = stage.split(/^RUN (?!apt-get)(.+)$/m)
-  const files = [...before.matchAll(/^COPY (.+) \S+$/gm)].flatMap(([, names = '']) =>
-    names.split(' '),
-  )
-  return { files, command }
-}
-
-const image = imageBuild()
 const make = which('make')
 
 describe.each<[how: string, files: string[], command: string, after: string[]]>([
@@ -123,7 +112,6 @@ describe.each<[how: string, files: string[], command: string, after: string[]]>(
     `${make} install PRODUCTION=1`,
     ['run --silent', 'prune --omit=dev'],
   ],
-  ['the image', image.files, image.command, []],
 ])('%s', (_, files, command, after) => {
   test('keeps a downloaded driver that loads', () => {
     const { run } = layOutClone(files)

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { copyWorld, temporaryFolder } from '../support/database.ts'
@@ -18,43 +18,102 @@ test('promtool accepts the rules', () => {
   expect([status, stdout], stderr).toEqual([0, expect.stringMatching(/SUCCESS: \d+ rules found/)])
 })
 
-test('the alert about overload fires only after work has waited for five minutes', () => {
+/** Values of a series a minute apart, in promtool's notation. */
+type Series = [series: string, values: string]
+const errors = 'http_server_request_duration_seconds_count{http_response_status_code="503"}'
+const lag = 'nodejs_eventloop_lag_p99_seconds{instance="one"}'
+const waiting =
+  'db_client_connection_pending_requests{instance="one",db_client_connection_pool_name="reader"}'
+
+test.for<[alert: string, series: Series, quietAt: string, firesAt: string, summary: string]>([
+  [
+    'AppsWaitTooLong',
+    ['apps_oldest_pending_seconds', '259200 259260x5'],
+    '0m',
+    '1m',
+    'An app has waited for a decision for 3d 0h 1m 0s; see the page at MODERATION_URL, or moderation queue.',
+  ],
+  [
+    'AppsServiceNotScraped',
+    ['apps_build_info', '1 1 _x20'],
+    '9m',
+    '15m',
+    'Prometheus gets no metrics from any apps-service server.',
+  ],
+  [
+    'AppsServiceErrors',
+    [errors, '0+12x30'],
+    '5m',
+    '15m',
+    '0.2 requests per second get a 5xx response; see the log.',
+  ],
+  ['AppsServiceBlocked', [lag, '0.3x10'], '4m', '5m', 'The event loop of one is late by 300ms.'],
+  [
+    'AppsDatabaseOverloaded',
+    [waiting, '1x10'],
+    '4m',
+    '5m',
+    'Work on one has been waiting for a reader connection for 5 minutes.',
+  ],
+])('%s fires', ([alertname, [series, values], quietAt, firesAt, summary]) => {
+  const [, labelled = ''] = /\{(.*)\}/.exec(series) ?? []
+  const kept = alertname === 'AppsServiceErrors' ? '' : labelled
+  const exp_labels = Object.fromEntries(
+    [...kept.matchAll(/(\w+)="(\w+)"/g)].map(([, name, value]) => [name, value]),
+  )
+  const alert_rule_test = [
+    { eval_time: quietAt, alertname, exp_alerts: [] },
+    { eval_time: firesAt, alertname, exp_alerts: [{ exp_labels, exp_annotations: { summary } }] },
+  ]
+  expect(testRules([{ series, values }], alert_rule_test)).toBe('')
+})
+
+test.for<[alert: string, series: Series]>([
+  ['AppsWaitTooLong', ['apps_oldest_pending_seconds', '259200x20']],
+  ['AppsServiceErrors', [errors, '0+6x30']],
+  ['AppsServiceErrors', [errors.replace('503', '404'), '0+1000x30']],
+  ['AppsServiceBlocked', [lag, '0.2x20']],
+  ['AppsDatabaseOverloaded', [waiting, '0 1 1 1 0 1 1 1 0 1 1 1 0x20']],
+])('%s does not fire: %s', ([alertname, [series, values]]) => {
+  const alert_rule_test = [5, 10, 15].map((minute) => ({
+    eval_time: `${minute}m`,
+    alertname,
+    exp_alerts: [],
+  }))
+  expect(testRules([{ series, values }], alert_rule_test)).toBe('')
+})
+
+/** What promtool finds wrong. */
+function testRules(input_series: object[], alert_rule_test: object[]): string {
   const folder = temporaryFolder()
   copyFileSync(rules, join(folder, 'alerts.yml'))
-  const labels = { instance: 'one', db_client_connection_pool_name: 'reader' }
-  const alert = {
-    exp_labels: labels,
-    exp_annotations: {
-      summary: 'Work on one has been waiting for a reader connection for 5 minutes.',
-    },
-  }
-  const series =
-    'db_client_connection_pending_requests{instance="one",db_client_connection_pool_name="reader"}'
-  const alertname = 'AppsDatabaseOverloaded'
-  const cases = {
-    rule_files: ['alerts.yml'],
-    evaluation_interval: '1m',
-    tests: [
-      {
-        interval: '1m',
-        input_series: [{ series, values: '1x10' }],
-        alert_rule_test: [
-          { eval_time: '4m', alertname, exp_alerts: [] },
-          { eval_time: '5m', alertname, exp_alerts: [alert] },
-        ],
-      },
-    ],
-  }
+  const tests = [{ interval: '1m', input_series, alert_rule_test }]
+  const cases = { rule_files: ['alerts.yml'], evaluation_interval: '1m', tests }
   // YAML includes JSON.
   writeFileSync(join(folder, 'cases.yml'), JSON.stringify(cases))
   const { status, stdout, stderr } = spawnSync(
     'promtool',
     ['test', 'rules', join(folder, 'cases.yml')],
-    {
-      encoding: 'utf8',
-    },
+    { encoding: 'utf8' },
   )
-  expect(status, stdout + stderr).toBe(0)
+  return status === 0 ? '' : stdout + stderr
+}
+
+test('the rules name metrics and labels of a running server', async () => {
+  const metricsPort = await freePort()
+  const { request } = await serve(await copyWorld(), { METRICS_PORT: String(metricsPort) })
+  await request('GET', '/apps')
+  const response = await fetch(`http://127.0.0.1:${metricsPort}/metrics`)
+  const scraped = await response.text()
+  const text = readFileSync(rules, 'utf8')
+  const names = [...text.matchAll(/^ +expr: (.+)$/gm)].flatMap(([, expression = '']) => [
+    ...expression.matchAll(/\b[a-z]+(_[a-z0-9]+)+/g),
+  ])
+  const labels = [...text.matchAll(/\$labels\.(\w+)/g)].filter(([, label]) => label !== 'instance')
+  expect(names.length).toBeGreaterThan(5)
+  expect(labels).toHaveLength(1)
+  for (const name of [...names.map(([name]) => name), ...labels.map(([, label]) => label)])
+    expect(scraped).toContain(name)
 })
 
 test('an alert fires while an app waits for days, and clears when it is decided', async () => {

@@ -142,15 +142,36 @@ test('a driver that does not load is named', () => {
   expect(status).toBe(1)
 })
 
-test('demo serves the catalogue, the reference and the health check', async () => {
+test('demo serves the catalogue, and every path that its pages link', async () => {
   const data = temporaryFolder()
   const server = await listening('demo', { PATH: programs }, data, join(home, 'apps-service'))
   const base = `http://127.0.0.1:${server.port}`
-  for (const path of ['/', '/apps?search=tiles', '/docs', '/changelog.md', '/healthz', '/readyz']) {
+  const page = await fetch(base, { headers: { Accept: 'text/html' } })
+  const links = [
+    ...[...(await page.text()).matchAll(/<a [^>]*href="(.+?)"/g)].map(
+      ([, href = '']) => new URL(href).pathname,
+    ),
+    ...[...JSON.stringify(document).matchAll(/\]\(([\w.-]+)\)/g)].map(([, href]) => `/${href}`),
+  ]
+  expect(links).toEqual(
+    expect.arrayContaining([
+      '/docs',
+      '/openapi.json',
+      '/openapi.yaml',
+      '/changelog.md',
+      '/healthz',
+    ]),
+  )
+  for (const path of ['/', '/apps?search=tiles', '/readyz', ...links]) {
     const { status } = await fetch(base + path)
     expect([path, status]).toEqual([path, 200])
   }
   expect(readdirSync(join(data, 'data'))).toContain('apps.sqlite')
+  execFileSync(join(home, 'node_modules/.bin/node'), [join(home, 'deploy/notify.ts')], {
+    env: { STATE_DIRECTORY: data, NOTIFY_MAIL: 'ada@example.org' },
+    cwd: data,
+  })
+  expect(readFileSync(join(data, 'notified'), 'utf8')).toMatch(/^\d+\n$/)
   server.process.kill('SIGTERM')
   expect(await server.exited).toEqual([0, null])
 })

@@ -1,8 +1,11 @@
-import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
-import { temporaryFolder } from '../support/database.ts'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { copyWorld, temporaryFolder } from '../support/database.ts'
+import { freePort } from '../support/free-port.ts'
+import { serve } from '../support/process.ts'
 
 /**
  * The files of deploy/, as the tools that read them understand them. A test is skipped if its tool
@@ -50,7 +53,7 @@ describe.skipIf(!isInstalled('systemd-analyze'))('systemd units: apt-get install
     ['apps-service.service', ['apps-service serve', 'server serve'], /is not executable/],
     ['apps-service-moderation.service', ['apps-service mod', 'page mod'], /is not executable/],
     ['apps-service-notify.service', ['.bin/node', 'bin/node'], /is not executable/],
-    ['apps-service-notify.service', ['DynamicUser', 'AnyUser'], /Unknown key 'AnyUser'/],
+    ['apps-service-backup.service', ['ReadWritePaths', 'WritePaths'], /Unknown key 'WritePaths'/],
     ['apps-service-notify.timer', ['*:0/5', '*:five'], /Failed to parse calendar/],
     ['apps-service-notify.timer', ['OnCalendar', 'On'], /Unknown key 'On'/],
   ])('%s with a mistake: %s', ([unit, change, stderr]) => {
@@ -58,17 +61,92 @@ describe.skipIf(!isInstalled('systemd-analyze'))('systemd units: apt-get install
   })
 })
 
-function validateCaddyfile(text: string) {
-  const folder = temporaryFolder()
-  writeFileSync(join(folder, 'Caddyfile'), text)
-  const args = ['validate', '--adapter', 'caddyfile', '--config', join(folder, 'Caddyfile')]
-  return run('caddy', args, { DOMAIN: 'apps.example.org', HOME: folder }).status
-}
-
-test.skipIf(!isInstalled('caddy'))('Caddyfile: apt-get install caddy', () => {
+describe.skipIf(!isInstalled('caddy'))('Caddyfile: apt-get install caddy', () => {
   const caddyfile = readFileSync(join(deploy, 'Caddyfile'), 'utf8')
-  expect(validateCaddyfile(caddyfile)).toBe(0)
-  expect(validateCaddyfile(caddyfile.replace('health_uri', 'health_url'))).toBe(1)
+
+  test.for(['Caddyfile', 'one-server.Caddyfile'])('%s is valid', (name) => {
+    const text = readFileSync(join(deploy, name), 'utf8')
+    expect(validate(text)).toBe(0)
+    expect(validate(text.replace('lb_try_duration', 'try_duration'))).toBe(1)
+  })
+
+  function validate(text: string) {
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, 'Caddyfile'), text)
+    const args = ['validate', '--adapter', 'caddyfile', '--config', join(folder, 'Caddyfile')]
+    return run('caddy', args, { DOMAIN: 'apps.example.org', HOME: folder }).status
+  }
+
+  /** The variables that compose.yaml gives each server, without addresses. */
+  const trustProxy = /^ +TRUST_PROXY: (.+)$/m.exec(
+    readFileSync(join(deploy, 'compose.yaml'), 'utf8'),
+  )
+
+  /** Two servers, each with a database, behind the proxy. Returns its address. */
+  async function start(env: Record<string, string> = {}) {
+    const files = [await copyWorld(), await copyWorld()]
+    const servers = await Promise.all(
+      files.map((file) => serve(file, { TRUST_PROXY: trustProxy?.[1] ?? '', ...env })),
+    )
+    const folder = temporaryFolder()
+    const address = `http://127.0.0.1:${await freePort()}`
+    const text = servers.reduce(
+      (before, { port }, index) => before.replace(`server-${index + 1}:3000`, `127.0.0.1:${port}`),
+      caddyfile,
+    )
+    writeFileSync(join(folder, 'Caddyfile'), `{\n\tadmin off\n}\n${text}`)
+    const args = ['run', '--adapter', 'caddyfile', '--config', join(folder, 'Caddyfile')]
+    const caddy = spawn('caddy', args, {
+      env: { PATH: process.env.PATH, HOME: folder, DOMAIN: address },
+      stdio: 'ignore',
+    })
+    onTestFinished(async () => {
+      caddy.kill('SIGKILL')
+      if (caddy.exitCode === null) await once(caddy, 'exit')
+    })
+    const status = (path: string) =>
+      fetch(address + path).then(
+        (response) => response.status,
+        () => 0,
+      )
+    await expect.poll(() => status('/apps'), { timeout: 20_000 }).toBe(200)
+    return { address, files, status }
+  }
+
+  test('a server that is not ready gets no requests', async () => {
+    const { files, status } = await start()
+    const [file = ''] = files
+    renameSync(file.replace('sqlite:', ''), `${file.replace('sqlite:', '')}.moved`)
+    const wave = async () => {
+      const searches = Array.from({ length: 20 }, (_, n) => status(`/apps?search=tide${n}`))
+      return [...new Set(await Promise.all(searches))]
+    }
+    expect(await wave()).toContain(503)
+    await expect.poll(wave, { timeout: 20_000 }).toEqual([200])
+  })
+
+  test('refused keys count for the address of the client, whatever its X-Forwarded-For says', async () => {
+    const { address } = await start({ REFUSED_KEY_LIMIT: '3' })
+    const statuses = new Set<number>()
+    // Each of the two servers counts by itself.
+    for (let n = 1; n <= 8; n++) {
+      const { status } = await fetch(`${address}/developer/apps`, {
+        headers: { Authorization: 'Bearer apps_wrong', 'X-Forwarded-For': `198.51.100.${n}` },
+      })
+      statuses.add(status)
+    }
+    expect([...statuses]).toEqual([401, 429])
+    const other = spawnSync(
+      'curl',
+      [
+        ...['--silent', '--output', '/dev/null', '--write-out', '%{http_code}'],
+        ...['--interface', '127.0.0.2', '--header', 'Authorization: Bearer apps_wrong'],
+        `${address}/developer/apps`,
+      ],
+      { encoding: 'utf8' },
+    )
+    expect(other.stdout).toBe('401')
+  })
 })
 
 const checkCompose = (env: Record<string, string>) =>
