@@ -112,7 +112,17 @@ test('the server migrates its database before it starts, however long that takes
   expect(server('ExecStart')).toBe('/opt/apps-service/apps-service serve')
   expect(server('TimeoutStartSec')).toBe('infinity')
   expect(server('Restart')).toBe('on-failure')
-  expect(readUnit('apps-service-moderation.service')('After')).toContain('apps-service.service')
+  const page = readUnit('apps-service-moderation.service')
+  expect(page('After')).toContain('apps-service.service')
+  expect([page('PartOf'), page('WantedBy')]).toEqual([
+    'apps-service.service',
+    'apps-service.service',
+  ])
+})
+
+test('the server does not start without its database, which it would create empty', () => {
+  const path = readUnit('apps-service.service')('AssertPathExists')
+  expect(settingsFile.DATABASE_URL).toBe(`sqlite:${path}`)
 })
 
 test.for([

@@ -59,7 +59,9 @@ export async function run(args: string[]) {
       .configureOutput({ outputError: (text) => printInfo(commandLineError(text, program)) })
   }
   try {
-    if (existsSync(envFile)) await loadEnvFile(envFile)
+    // deploy/as-service-account.sh names another file to Node.
+    const isReplaced = process.execArgv.some((option) => option.startsWith('--env-file'))
+    if (!isReplaced && existsSync(envFile)) await loadEnvFile(envFile)
     await program.parseAsync(words, { from: 'user' })
   } catch (error) {
     // commander has printed the error or the help.

@@ -35,7 +35,8 @@ export async function hasEarlierRejects(path: string, source: Stats): Promise<bo
   if (existing?.isDirectory()) throw cannotWrite(path, 'it is a directory')
   const directory = dirname(path)
   const parent = await stat(directory).catch(() => undefined)
-  if (!parent?.isDirectory()) throw cannotWrite(path, `${resolve(directory)} is not a directory`)
+  if (!parent?.isDirectory())
+    throw cannotWrite(path, `${resolve(directory)} is not a directory that this account can enter`)
   // A device, a pipe or an empty file loses nothing.
   if (!existing?.isFile() || existing.size === 0) return false
   if (existing.dev === source.dev && existing.ino === source.ino)

@@ -134,7 +134,10 @@ describe.skipIf(missingForMachine !== '')(
       expect((await create('Tide Clock')).status).toBe(201)
       const commands = commandsOf('One server')[3] ?? ''
       expect(commands).toContain('sudo apps-service moderation approve 1\n')
-      await run(`su ada -c "cd; ${commands.replaceAll(/#.*/g, '').trim().replaceAll('\n', ';')}"`)
+      // Her .env has settings of something else.
+      await run(
+        `su ada -c "cd; echo READ_LIMIT=lots > .env; ${commands.replaceAll(/#.*/g, '').trim().replaceAll('\n', ';')}"`,
+      )
       const { body } = await send('GET', '/apps')
       expect(body.data.apps).toMatchObject([{ id: 1, name: 'Tide Clock' }])
       expect(await run('apps-service audit --app 1 --json')).toMatch(
@@ -263,14 +266,45 @@ describe.skipIf(missingForMachine !== '')(
     test('the page restores the backup of the third night', async () => {
       const [, , , , restore = ''] = commandsOf('One server')
       const third = (await backups()).filter((name) => /^apps-\d/.test(name))[0] ?? ''
-      expect(restore).toContain('apps-2026-11-28T*.sqlite')
-      await run(restore.replace('apps-2026-11-28T*.sqlite', third))
+      expect(restore).toContain('BACKUP=apps-2026-11-28T03-12-45Z.sqlite ')
+      await run(restore.replace(/BACKUP=\S+/, `BACKUP=${third}`))
       expect(await names()).toEqual([
         'App of the first night',
         'App of the second night',
         'App of the third night',
         'Tide Clock',
       ])
+    })
+
+    test('the page restores nothing and stops nothing if the backup does not exist', async () => {
+      const [, , , , restore = ''] = commandsOf('One server')
+      const { code } = await machine.run(restore)
+      expect(code).not.toBe(0)
+      expect((await send('GET', '/apps')).status).toBe(200)
+    })
+
+    test('the server does not replace a lost database by an empty one', async () => {
+      const file = '/var/lib/apps-service/apps.sqlite'
+      const { code, stderr } = await machine.run(`
+        systemctl stop apps-service
+        mv ${file} ${file}.lost
+        systemctl start apps-service`)
+      expect([code, stderr]).toEqual([1, expect.stringContaining('Assertion failed')])
+      await run(`
+        [ ! -e ${file} ]
+        mv ${file}.lost ${file}
+        systemctl start apps-service`)
+      await untilReady()
+    })
+
+    test('the moderation page stops and starts with the server', async () => {
+      const state = async () =>
+        (await machine.run('systemctl is-active apps-service-moderation')).stdout
+      expect(await state()).toBe('active\n')
+      await run('systemctl stop apps-service')
+      expect(await state()).toBe('inactive\n')
+      await run('systemctl start apps-service')
+      expect(await state()).toBe('active\n')
     })
 
     test('the page upgrades, without a write that was acknowledged and is lost', async () => {
