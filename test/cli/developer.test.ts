@@ -1,9 +1,12 @@
 import { expect, inject, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
 import { openDatabase } from '../../src/db/database.ts'
-import { expectConsistentAt, found } from '../support/consistency.ts'
+import { newApp } from '../contract/valid-requests.ts'
+import { freezeClock } from '../support/clock.ts'
+import { expectConsistent, expectConsistentAt, found } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
+import { startService } from '../support/service.ts'
 
 const actor = { operator: 'test' }
 
@@ -119,6 +122,47 @@ test('a developer without apps and active keys can be removed, and stays in the 
   )
   await expectConsistentAt(address)
 })
+
+type Cli = ReturnType<typeof commandLine>
+type IssuedKey = { id: string; key: string; expires_at: string }
+
+test.for<[state: string, end: (cli: Cli, key: IssuedKey) => unknown]>([
+  ['revoked', (cli, { id }) => cli.run('key', 'revoke', id)],
+  ['expired at this moment', (_cli, { expires_at }) => freezeClock(Date.parse(expires_at))],
+])(
+  'a developer who has created an app with a key that is %s is removed once the app is transferred',
+  async ([, end]) => {
+    const service = await startService()
+    const cli = commandLine(service.databaseUrl)
+    const key: IssuedKey = await cli.json('key', 'issue', '--developer', 'Eve', '--expires', '1h')
+    const createWith = (apiKey: string) =>
+      service.request('POST', '/apps', {
+        key: apiKey,
+        headers: { 'Idempotency-Key': 'once' },
+        json: newApp,
+      })
+    const adas = await createWith(service.world.keys.ada)
+    const eves = (await createWith(key.key)).body.data.app_id
+    const remove = () => cli.run('developer', 'remove', 'Eve')
+    await end(cli, key)
+    expect(await remove()).toMatchObject({ code: 1, stderr: expect.stringMatching(/Eve has apps/) })
+    await cli.json('app', 'transfer', String(eves), '--to', 'Bob')
+    expect(await remove()).toEqual({
+      code: 0,
+      stdout: 'Removed the developer Eve.\n',
+      stderr: '',
+    })
+    // The other developers keep their Idempotency-Keys, and the audit log the entries of the key.
+    expect((await createWith(service.world.keys.ada)).text).toBe(adas.text)
+    expect((await cli.json('audit', '--app', String(eves)))[0]).toMatchObject({
+      action: 'app create',
+      key_id: key.id,
+      developer_id: 3,
+      developer_name: null,
+    })
+    await expectConsistent(service.database)
+  },
+)
 
 test('a developer whose only app is deleted is not removed', async () => {
   const address = await copyWorld()
