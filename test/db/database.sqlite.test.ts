@@ -172,13 +172,17 @@ describe('a transaction that conflicts with another', () => {
     return { outcome, attempts, names }
   }
 
-  test('is retried, and leaves nothing of the failed attempts', async () => {
-    expect(await writeAfterConflicts(2)).toEqual({ outcome: 'done', attempts: 3, names: ['Eve 3'] })
-  })
-
-  test('fails after ten attempts', async () => {
-    expect(await writeAfterConflicts(1000)).toEqual({ outcome: 'lost', attempts: 10, names: [] })
-  })
+  test.for<[conflicts: number, outcome: string, attempts: number, names: string[]]>([
+    [2, 'done', 3, ['Eve 3']],
+    [9, 'done', 10, ['Eve 10']],
+    [10, 'lost', 10, []],
+    [1000, 'lost', 10, []],
+  ])(
+    '%i times: %s after %i attempts, and leaves nothing of those that failed',
+    async ([conflicts, outcome, attempts, names]) => {
+      expect(await writeAfterConflicts(conflicts)).toEqual({ outcome, attempts, names })
+    },
+  )
 })
 
 test('writes that share a transaction are only acknowledged after its commit', async () => {

@@ -12,6 +12,7 @@ import {
   asPostgresAccount,
   configuredServer,
   connectTo,
+  emptyCatalogue,
   program,
   startPostgres,
   worldName,
@@ -88,6 +89,39 @@ describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
     ]
     expect(asked.map(({ status }) => status)).toEqual([503, 503, 503, 503])
     await start()
+    await expect.poll(async () => (await get('/readyz')).status).toBe(200)
+    expect((await get('/apps?search=tide')).status).toBe(200)
+  })
+
+  test.for<[state: string, cause: string, repair: string]>([
+    [
+      'its database was dropped',
+      `drop database ${worldName} with (force)`,
+      `create database ${worldName} template ${emptyCatalogue(worldName)}`,
+    ],
+    [
+      'it has too many connections',
+      `alter database ${worldName} connection limit 0`,
+      `alter database ${worldName} connection limit -1`,
+    ],
+  ])('answers 503 while %s, and recovers', async ([, cause, repair]) => {
+    const { databaseUrl, address } = await startWorld()
+    const { get, request, world } = await startService({ databaseUrl, cacheSize: 0 })
+    const json = { name: 'Star Map' }
+    const statuses = async () => [
+      (await get('/apps')).status,
+      (await get('/apps?search=tide')).status,
+      (await get('/readyz')).status,
+      (await request('PUT', `/apps/${world.apps.approved}`, { key: world.keys.ada, json })).status,
+    ]
+    expect(await statuses()).toEqual([200, 200, 200, 200])
+    await administer(
+      address,
+      cause,
+      `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${worldName}'`,
+    )
+    expect(await statuses()).toEqual([503, 503, 503, 503])
+    await administer(address, repair)
     await expect.poll(async () => (await get('/readyz')).status).toBe(200)
     expect((await get('/apps?search=tide')).status).toBe(200)
   })

@@ -1,0 +1,45 @@
+import { expect, inject, onTestFinished, test } from 'vitest'
+import { openDatabase } from '../../src/db/database.ts'
+import { exportLines } from '../support/catalogue-file.ts'
+import { freezeMonotonicClock } from '../support/clock.ts'
+import { copyWorld } from '../support/database.ts'
+
+const { apps } = inject('world')
+
+test.for<[seconds: number, result: string]>([
+  [2, 'has the write'],
+  [60, 'has the write'],
+  [61, 'has had a write transaction running for over a minute'],
+])('an export beside a write that takes %i seconds: %s', async ([seconds, result]) => {
+  const advance = freezeMonotonicClock()
+  const database = openDatabase(await copyWorld())
+  onTestFinished(() => database.close())
+  const worked = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
+  onTestFinished(() => released.resolve())
+  const running = database.write(async ({ sql }) => {
+    await sql('apps').where({ id: apps.approved }).update({ version: '2-slow' })
+    worked.resolve()
+    await released.promise
+  })
+  await worked.promise
+  const exported = exportLines(database).then(
+    (lines) => (lines.join().includes('2-slow') ? 'has the write' : 'lacks the write'),
+    (error: Error) => (error.cause instanceof Error ? error.cause.message : error.message),
+  )
+  /** Resolves when the export has looked for running writes again. */
+  const polledAgain = () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    let polls = 0
+    database.onStatement((statement) => {
+      if (statement.includes('pg_locks') && ++polls === 2) resolve()
+    })
+    return Promise.race([promise, exported])
+  }
+  await polledAgain()
+  advance(seconds * 1000)
+  await polledAgain()
+  released.resolve()
+  await running
+  expect(await exported).toBe(result)
+})

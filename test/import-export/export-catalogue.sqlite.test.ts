@@ -1,0 +1,45 @@
+import { setImmediate } from 'node:timers/promises'
+import { expect, inject, onTestFinished, test, vi } from 'vitest'
+import { openDatabase } from '../../src/db/database.ts'
+import { exportLines } from '../support/catalogue-file.ts'
+import { copyWorld } from '../support/database.ts'
+
+const { apps } = inject('world')
+
+test.for<[milliseconds: number, result: string]>([
+  [2000, 'has the write'],
+  [4999, 'has the write'],
+  [5000, 'The service is temporarily unavailable; try again shortly.'],
+])('an export beside a write that takes %i ms: %s', async ([milliseconds, result]) => {
+  const database = openDatabase(await copyWorld())
+  onTestFinished(() => database.close())
+  const worked = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
+  onTestFinished(() => released.resolve())
+  const running = database.write(async ({ sql }) => {
+    await sql('apps').where({ id: apps.approved }).update({ version: '2-slow' })
+    worked.resolve()
+    await released.promise
+  })
+  await worked.promise
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  let isDone = false
+  const exported = exportLines(database)
+    .then(
+      (lines) => (lines.join().includes('2-slow') ? 'has the write' : 'lacks the write'),
+      (error: Error) => error.message,
+    )
+    .finally(() => {
+      isDone = true
+    })
+  const waiting = () => database.usage().pools.find(({ name }) => name === 'writer')?.waiting
+  while (waiting() === 0 && !isDone) await setImmediate()
+  vi.advanceTimersByTime(milliseconds)
+  // Lets a timeout take effect.
+  await setImmediate()
+  vi.useRealTimers()
+  released.resolve()
+  await running
+  expect(await exported).toBe(result)
+})
