@@ -289,6 +289,27 @@ describe('search', () => {
     ])
   })
 
+  test.for<[place: string, search: string, names: string[]]>([
+    ['the eighth', 'a1 a2 a3 a4 a5 a6 a7 ferry', ['Ferry']],
+    ['the eighth of nine', 'a1 a2 a3 a4 a5 a6 a7 ferry a9', ['Ferry']],
+    ['the eighth, with one of them twice', 'a1 a1 a2 a3 a4 a5 a6 a7 ferry', ['Ferry']],
+    ['the ninth', 'a1 a2 a3 a4 a5 a6 a7 a8 ferry', []],
+    ['the eighth, with a typo', 'a1 a2 a3 a4 a5 a6 a7 ferryx', ['Ferry']],
+    ['the ninth, with a typo', 'a1 a2 a3 a4 a5 a6 a7 a8 ferryx', []],
+  ])('only the first eight words are tried alone: one that is %s', async ([, search, names]) => {
+    const service = await startService()
+    await publish(service, [{ name: 'Ferry' }])
+    for (const sort of ['', '&sort=popular'])
+      expect(namesOf(await service.get(`/apps?search=${search}${sort}`))).toEqual(names)
+  })
+
+  test('finds an app that has all nine words', async () => {
+    const service = await startService()
+    await publish(service, [{ name: 'Ferry', description: 'b1 b2 b3 b4 b5 b6 b7 b8' }])
+    const reply = await service.get('/apps?search=b1+b2+b3+b4+b5+b6+b7+b8+ferry')
+    expect(fullMatchesOf(reply)).toEqual(['Ferry'])
+  })
+
   test('finds the new text of an updated app in a script without spaces, and no longer the old one', async () => {
     const service = await startService()
     await publish(service, [{ id: 50, name: 'Words', description: '日本語辞書' }])
