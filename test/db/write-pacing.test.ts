@@ -1,0 +1,82 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { type Database, openDatabase } from '../../src/db/database.ts'
+import { pauseForOthers } from '../../src/db/write-pacing.ts'
+import { importLines } from '../support/catalogue-file.ts'
+import { freezeMonotonicClock } from '../support/clock.ts'
+import { copyWorld } from '../support/database.ts'
+
+test.for<[work: string, milliseconds: number[], afterBatches: number[]]>([
+  ['a moment', [0, 0, 0], []],
+  ['not quite a second', [500, 499, 0], []],
+  ['a second', [500, 500, 0], [2]],
+  ['a second in the first batch', [1000, 0, 0], [1]],
+  ['two seconds, with a pause between', [1000, 999, 1], [1, 3]],
+  ['three long batches', [5000, 5000, 5000], [1, 2, 3]],
+])(
+  'an import whose writes take %s pauses after these batches',
+  async ([, milliseconds, afterBatches]) => {
+    const advance = freezeMonotonicClock()
+    const database = openDatabase(await copyWorld())
+    onTestFinished(() => database.close())
+    let batches = 0
+    const pauses: number[] = []
+    const slow: Database = {
+      ...database,
+      async write(work, options) {
+        const result = await database.write(work, options)
+        advance(milliseconds[batches++] ?? 0)
+        return result
+      },
+      optimize(options) {
+        if (!options.isLast) pauses.push(batches)
+        return database.optimize(options)
+      },
+    }
+    // Lines for the same app are in different batches.
+    const lines = milliseconds.map((_, index) => ({
+      name: 'Star Map',
+      description: `Number ${index}.`,
+      category: 'tools',
+      developer_name: 'Ada',
+      package_name: 'org.example.starmap',
+    }))
+    expect(await importLines(slow, lines)).toMatchObject({ lines: lines.length, rejected: 0 })
+    expect([batches, pauses]).toEqual([lines.length, afterBatches])
+  },
+)
+
+/** SQLite's longest sleep between two attempts to get the lock, in milliseconds. */
+const longestSleep = 100
+
+/** Begins a pause, with all timers faked. */
+async function beginPause(optimize: () => Promise<void>) {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'performance'], fakeNodeBuiltins: true })
+  onTestFinished(() => void vi.useRealTimers())
+  const pause = pauseForOthers({ optimize })
+  await vi.advanceTimersByTimeAsync(1000)
+  let isPaused = true
+  const ended = pause().finally(() => {
+    isPaused = false
+  })
+  return { ended, isPaused: () => isPaused }
+}
+
+test('a writer that has just begun its longest sleep gets one turn in a pause', async () => {
+  const { ended, isPaused } = await beginPause(async () => {})
+  let turns = 0
+  while (isPaused() && turns < 10) {
+    await vi.advanceTimersByTimeAsync(longestSleep)
+    if (isPaused()) turns++
+  }
+  await ended
+  expect(turns).toBe(1)
+})
+
+test('a pause lasts until the database is optimized', async () => {
+  const optimized = Promise.withResolvers<void>()
+  const { ended, isPaused } = await beginPause(() => optimized.promise)
+  await vi.advanceTimersByTimeAsync(10 * longestSleep)
+  expect(isPaused()).toBe(true)
+  optimized.resolve()
+  await ended
+})
