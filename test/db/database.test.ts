@@ -337,6 +337,22 @@ test('of writes that wait together, one that fails leaves nothing, and the other
   })
 })
 
+test.for(['read', 'snapshot', 'write'] as const)(
+  'a %s whose caller has disconnected is not begun, and the next one is',
+  async (method) => {
+    await withDatabase(async (database) => {
+      const begun: string[] = []
+      const begin = (caller: string, signal?: AbortSignal) =>
+        database[method](async () => begun.push(caller), { signal })
+      await expect(begin('disconnected', AbortSignal.abort())).rejects.toMatchObject({
+        code: 'unavailable',
+      })
+      await begin('next')
+      expect(begun).toEqual(['next'])
+    })
+  },
+)
+
 test('sorts text by code point', async () => {
   const names = ['A', 'B', 'Z', 'a', 'é', '\u{FFFD}', '\u{1F600}']
   await withDatabase(async (database) => {
