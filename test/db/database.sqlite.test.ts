@@ -211,6 +211,51 @@ test('writes that share a transaction are only acknowledged after its commit', a
   await database.close()
 })
 
+test('a full file refuses all writes of a transaction that it ends, with its reason, and the next one works', async () => {
+  const database = openDatabase(await copyWorld())
+  const limitTo = (pages: number | string) =>
+    database.write(({ sql }) => sql.raw(`pragma max_page_count = ${pages}`), {
+      changesPublicData: () => false,
+    })
+  const add = (name: string) =>
+    database.write(({ sql }) => sql('developers').insert({ name, created_at: '', changed_at: '' }))
+  // The least that SQLite accepts is the size of the file.
+  await limitTo(1)
+  const large = 'x'.repeat(2 ** 20)
+  // The first runs alone, the others together.
+  const results = await Promise.allSettled([large, 'Dave', large, 'Eve'].map(add))
+  const messages = results.map((result) =>
+    result.status === 'fulfilled' ? 'done' : result.reason.cause?.message,
+  )
+  const full = 'The disk is full: free some space where the database is.'
+  expect(messages).toEqual([full, full, full, full])
+  await limitTo(2 ** 30)
+  await add('Frank')
+  const names = await database.read(({ sql }) => sql('developers').orderBy('id').pluck('name'))
+  expect(names).toEqual(['Ada', 'Bob', 'Frank'])
+  await database.close()
+})
+
+test('a write while another process holds the lock is refused, and the next one works', async () => {
+  const address = await copyWorld()
+  const [database, other] = [openDatabase(address), openDatabase(address)]
+  const locked = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
+  const holding = other.write(async () => {
+    locked.resolve()
+    await released.promise
+  })
+  await locked.promise
+  await expect(database.write(async () => {})).rejects.toMatchObject({
+    code: 'unavailable',
+    cause: { code: 'SQLITE_BUSY' },
+  })
+  released.resolve()
+  await holding
+  expect(await database.write(async () => 'done')).toBe('done')
+  await Promise.all([database.close(), other.close()])
+})
+
 test.runIf(process.platform === 'linux')('closing a database closes its file', async () => {
   const filename = copyWorldFile()
   const descriptors = '/proc/self/fd'

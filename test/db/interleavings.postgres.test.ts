@@ -341,6 +341,37 @@ test.for<
   expect(await interleave(first, second)).toMatchObject({ waited: true, result })
 })
 
+const rowOf = (name: string, id?: number) => ({
+  ...(id && { id }),
+  name,
+  created_at: '',
+  changed_at: '',
+})
+const insertGreaterId = write(({ insertRows }) => insertRows('developers', [rowOf('Fay', 400_000)]))
+const lockAndInsertGreaterId = write(async ({ sql, insertRows }) => {
+  await sql.raw('lock table developers in share row exclusive mode')
+  // Waits here until the other write waits for the lock.
+  await insertRows('audit', [])
+  await insertRows('developers', [rowOf('Fay', 400_000)])
+})
+const insertSmallerId = write(async ({ insertRows }) => {
+  await insertRows('developers', [rowOf('Gus', 300_000)])
+  return insertRows('developers', [rowOf('Hal')])
+})
+
+test.for<[state: string, first: Operation, before: 'audit' | 'commit']>([
+  ['inserted', insertGreaterId, 'commit'],
+  ['about to be inserted', lockAndInsertGreaterId, 'audit'],
+])(
+  'an id far beyond the sequence waits for a greater one that is %s, and the sequence stays beyond both',
+  async ([, first, before]) => {
+    expect(await interleave(first, insertSmallerId, before)).toMatchObject({
+      waited: true,
+      result: [{ name: 'Hal', id: 400_001 }],
+    })
+  },
+)
+
 test('creates that delete the same expired keys do not wait for each other', async () => {
   expect(await interleave(create('one'), create('two'))).toMatchObject({
     waited: false,

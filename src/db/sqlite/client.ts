@@ -6,6 +6,7 @@ import type { Database, RunResult, Statement } from 'sqlite3'
 import { OperatorError } from '../../contract/errors.ts'
 import type { Connection } from '../engine.ts'
 import type { DatabaseFile } from './database-file.ts'
+import { isRolledBack } from './errors.ts'
 
 /**
  * knex's client for SQLite, extended: it caches prepared statements, sets PRAGMAs, and checks the
@@ -198,7 +199,12 @@ const clientOf = (file: DatabaseFile, begin: string, settings: Settings): typeof
     }
 
     override async _query(connection: DriverConnection, query: Query) {
-      const done = await file.watch(() => super._query(connection, query))
+      const done = await file
+        .watch(() => super._query(connection, query))
+        .catch((error: unknown) => {
+          if (query.sql.startsWith('ROLLBACK') && isRolledBack(error)) return query
+          throw error
+        })
       // A write is only acknowledged if it is in the file at the path.
       if (query.sql.startsWith('COMMIT')) file.assertInPlace()
       return done

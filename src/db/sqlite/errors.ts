@@ -30,6 +30,13 @@ export const isDamage = (error: unknown) =>
 /** Another connection held the lock for longer than a statement waits. */
 export const isBusy = (error: unknown) => codeOf(error) === 'SQLITE_BUSY'
 
+/**
+ * Some errors, such as a full disk, roll the whole transaction back, and ROLLBACK then fails without
+ * harm (https://sqlite.org/lang_transaction.html, section 3). Its error must not hide theirs.
+ */
+export const isRolledBack = (error: unknown) =>
+  error instanceof Error && error.message.endsWith('no transaction is active')
+
 export const healthErrorOf = (error: unknown): string | undefined => healthErrors.get(codeOf(error))
 
 export const isUnavailable = (error: unknown) =>
