@@ -628,6 +628,8 @@ describe('search', () => {
       expect(pages[9]?.headers.link).toContain('rel="last"')
       expect(pages[9]?.headers.link).not.toContain('rel="next"')
     }
+    const corrected = await service.get('/apps?search=thimg&category=empty')
+    expect(corrected.body.data.search).toEqual({ full_matches: 1000, corrected: 'thing' })
     // The list itself is complete.
     expect(
       (await service.get('/apps?category=empty&limit=100')).body.data.pagination.total_pages,

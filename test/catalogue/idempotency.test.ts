@@ -131,6 +131,25 @@ describe('creates another app', () => {
   })
 })
 
+test.for<[key: string, milliseconds: number, created: number, stored: string[]]>([
+  ['k', 24 * hour - 1, 0, ['k']],
+  ['k', 24 * hour, 1, ['k']],
+  ['other', 24 * hour - 1, 1, ['k', 'other']],
+  ['other', 24 * hour, 1, ['other']],
+])(
+  'a create with the key %s, %i ms after one with k, creates %i apps',
+  async ([key, milliseconds, created, stored]) => {
+    const service = await startService()
+    const now = freezeClock()
+    expect((await createWith(service, 'k')).status).toBe(201)
+    const before = await countApps(service)
+    freezeClock(now + milliseconds)
+    expect((await createWith(service, key)).status).toBe(201)
+    expect((await countApps(service)) - before).toBe(created)
+    expect((await storedKeys(service)).map(({ key }) => key)).toEqual(stored)
+  },
+)
+
 test('the same key of two developers stands for two apps', async () => {
   const service = await startService()
   const createAs = (key: string) => createWith(service, 'k', {}, { key })
@@ -293,9 +312,10 @@ test('a create that waits too long for another one with its key gets a 503, and 
 test('a create deletes at most 100 expired keys, the oldest first', async () => {
   const service = await startService()
   const at = (age: number) => new Date(Date.now() - age).toISOString()
+  // The oldest last.
   const rows = Array.from({ length: 150 }, (_, index) => ({
     key: `old ${index}`,
-    created_at: at(50 * hour - index),
+    created_at: at(50 * hour + index),
   }))
   rows.push({ key: 'young', created_at: at(23 * hour) })
   await service.database.write(({ sql }) =>
@@ -306,7 +326,7 @@ test('a create deletes at most 100 expired keys, the oldest first', async () => 
   expect((await createWith(service, 'k')).status).toBe(201)
   const left = (await storedKeys(service)).map(({ key }) => key)
   expect(left.toSorted()).toEqual(
-    ['k', 'young', ...rows.slice(100, 150).map(({ key }) => key)].toSorted(),
+    ['k', 'young', ...rows.slice(0, 50).map(({ key }) => key)].toSorted(),
   )
   expect((await createWith(service, 'k2')).status).toBe(201)
   expect((await storedKeys(service)).map(({ key }) => key).toSorted()).toEqual(['k', 'k2', 'young'])

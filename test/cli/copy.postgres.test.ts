@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
 import { ask } from '../support/postgres.ts'
@@ -35,3 +35,26 @@ test('the source may be idle for as long as the target takes', async () => {
   await source.close()
   expect(rows).toEqual([{ idle_in_transaction_session_timeout: '0' }])
 })
+
+// Citus has statistics of the shards instead.
+test.skipIf(inject('workers').length > 0)(
+  'after a copy or an import, the planner knows how many apps there are',
+  async () => {
+    const source = await copyWorld()
+    const target = await emptyDatabaseUrl()
+    const knownApps = async (address: string) =>
+      (
+        await ask<{ reltuples: number }>(
+          address,
+          "select reltuples from pg_class where oid = 'apps'::regclass",
+        )
+      )[0]?.reltuples
+    const database = openDatabase(target)
+    await database.migrate().finally(() => database.close())
+    await commandLine(source).json('copy', '--to', target)
+    expect(await knownApps(target)).toBe(6)
+    const line = { name: 'Star Map', description: 'D', category: 'tools', developer_name: 'Ada' }
+    await commandLine(source).runWith(JSON.stringify(line), 'import', '-')
+    expect(await knownApps(source)).toBe(7)
+  },
+)

@@ -207,14 +207,34 @@ describe('a session', () => {
     expect(await sessionsOf(one)).toEqual([])
   })
 
-  test.for<[what: string, end: (page: ModerationPage, id: string) => Promise<unknown>]>([
-    ['revoked', revoke],
+  test.for<[minutes: number, isStored: boolean]>([
+    [4, false],
+    [5, true],
+    [6, true],
+  ])('used again after %i minutes: its use is stored: %s', async ([minutes, isStored]) => {
+    const page = await startModerationPage()
+    const start = freezeClock(Date.parse('2026-03-01T08:00:00Z'))
+    const ada = await page.signIn('Ada')
+    const now = freezeClock(start + minutes * minute)
+    expect(await isSignedIn(ada)).toBe(true)
+    // Ends after the write, which nobody waits for.
+    await page.database.write(async () => {})
+    const stored = new Date(isStored ? now : start).toISOString()
+    await expect.poll(() => sessionsOf(page)).toMatchObject([{ last_used_at: stored }])
+  })
+
+  test.for<
+    [what: string, end: (page: ModerationPage, id: string) => Promise<unknown>, sessions: number]
+  >([
+    // The other's session.
+    ['revoked', revoke, 1],
     [
       'expired',
       ({ database }, id) =>
         database.write(({ sql }) => sql('operators').where({ id }).update({ expires_at: past })),
+      2,
     ],
-  ])('ends at the next request if its key is %s', async ([, end]) => {
+  ])('ends at the next request if its key is %s', async ([, end, sessions]) => {
     const page = await startModerationPage()
     const ada = await page.signIn('Ada')
     const bo = await page.signIn('Bo')
@@ -226,6 +246,7 @@ describe('a session', () => {
     expect(await stateOf(page, apps.pending)).toMatchObject({ status: 'pending' })
     expect(await isSignedIn(ada)).toBe(false)
     expect(await isSignedIn(bo)).toBe(true)
+    expect(await sessionsOf(page)).toHaveLength(sessions)
   })
 
   test('is left by signing out, and its cookie is removed', async () => {
