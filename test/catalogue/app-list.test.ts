@@ -303,6 +303,68 @@ describe('search', () => {
       expect(namesOf(await service.get(`/apps?search=${search}${sort}`))).toEqual(names)
   })
 
+  test.for<[apps: number, info: object | undefined]>([
+    [5, { full_matches: 126, corrected: 'calender' }],
+    [6, undefined],
+  ])('a word that %i apps have, and a similar one many, is a typo: %o', async ([apps, info]) => {
+    const service = await startService()
+    const named = (name: string, count: number) =>
+      Array.from({ length: count }, (_, index) => ({ name: `${name} ${index}` }))
+    await publish(service, [...named('Calender', apps), ...named('Calendar', 121)])
+    const { body } = await service.get('/apps?search=calender')
+    expect(body.data.search).toEqual(info)
+  })
+
+  test.for<[beginning: string, names: string[]]>([
+    ['ra', ['Ferry']],
+    ['rad', ['Radar', 'Ferry']],
+  ])('the beginning %s is tried alone, and finds these apps', async ([beginning, names]) => {
+    const service = await startService()
+    await publish(service, [{ name: 'Ferry' }, { name: 'Radar' }])
+    const found = namesOf(await service.get(`/apps?search=ferry+${beginning}&category=empty`))
+    expect(found.toSorted()).toEqual(names.toSorted())
+  })
+
+  test.for(['ferry line', 'ferrry line'])(
+    'a search and its correction put names with all words before those with some: %s',
+    async (search) => {
+      const service = await startService()
+      await publish(service, [
+        { name: 'Ferry', total_downloads: 1000 },
+        { name: 'Ferry Line Timetable' },
+        ...Array.from({ length: 9 }, (_, index) => ({ name: `Line ${index}` })),
+      ])
+      const reply = await service.get(`/apps?search=${search}&category=empty`)
+      expect(namesOf(reply).slice(0, 2)).toEqual(['Ferry Line Timetable', 'Ferry'])
+    },
+  )
+
+  test('of apps that have the same words and downloads, the newest comes first', async () => {
+    const service = await startService()
+    const ferries = [1, 2, 3].map((number) => ({ name: 'Ferry', slug: `ferry-no-${number}` }))
+    await publish(service, [...ferries, { name: 'Radar' }])
+    const { body } = await service.get('/apps?search=ferry+radar')
+    const slugs = body.data.apps.map(({ slug }: Listed) => slug)
+    expect(slugs.filter((slug: string) => slug.startsWith('ferry'))).toEqual([
+      'ferry-no-3',
+      'ferry-no-2',
+      'ferry-no-1',
+    ])
+  })
+
+  test.for<[place: string, at: number, first: string]>([
+    ['ends within the first 250 characters', 244, 'Early'],
+    ['is cut by their end', 245, 'Late'],
+  ])('an app whose word %s, and a popular one that has it later: %s', async ([, at, first]) => {
+    const service = await startService()
+    const before = 'Early\nAda\n\n'.length
+    await publish(service, [
+      { name: 'Early', description: `${'.'.repeat(at - before)}zephyr`, total_downloads: 1 },
+      { name: 'Late', description: `${'.'.repeat(400)}zephyr`, total_downloads: 1000 },
+    ])
+    expect(namesOf(await service.get('/apps?search=zephyr'))[0]).toBe(first)
+  })
+
   test('finds an app that has all nine words', async () => {
     const service = await startService()
     await publish(service, [{ name: 'Ferry', description: 'b1 b2 b3 b4 b5 b6 b7 b8' }])

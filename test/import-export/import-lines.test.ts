@@ -48,6 +48,12 @@ describe('the effect of a line', () => {
     ],
     ['a slug, then the name it is made of', [], [{ ...app, slug: 'star-map' }, app], [1, 0, 1, 0]],
     [
+      'a slug, then the name of another app that it is made of',
+      [],
+      [{ ...app, name: 'Sky', slug: 'star-map' }, app],
+      [2, 0, 0, 0],
+    ],
+    [
       'another slug, then the name alone',
       [],
       [
