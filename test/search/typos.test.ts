@@ -35,6 +35,13 @@ test('a word in many scripts, which nobody types by mistake, has few words besid
   expect(similarWords(word).length).toBeLessThan(2 * word.length)
 })
 
+test.for<[blocks: number, word: string, areTried: boolean]>([
+  [3, 'aαбa', true],
+  [4, 'aαбא', false],
+])('other letters are tried in a word of letters from %i blocks: %s: %s', ([, word, areTried]) => {
+  expect(similarWords(word).includes(`${word}b`)).toBe(areTried)
+})
+
 test.for<[string, boolean]>([
   ['four', true],
   ['six', false],
