@@ -42,14 +42,16 @@ describe.for(fields)('$operationId $name', ({ operationId, name, schema, admits 
         reason !== 'taken',
       )
     }
-    // The fields of updateApp have the same schemas, so there the random texts suffice.
-    const each = operationId === 'createApp' ? [...units, ...listedCharacters, '\u3000'] : []
+    // The fields of updateApp have the same schemas, so there one of them suffices. Without it, a
+    // short run may have no text with a listed character.
+    const each =
+      operationId === 'createApp' ? [...units, ...listedCharacters, '\u3000'] : ['\u202e']
     for (const unit of each)
       for (const text of [`a${unit}b`, `${unit}${example}`, `${example}${unit}`, unit])
         await send(text)
     for (const length of [maxLength - 1, maxLength])
       for (const space of ['\u00a0', ' ']) await send(example[0]?.repeat(length) + space)
-    await send('')
+    for (const text of ['', example]) await send(text)
     const text = fc.oneof(
       fc.stringMatching(new RegExp(pattern, 'u')),
       fc.string({ unit: 'binary' }),
