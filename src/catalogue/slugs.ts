@@ -43,9 +43,17 @@ export async function uniqueSlugs(
     const existing: string[] = await connection.sql('apps').whereIn('slug', slugs).pluck('slug')
     for (const slug of existing) taken.add(slug)
     const clashing: Candidate[] = []
-    for (const candidate of unchecked) {
-      if (taken.has(candidate.slug)) clashing.push(candidate)
-      taken.add(candidate.slug)
+    for (const group of Map.groupBy(unchecked, ({ base }) => base).values()) {
+      // The first names get the free slugs, as if each were inserted before the next.
+      const free = [...new Set(group.map(({ slug }) => slug)).difference(taken)]
+      for (const [index, candidate] of group.entries()) {
+        const slug = free[index]
+        if (slug === undefined) clashing.push(candidate)
+        else {
+          candidate.slug = slug
+          taken.add(slug)
+        }
+      }
     }
     if (clashing.length > 0) await addNumbers(connection, clashing)
     // A name may itself end in a number, so a numbered slug may be taken, too.

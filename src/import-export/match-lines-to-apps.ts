@@ -175,8 +175,12 @@ export function batchKeys(line: Line): { finds: string[]; claims: string[] } {
   if (isSet(package_name)) finds.push(`package ${package_name.toLowerCase()}`)
   if (slug !== undefined) finds.push(`slug ${slug}`)
   if (isKnownByName(line)) finds.push(nameKey)
-  // A new app gets the slug of its name if that is free.
-  const claims = [...finds, `slug ${slug ?? toSlug(name)}`]
+  // A new app gets the slug of its name if that is free, otherwise that slug with a number.
+  const ownSlug = slug ?? toSlug(name)
+  const claims = [...finds, `slug ${ownSlug}`]
+  if (slug === undefined) claims.push(`numbered slug ${ownSlug}`)
+  const unnumbered = ownSlug.replace(/-\d+$/, '')
+  if (unnumbered !== ownSlug) finds.push(`numbered slug ${unnumbered}`)
   // A later line that is known by its name finds the app even if this line has a slug.
   if (!isSet(package_name)) claims.push(nameKey)
   return { finds, claims }
