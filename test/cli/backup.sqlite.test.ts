@@ -334,6 +334,7 @@ describe('interrupted', () => {
     ['SIGKILL', 'something'],
     ['SIGTERM', 'nothing'],
     ['SIGINT', 'nothing'],
+    ['SIGHUP', 'nothing'],
   ])('by %s: it has no name, leaves %s else, and the next one works', async ([signal, leaves]) => {
     const file = await copyLargeWorld(60)
     const folder = temporaryFolder()
