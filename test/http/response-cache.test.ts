@@ -277,7 +277,6 @@ describe('compression', () => {
   >([
     ['with a key', (path, key) => [path, { Authorization: `Bearer ${key}` }]],
     ['of an error', () => [`/apps/999?${'x'.repeat(900)}`, {}]],
-    ['of less than a kibibyte', () => ['/apps?limit=1&category=games', {}]],
   ])('a response %s is not compressed', async ([, ask]) => {
     const { service, path } = await longApp()
     const [target, headers] = ask(path, service.world.keys.bob)
@@ -285,6 +284,24 @@ describe('compression', () => {
       const answer = await raw(service, target, { ...headers, 'Accept-Encoding': 'br, gzip' })
       expect(answer.headers['content-encoding']).toBeUndefined()
     }
+  })
+
+  test.for<[bytes: number, coding: 'br' | undefined]>([
+    [1023, undefined],
+    [1024, undefined],
+    [1025, 'br'],
+  ])('a response of %d bytes gets the encoding %s', async ([bytes, coding]) => {
+    const { service } = await counting()
+    const { keys, apps } = service.world
+    const path = `/apps/${apps.approved}`
+    const describeIn = (description: string) =>
+      service.request('PUT', path, { key: keys.ada, json: { description } })
+    await describeIn('x')
+    const { body } = await raw(service, path, {})
+    await describeIn('x'.repeat(bytes - body.length + 1))
+    expect((await raw(service, path, {})).body).toHaveLength(bytes)
+    const answer = await raw(service, path, { 'Accept-Encoding': 'br' })
+    expect(answer.headers['content-encoding']).toBe(coding)
   })
 })
 

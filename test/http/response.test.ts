@@ -36,6 +36,13 @@ test.for<[header: string, coding: Coding | undefined]>([
   expect(findUnchangedCoding(header, '"a"', 'br')).toBe(coding)
 })
 
+test.for<Coding>(['br', 'gzip', 'identity'])(
+  'If-None-Match with all tags names "a" in the preferred coding, %s',
+  (coding) => {
+    expect(findUnchangedCoding('"a", "a-br", "a-gzip"', '"a"', coding)).toBe(coding)
+  },
+)
+
 test.for<[header: string, isHeld: boolean]>([
   ['"a"', true],
   ['"a-br"', true],
