@@ -293,6 +293,19 @@ describe('options', () => {
     ])
   })
 
+  test('a response may take 30 seconds, unless told otherwise', async () => {
+    const printed = await consume(`
+      import { createClient } from 'apps-service-client'
+      const send = async () => Response.json({})
+      AbortSignal.timeout = (milliseconds) => {
+        console.log(milliseconds)
+        return new AbortController().signal
+      }
+      await createClient('http://localhost', undefined, { fetch: send }).GET('/apps')
+      await createClient('http://localhost', undefined, { fetch: send, timeout: 7 }).GET('/apps')`)
+    expect(printed).toBe('30000\n7')
+  })
+
   test('are typed', async () => {
     const program = `
       import { createClient, type Options } from 'apps-service-client'
@@ -314,6 +327,7 @@ describe('retries', () => {
     | [status: number, retryAfter?: string]
     | 'lost'
     | 'half'
+    | 'stalled'
     | 'nonsense'
     | 'page'
     | 'never'
@@ -328,9 +342,9 @@ describe('retries', () => {
       if (answer === 'lost') return void request.socket.destroy()
       if (answer === 'nonsense') return void request.socket.end('Hello.\r\n')
       if (answer === 'page') return void response.writeHead(403).end('<h1>Forbidden</h1>')
-      if (answer === 'half') {
+      if (answer === 'half' || answer === 'stalled') {
         response.writeHead(200, { 'Content-Length': 100 })
-        return void response.write('{', () => request.socket.destroy())
+        return void response.write('{', () => answer === 'half' && request.socket.destroy())
       }
       const [status, retryAfter] = answer
       response.writeHead(status, {
@@ -378,13 +392,23 @@ describe('retries', () => {
       1,
       503,
     ],
+    ['503 three times by default', [[503], [503], [503], [503]], '{}', 3, 503],
     ['nothing with retries: 0', [[503, '7']], '{ retries: 0 }', 0, 503],
     ['503 without Retry-After after a second', [[503]], '{}', 1, 200],
+    [
+      '503 with a date in Retry-After after a second',
+      [[503, new Date().toUTCString()]],
+      '{}',
+      1,
+      200,
+    ],
     ['408, 502 and 504', [[408], [502], [504]], '{}', 3, 200],
     ['no other errors', [[500, '7']], '{}', 0, 500],
     ['503 after at most a minute', [[503, '3600']], '{}', 1, 200],
     ['a GET after a lost connection', ['lost', 'lost'], '{}', 2, 200],
+    ['a GET after half a response', ['half'], '{}', 1, 200],
     ['a GET after a timeout', ['never'], '{ timeout: 1500 }', 1, 200],
+    ['a GET after a timeout in the body', ['stalled'], '{ timeout: 1500 }', 1, 200],
   ])('%s', async ([, answers, options, waits, status]) => {
     const server = await startAnswering(...answers)
     // The program counts waits instead of waiting.
@@ -399,37 +423,51 @@ describe('retries', () => {
     expect([printed, server.requests()]).toEqual([`${status} ${waits}`, waits + 1])
   })
 
-  test.for<[what: string, answer: Reply, isRepeated: boolean, printed: string]>([
-    ['a 429', [429], true, '200'],
-    ['a 503', [503, '7'], false, '503'],
-    ['a 504', [504], false, '504'],
-    [
-      'a lost connection, but throws a ConnectionError',
-      'lost',
-      false,
-      'ConnectionError: the connection was lost',
-    ],
-    [
-      'half a response, but throws a ConnectionError',
-      'half',
-      false,
-      'ConnectionError: the connection was lost',
-    ],
-    [
-      'nonsense, but throws a ConnectionError',
-      'nonsense',
-      false,
-      'ConnectionError: no complete response',
-    ],
-  ])('a DELETE only after a 429: %s', async ([, answer, isRepeated, expected]) => {
-    const server = await startAnswering(answer)
-    const printed = await consume(`
-      import { createClient } from 'apps-service-client'
-      const path = { params: { path: { id: 1 } } }
-      await createClient('${server.url}', 'key').DELETE('/apps/{id}', path).then(
-        ({ response }) => console.log(response.status),
-        (error) => console.log(error.name + error.message.replace(/^DELETE \\S+:/, ':').replace(/ \\(.*\\)$/, '')))`)
-    expect([printed, server.requests()]).toEqual([expected, isRepeated ? 2 : 1])
+  describe.for(['PUT', 'DELETE'])('a %s only after a 429', (method) => {
+    test.for<[what: string, answer: Reply, options: string, isRepeated: boolean, printed: string]>([
+      ['a 429', [429], '{}', true, '200'],
+      ['a 408', [408], '{}', false, '408'],
+      ['a 502', [502], '{}', false, '502'],
+      ['a 503', [503, '7'], '{}', false, '503'],
+      ['a 504', [504], '{}', false, '504'],
+      [
+        'a lost connection, but throws a ConnectionError',
+        'lost',
+        '{}',
+        false,
+        'ConnectionError: the connection was lost',
+      ],
+      [
+        'half a response, but throws a ConnectionError',
+        'half',
+        '{}',
+        false,
+        'ConnectionError: the connection was lost',
+      ],
+      [
+        'nonsense, but throws a ConnectionError',
+        'nonsense',
+        '{}',
+        false,
+        'ConnectionError: no complete response',
+      ],
+      ...(['never', 'stalled'] as const).map((answer): [string, Reply, string, boolean, string] => [
+        `a timeout (${answer}), but throws a ConnectionError`,
+        answer,
+        '{ timeout: 1500 }',
+        false,
+        'ConnectionError: no response within 1500 ms',
+      ]),
+    ])('%s', async ([, answer, options, isRepeated, expected]) => {
+      const server = await startAnswering(answer)
+      const printed = await consume(`
+        import { createClient } from 'apps-service-client'
+        const request = { params: { path: { id: 1 } }, body: {} }
+        await createClient('${server.url}', 'key', ${options}).${method}('/apps/{id}', request).then(
+          ({ response }) => console.log(response.status),
+          (error) => console.log(error.name + error.message.replace(/^${method} \\S+:/, ':').replace(/ \\(.*\\)$/, '')))`)
+      expect([printed, server.requests()]).toEqual([expected, isRepeated ? 2 : 1])
+    })
   })
 
   test('a DELETE that could not connect throws a ConnectionError that says so', async () => {
@@ -477,6 +515,40 @@ describe('retries', () => {
       const apps = createClient('${server.url}').allApps({}, { signal: AbortSignal.abort(new Error('enough')) })
       await apps.next().catch((error) => console.log(error.message))`)
     expect([printed, server.requests()]).toEqual(['enough', 0])
+  })
+
+  test.for<[what: string, answer: Reply, send: string, options: string]>([
+    [
+      'while it waits for the response',
+      'never',
+      'const sent = fetch(url, init); setTimeout(abort, 0); return sent',
+      'retries: 0',
+    ],
+    [
+      'while the body arrives',
+      'stalled',
+      'const response = await fetch(url, init); setTimeout(abort, 0); return response',
+      'retries: 0',
+    ],
+    ['while it waits for a retry', [503, '7'], 'return fetch(url, init)', 'retries: 3'],
+    ['while it waits for a retry after a loss', 'lost', 'return fetch(url, init)', 'retries: 3'],
+  ])('not a request that is aborted %s', async ([, answer, send, options]) => {
+    const server = await startAnswering(answer)
+    const printed = await consume(`
+      import { createClient } from 'apps-service-client'
+      const { setTimeout } = globalThis
+      const controller = new AbortController()
+      const abort = () => controller.abort(new Error('enough'))
+      // A wait for a retry is aborted when it begins, and would not end otherwise.
+      globalThis.setTimeout = (work, time, ...more) =>
+        [1000, 7000].includes(time) ? setTimeout(abort, 0) : setTimeout(work, time, ...more)
+      const send = async (url, init) => { ${send} }
+      const api = createClient('${server.url}', undefined, { fetch: send, ${options} })
+      await api.GET('/apps', { signal: controller.signal }).then(
+        ({ response }) => console.log(response.status),
+        (error) => console.log(error === controller.signal.reason, error.message))`)
+    expect(printed).toBe('true enough')
+    expect(server.requests()).toBeLessThanOrEqual(1)
   })
 })
 
