@@ -127,10 +127,11 @@ test.for<[page: string, writes: RegExp, refusedKeys: RegExp]>([
   expect(documented).toEqual([writeLimit, refusedKeyLimit])
 })
 
-const { parameters, responses, schemas } = document.components
+const { headers, parameters, responses, schemas } = document.components
 const hour = 60 * 60 * 1000
 const maxBodyKibibytes = maxBytes / 1024
 const idempotencyHours = lifetime / hour
+const keyDays = defaultKeyLifetime / (24 * hour)
 /** The characters of an idempotency key, without quotes. */
 const idempotencyKeyLength = (
   /\{(\d+),(\d+)\}/.exec(parameters.IdempotencyKey.schema.pattern) ?? []
@@ -166,7 +167,7 @@ test('the introduction states the limits of the document and the code', () => {
       defaultTimeouts.request / 1000,
       defaultTimeouts.headers / 1000,
     ],
-    'Lifetime of a key': [defaultKeyLifetime / (24 * hour)],
+    'Lifetime of a key': [keyDays],
     'Writes by one developer': [writeLimit],
     'Refused keys from one address': [refusedKeyLimit],
   })
@@ -195,14 +196,53 @@ test.for<[sentence: RegExp, text: string, numbers: number[]]>([
   [/average 4.6 give 4.5/, parameters.Sort.description, [4.6, weighted(100, 4.6)]],
   [/: \d+–\d+ visible/, parameters.IdempotencyKey.description, idempotencyKeyLength],
   [/within \d+ hours/, parameters.IdempotencyKey.description, [idempotencyHours]],
-  [/Within \d+ hours/, document.info.description, [idempotencyHours]],
-  [/at most its first [\d,]+ apps/, document.info.description, [maxMatches]],
-  [/RateLimit-Policy: "writes";.*/, document.info.description, [readConfig({}).writeLimit, 60]],
   [/over \d+ KiB/, responses.PayloadTooLarge.description, [maxBodyKibibytes]],
   [/over \d+ KiB/, responses.HeadersTooLarge.description, [maxHeaderSize / 1024]],
 ])('the document says %s', ([sentence, text, numbers]) => {
   const [found = ''] = sentence.exec(text) ?? []
   expect(numbersIn(found)).toEqual(numbers)
+})
+
+/** The numbers in sentences of the introduction, and where they come from. */
+const introduced: [sentence: RegExp, numbers: number[]][] = [
+  // What the samples need.
+  [/curl [\d.]+ or later/, [7.84]],
+  [/Node [\d.]+ or later/, [22.18]],
+  [/It expires after \d+ days/, [keyDays]],
+  [/\d+–\d+ letters, digits/, [1, headers.RequestId.schema.maxLength]],
+  [/Within \d+ hours/, [idempotencyHours]],
+  [/at most its first [\d,]+ apps/, [maxMatches]],
+  [/RateLimit-Policy: "writes";.*/, [readConfig({}).writeLimit, 60]],
+  [/`page` starts at \d+/, [parameters.Page.schema.minimum]],
+]
+
+const { description: introduction } = document.info
+
+test.for(introduced)('the introduction says %s', ([sentence, numbers]) => {
+  expect(numbersIn(sentence.exec(introduction)?.[0] ?? '')).toEqual(numbers)
+})
+
+test('every number in the sentences of the introduction is one of these', () => {
+  const statuses = Object.values(document.paths).flatMap((path) =>
+    Object.values(path).flatMap((operation) => Object.keys(operation.responses ?? {})),
+  )
+  const others = [
+    // The table of limits and that of characters have their own tests.
+    /^\|.*\|$/gm,
+    /`[^`]*`/g,
+    /\]\([^)]*\)/g,
+    /\bRFC \d+/g,
+    /\bdraft-[\w-]+/g,
+    /\bUTF-8\b/g,
+    new RegExp(`\\b(${[...new Set(statuses)].join('|')})\\b`, 'g'),
+    /^\*\*Version\.\*\*.*$/gm,
+  ]
+  const checked = introduced.reduce(
+    (text, [sentence]) => text.replace(sentence, ''),
+    prose(introduction),
+  )
+  const rest = others.reduce((text, other) => text.replaceAll(other, ''), checked)
+  expect(rest.split('\n').filter((line) => /\d/.test(line))).toEqual([])
 })
 
 test('the document says how a key is sent', () => {
