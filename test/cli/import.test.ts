@@ -389,6 +389,8 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
       '    developer_name: Ada → Grace',
     ])
     expect(lines.at(-2)).toBe('and 4 more; --json lists up to 1,000')
+    const exactly = await run(dryRun, env, textOf(many.slice(0, 100)))
+    expect(exactly.stdout).not.toContain(' more; --json')
     expect(lines.at(-1)).toMatch(
       /^107 lines in .* 1 created, 104 updated, 2 unchanged; nothing was written\.$/,
     )
@@ -501,6 +503,18 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
     expect(readFileSync(rejects, 'utf8')).toBe(second)
     expect((await importing(app)).code).toBe(0)
     expect(existsSync(rejects)).toBe(false)
+  })
+
+  test('writes the rejects of standard input beside it, and never removes them', async () => {
+    const folder = temporaryFolder()
+    const env = { PATH: process.env.PATH, DATABASE_URL: await copyWorld() }
+    const importing = (line: object) =>
+      spawnSync(executable, ['import', '-'], { cwd: folder, env, input: textOf([line]) })
+    expect(importing({ ...app, rating: 5 }).status).toBe(1)
+    expect(readdirSync(folder)).toEqual(['stdin.rejects.ndjson'])
+    // They may be of another source.
+    expect(importing(app).status).toBe(0)
+    expect(readdirSync(folder)).toEqual(['stdin.rejects.ndjson'])
   })
 
   test('imports the corrected rejects of rejects', async () => {

@@ -17,3 +17,18 @@ test(`${file} has a step for every operation`, () => {
   )
   expect(missing.map(({ operationId }) => operationId)).toEqual([])
 })
+
+/** Errors that any request can get, by the introduction. */
+const common = [400, 401, 405, 406, 408, 429, 431, 500, 501, 503, 505]
+
+test.for(
+  Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.entries(item).flatMap(([method, operation]) =>
+      'responses' in operation
+        ? [[`${method} ${path}`, Object.keys(operation.responses)] as const]
+        : [],
+    ),
+  ),
+)('%s has the errors that any request can get', ([, statuses]) => {
+  expect(common.filter((status) => !statuses.includes(String(status)))).toEqual([])
+})

@@ -45,6 +45,10 @@ test.for<[what: string, limits: number[]]>([
   ['the page without a parameter', [parameters.Page.schema.default, 1]],
   ['the apps of a search', [maxMatches, schemas.SearchInfo.properties.full_matches.maximum]],
   [
+    'the length of a list of tags',
+    [parameters.IfMatch.schema.maxLength, parameters.IfNoneMatch.schema.maxLength],
+  ],
+  [
     'the categories',
     [
       schemas.CategoryList.properties.categories.maxItems,
