@@ -3,6 +3,7 @@ import { chmodSync, chownSync, mkdtempSync, realpathSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { copyWorld, temporaryFolder } from '../support/database.ts'
 import { executable } from '../support/process.ts'
 
 /** Whose `.env` a command reads, and whose it refuses. */
@@ -73,5 +74,19 @@ describe('.env in the working directory', () => {
     expectRead({ owner: ada, uid: ada })
     expectRead({ owner: 0, uid: ada, mode: 0o644 })
     expectRefused({ owner: eve, uid: ada, mode: 0o644 }, eve)
+  })
+
+  test('is not read beside a settings file that Node is given', async () => {
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, '.env'), 'PORT=mine\n')
+    writeFileSync(join(folder, 'settings'), `DATABASE_URL=${await copyWorld()}\n`)
+    const program = join(import.meta.dirname, '../../src/apps-service.js')
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      ['--env-file=settings', program, 'category', 'list'],
+      { cwd: folder, env: {}, encoding: 'utf8' },
+    )
+    expect([status, stderr]).toEqual([0, ''])
+    expect(stdout).toContain('games')
   })
 })

@@ -447,8 +447,8 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
       'hard-link': 'it is the file to import',
       'database.sqlite': 'it already exists and is not a rejects file',
       '.': 'it is a directory',
-      'none/rejects': `${path('none')} is not a directory`,
-      'apps.ndjson/x': `${path('apps.ndjson')} is not a directory`,
+      'none/rejects': `${path('none')} is not a directory that this account can enter`,
+      'apps.ndjson/x': `${path('apps.ndjson')} is not a directory that this account can enter`,
     }
     const complaintOf = (rejects: string, reason: string) =>
       `apps-service: cannot write rejects to ${path(rejects)}: ${reason}; use --rejects FILE\n`
