@@ -8,6 +8,7 @@ import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vites
 import { copyWorld, temporaryFolder } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { commandLine, serve } from '../support/process.ts'
+import { compile as compileFile } from './compile.ts'
 
 /**
  * clients/typescript as published: packed, installed beside a consumer's program, compiled and run.
@@ -692,26 +693,7 @@ test('refuses calls that the document does not describe when they are compiled',
   expect(await compile(program)).toBe('')
 })
 
-/**
- * The errors of compiling a program with the package installed, also with options that are stricter
- * than strict.
- */
+/** The errors of compiling a program with the package installed. */
 async function compile(program: string): Promise<string> {
-  const folder = consumer(await unpacked(), program)
-  const outputs = []
-  for (const stricter of [[], ['--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess']]) {
-    const options = [
-      '--strict',
-      ...stricter,
-      '--noEmit',
-      '--target',
-      'es2022',
-      '--module',
-      'nodenext',
-    ]
-    const tsc = run(`${root}/node_modules/.bin/tsc`, [...options, 'program.ts'], { cwd: folder })
-    const { stdout } = await tsc.catch((failure) => failure)
-    outputs.push(stdout)
-  }
-  return outputs.join('')
+  return compileFile(consumer(await unpacked(), program), 'program.ts')
 }
