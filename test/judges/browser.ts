@@ -12,7 +12,8 @@ import {
   type Locator,
   type Page,
 } from 'playwright-core'
-import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import { beforeAll, expect } from 'vitest'
+import { whenFinished } from '../support/lifetime.ts'
 
 /** Chromium for a test file, and checks of any page. */
 
@@ -36,9 +37,9 @@ beforeAll(async () => {
   ]
   const args = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', ...quiet]
   browser = await chromium.launch({ executablePath, args })
+  // After windows that a file shares, which beforeAll opens later.
+  return () => browser.close()
 })
-
-afterAll(() => browser?.close())
 
 /** A page without the checks of `openWindow`. */
 export const newPage = () => browser.newPage()
@@ -51,7 +52,7 @@ export type Window = {
 }
 
 /**
- * Opens an empty page in a new window. After the test, it must not be wider than the window, and
+ * Opens an empty page in a new window. After the test or what shares it, it must not be wider than the window, and
  * must have logged no error except the `expected` ones.
  */
 export async function openWindow(
@@ -75,7 +76,7 @@ export async function openWindow(
     if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
   })
   page.on('pageerror', (error) => complaints.push(String(error)))
-  onTestFinished(async () => {
+  whenFinished(async () => {
     const widest = await page.evaluate(() => globalThis.document.documentElement.scrollWidth)
     await context.close()
     expect(complaints.filter((complaint) => !expected.test(complaint))).toEqual([])
@@ -103,22 +104,25 @@ export async function saveScreenshot(page: Page, name: string) {
   if (folder) await page.screenshot({ path: `${folder}/${name}.png` })
 }
 
-type Axe = { run: (context: object) => Promise<{ violations: Violation[] }> }
+type Axe = {
+  run: (context: object, options: object) => Promise<{ violations: Violation[] }>
+}
 type Violation = { id: string; impact: string; nodes: { html: string }[] }
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 /** axe finds nothing serious in a part of the page. */
-export async function expectAccessible(page: Page, part: object = {}) {
+export async function expectAccessible(page: Page, part?: object) {
   const findings = await findViolations(page, part)
   expect(findings.filter(({ impact }) => ['serious', 'critical'].includes(impact))).toEqual([])
 }
 
 /** What axe finds in a part of the page. */
-export async function findViolations(page: Page, part: object = {}) {
-  await page.evaluate(axe)
+export async function findViolations(page: Page, part?: object) {
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe)
   const violations = await page.evaluate(async (part) => {
     const { axe } = globalThis as unknown as { axe: Axe }
-    return (await axe.run(part)).violations
+    // Without details of what it does not report.
+    return (await axe.run(part ?? document, { resultTypes: ['violations'] })).violations
   }, part)
   return violations.map(({ id, impact, nodes }) => ({
     id,

@@ -1,16 +1,18 @@
 // Functions passed to evaluate run in the page.
 /// <reference lib="dom" />
 
+import { copyFileSync } from 'node:fs'
 import type { Locator, Page } from 'playwright-core'
-import { expect, onTestFinished, test } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
 import { appStore } from '../../src/catalogue/app-store.ts'
 import { categoryStore } from '../../src/catalogue/category-store.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/engine.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
-import { emptyCatalogueUrl } from '../support/database.ts'
+import { emptyCatalogueUrl, filePath } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
+import { share } from '../support/lifetime.ts'
 import { commandLine, listening } from '../support/process.ts'
 import { addReviews } from '../support/reviews.ts'
 import { findViolations, openWindow, saveScreenshot } from './browser.ts'
@@ -113,12 +115,23 @@ async function fill(connection: Connection) {
   }
 }
 
+/** The file of a database with these apps, of which each test has a copy. */
+let filled: string
+
+beforeAll(() =>
+  share(async () => {
+    const address = await emptyCatalogueUrl()
+    const database = openDatabase(address)
+    await database.write(fill)
+    await database.close()
+    filled = filePath(address)
+  }),
+)
+
 /** The page as a process, and the keys of two moderators. */
 async function startDay() {
   const databaseUrl = await emptyCatalogueUrl()
-  const database = openDatabase(databaseUrl)
-  await database.write(fill)
-  await database.close()
+  copyFileSync(filled, filePath(databaseUrl))
   const port = await freePort()
   const baseUrl = `http://localhost:${port}/moderation`
   await listening('moderation serve', {

@@ -8,9 +8,9 @@ import {
   fieldsOf,
   type Media,
   type Operation,
-  openDocs,
   openOperation,
   operations,
+  shareDocs,
 } from './reference-page.ts'
 
 /** Compares what a reader of /docs sees of each operation with the document. */
@@ -18,8 +18,10 @@ import {
 const isPublic = ({ security = [] }: Operation) =>
   security.some((one) => Object.keys(one).length === 0)
 
+const docs = shareDocs(1440, '/v1')
+
 test.for(operations)('shows all of $operationId', async (operation) => {
-  const { page, baseUrl } = await openDocs(1440, '/v1')
+  const { page, baseUrl } = docs()
   const section = await openOperation(page, operation)
 
   // A key is shown only if the operation needs one.

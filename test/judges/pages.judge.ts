@@ -20,6 +20,7 @@ import {
   openPage,
   operations,
   sectionOf,
+  shareDocs,
   textsOf,
 } from './reference-page.ts'
 
@@ -38,8 +39,10 @@ const views = [
 ]
 
 describe.for(views)('the page, $view, under the prefix "$prefix"', ({ width, prefix }) => {
+  const docs = shareDocs(width, prefix)
+
   test('shows the whole introduction with working links', async () => {
-    const { page, baseUrl } = await openDocs(width, prefix)
+    const { page, baseUrl } = docs()
     const main = page.getByRole('main')
     const introduction = document.info.description.replaceAll(documentedUrl, baseUrl)
     await expectShown(main, [document.info.title, baseUrl, ...textsOf(introduction)])
@@ -62,12 +65,12 @@ describe.for(views)('the page, $view, under the prefix "$prefix"', ({ width, pre
   })
 
   test('leads from the menu to each operation', async () => {
-    const { page } = await openDocs(width, prefix)
+    const { page } = docs()
     for (const operation of operations) await openOperation(page, operation)
   })
 
   test('has a working search', async () => {
-    const { page } = await openDocs(width, prefix)
+    const { page } = docs()
     await openMenu(page)
     await page.getByText('Search Ctrl+K').click()
     await page.getByPlaceholder('Search docs').fill('package_name')
@@ -78,8 +81,16 @@ describe.for(views)('the page, $view, under the prefix "$prefix"', ({ width, pre
   })
 })
 
+/** The sizes of real screens; other tests use windows as tall as an operation. */
+const screens = [
+  { view: 'wide', width: 1440, height: 900 },
+  { view: 'narrow', width: 390, height: 844 },
+] as const
+
+const docs = { wide: shareDocs(1440, '', 900), narrow: shareDocs(390, '', 844) }
+
 test('the search finds a header of an operation and a section of the introduction', async () => {
-  const { page } = await openDocs(1440, '', 900)
+  const { page } = docs.wide()
   const search = async (result: RegExp) => {
     await page.getByText('Search Ctrl+K').click()
     await page.getByPlaceholder('Search docs').fill('idempotency')
@@ -93,12 +104,6 @@ test('the search finds a header of an operation and a section of the introductio
   await search(/Repeat a create.*Idempotency-Key/s)
   await expectInView(page.getByRole('main').getByRole('heading', { name: 'Repeat a create' }))
 })
-
-/** The sizes of real screens; other tests use windows as tall as an operation. */
-const screens = [
-  { view: 'wide', width: 1440, height: 900 },
-  { view: 'narrow', width: 390, height: 844 },
-]
 
 describe.for(screens)('the first screen, $view', ({ view, width, height }) => {
   test('shows each operation with its method and path', async () => {
@@ -166,7 +171,7 @@ describe.for(screens)('the first screen, $view', ({ view, width, height }) => {
   })
 
   test('links to each operation', async () => {
-    const { page, baseUrl } = await openDocs(width, '', height)
+    const { page, baseUrl } = docs[view]()
     for (const { summary } of operations) {
       await page.goto(`${baseUrl}/docs#`)
       await page.getByRole('main').getByRole('row').getByRole('link', { name: summary }).click()
@@ -175,7 +180,7 @@ describe.for(screens)('the first screen, $view', ({ view, width, height }) => {
   })
 
   test('the whole page is rendered, for search in the browser and printing', async () => {
-    const { page } = await openDocs(width, '', height)
+    const { page } = docs[view]()
     const main = page.getByRole('main')
     const fields = operations.flatMap(({ parameters, requestBody, responses }) => [
       ...parameters.map(({ name }) => name),
@@ -188,6 +193,7 @@ describe.for(screens)('the first screen, $view', ({ view, width, height }) => {
         return [...new Set(fields)].filter((name) => !text.includes(name))
       }, pollTimeout)
       .toEqual([])
+    onTestFinished(() => page.emulateMedia({ media: null }))
     await page.emulateMedia({ media: 'print' })
     await expect(page.getByPlaceholder('Search docs').count()).resolves.toBe(0)
     const pdf = (await page.pdf({ format: 'A4' })).toString('latin1')
@@ -196,7 +202,7 @@ describe.for(screens)('the first screen, $view', ({ view, width, height }) => {
   })
 
   test('is accessible: axe finds nothing serious in our text', async () => {
-    const { page } = await openDocs(width, '', height)
+    const { page } = docs[view]()
     // Rendered last.
     await page
       .locator('[data-section-id="/the-app/app"]')
@@ -254,7 +260,7 @@ const fieldNames = (content: Content | undefined) => {
 }
 
 test('the menu leads to the fields of an app', async () => {
-  const { page } = await openDocs(1440, '', 900)
+  const { page } = docs.wide()
   await page.getByRole('listitem').getByRole('link', { name: 'App Schema' }).click()
   const section = page.locator('[data-section-id="/the-app/app"]')
   await expectInView(section.getByRole('heading', { name: 'App' }))

@@ -4,10 +4,11 @@
 
 import { type Document, OpenAPIBackend } from 'openapi-backend'
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
-import { expect, onTestFinished } from 'vitest'
+import { beforeAll, expect } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
+import { share, whenFinished } from '../support/lifetime.ts'
 import { serve } from '../support/process.ts'
 import { expectInView, openWindow, pollTimeout } from './browser.ts'
 
@@ -58,7 +59,21 @@ export async function openDocs(
 }
 
 /**
- * Opens a page in a new window. After the test, it must have loaded only these URLs, must not be
+ * Opens /docs once for all tests of a file or group, because Redoc takes seconds to render it.
+ * Tests may scroll, follow links and search; they must undo anything else.
+ */
+export function shareDocs(...options: Parameters<typeof openDocs>) {
+  let opened: Awaited<ReturnType<typeof openDocs>>
+  beforeAll(() =>
+    share(async () => {
+      opened = await openDocs(...options)
+    }),
+  )
+  return () => opened
+}
+
+/**
+ * Opens a page in a new window. After the test or what shares it, it must have loaded only these URLs, must not be
  * wider than the window, and must have logged no error.
  */
 export async function openPage(
@@ -74,7 +89,7 @@ export async function openPage(
   await serve(await copyWorld(), { PORT: String(port), BASE_URL: baseUrl, ...environment })
   const { context, page, requests } = await openWindow(viewport, options)
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
-  onTestFinished(() => {
+  whenFinished(() => {
     const expected = urls.map((url) => expect.stringMatching(url))
     expect(requests.slice(0, urls.length)).toEqual(expected)
     // The page itself may be loaded again.
@@ -87,12 +102,13 @@ export async function openPage(
   return { page, baseUrl }
 }
 
+/** The nearest element with an id around the last heading of this name. */
 export const sectionOf = (page: Page, heading: string) =>
   page
     .getByRole('main')
-    .locator('[id]')
-    .filter({ has: page.getByRole('heading', { name: heading }) })
+    .getByRole('heading', { name: heading })
     .last()
+    .locator('xpath=ancestor::*[@id][1]')
 
 /** Opens the menu, which is already open on wide screens. */
 export async function openMenu(page: Page) {
@@ -114,7 +130,8 @@ export async function openOperation(
   const section = sectionOf(page, summary)
   await expectInView(section.getByRole('heading', { name: summary }))
   await expectShown(section, [summary, description, `${method.toUpperCase()} ${path}`])
-  return section
+  // By its id it is found at once; by its heading, the browser would go through the whole page.
+  return page.locator(`[id="${await section.getAttribute('id')}"]`)
 }
 
 /** A text without white space and Markdown syntax, for comparison with the page. */

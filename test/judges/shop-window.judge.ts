@@ -8,12 +8,12 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { emptyCatalogueUrl } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
-import { share } from '../support/lifetime.ts'
+import { share, whenFinished } from '../support/lifetime.ts'
 import { commandLine, type Served, serve } from '../support/process.ts'
 import { expectAccessible, openWindow, pollTimeout, saveScreenshot } from './browser.ts'
 
@@ -55,11 +55,16 @@ async function demoCatalogue(more: object[] = []): Promise<string> {
   return address
 }
 
+type Pair = Awaited<ReturnType<typeof servePair>>
+
 let demo: string
+/** With the demo catalogue, for all tests that neither stop its server nor read its log. */
+let shared: Pair
 
 beforeAll(() =>
   share(async () => {
     demo = await demoCatalogue()
+    shared = await servePair()
   }),
 )
 
@@ -69,7 +74,7 @@ function startShop(env: Record<string, string>) {
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  onTestFinished(() => void child.kill('SIGKILL'))
+  whenFinished(() => child.kill('SIGKILL'))
   return child
 }
 
@@ -82,37 +87,36 @@ async function serveShop(api: string): Promise<string> {
   return url
 }
 
+/** Serves a catalogue and the shop window. */
+async function servePair(environment: Record<string, string> = {}, catalogue = demo) {
+  const port = await freePort()
+  const api = `http://localhost:${port}`
+  const startServer = (more: Record<string, string> = {}) =>
+    serve(catalogue, { PORT: String(port), BASE_URL: api, ...more })
+  const server = await startServer(environment)
+  return { api, server, startServer, shop: await serveShop(api) }
+}
+
 const wide = { width: 1440, height: 900 }
 const narrow = { width: 390, height: 844 }
 
 type Options = BrowserContextOptions & {
   expected?: RegExp
   viewport?: typeof wide
-  environment?: Record<string, string>
-  catalogue?: string
+  pair?: Pair
 }
 
-/** Serves the catalogue and the shop window, and opens an empty page. */
-async function start({
-  viewport = wide,
-  environment = {},
-  catalogue = demo,
-  ...options
-}: Options = {}) {
-  const port = await freePort()
-  const api = `http://localhost:${port}`
-  const startServer = (more: Record<string, string> = {}) =>
-    serve(catalogue, { PORT: String(port), BASE_URL: api, ...more })
-  const server = await startServer(environment)
-  const shop = await serveShop(api)
+/** Opens an empty page beside a catalogue and its shop window. */
+async function start({ viewport = wide, pair = shared, ...options }: Options = {}) {
   const window = await openWindow(viewport, options)
+  const { api } = pair
   /** The requests to the service, without its address. */
   const asked = () =>
     window.requests.filter((url) => url.startsWith(api)).map((url) => url.slice(api.length))
-  return { ...window, api, shop, server, startServer, asked }
+  return { ...window, ...pair, asked }
 }
 
-/** Serves and opens a view, and waits until it is shown. */
+/** Opens a view, and waits until it is shown. */
 async function open(path: string, heading: string, options: Options = {}) {
   const started = await start(options)
   await started.page.goto(started.shop + path)
@@ -405,6 +409,7 @@ const noResponse = /^Failed to load resource|^TypeError: Failed to fetch/
 test('says that the server is stopped, and recovers', async () => {
   const { page, api, server, startServer, asked } = await open('/', 'All apps', {
     expected: noResponse,
+    pair: await servePair(),
   })
   await stop(server)
   await link(page, 'Sort', 'Best rated').click()
@@ -430,7 +435,7 @@ async function stop({ process, exited }: Served) {
 test('after too many requests, waits as long as the service says', async () => {
   const { page, shop, server, startServer } = await start({
     expected: failedLoad,
-    environment: { READ_LIMIT: '2' },
+    pair: await servePair({ READ_LIMIT: '2' }),
   })
   await page.clock.install()
   await page.goto(shop)
@@ -469,8 +474,8 @@ test('ignores parameters that it does not have, such as those of advertisements'
 })
 
 test('shows hostile texts as texts', async () => {
-  const catalogue = await demoCatalogue([hostile])
-  const { page } = await open('/?search=img', 'Results for “img”', { catalogue })
+  const pair = await servePair({}, await demoCatalogue([hostile]))
+  const { page } = await open('/?search=img', 'Results for “img”', { pair })
   const dialogs: string[] = []
   page.on('dialog', (dialog) => {
     dialogs.push(dialog.message())
@@ -490,7 +495,11 @@ test('shows hostile texts as texts', async () => {
 })
 
 test('a second visit revalidates: the service sends 304 without a body', async () => {
-  const { page, context, shop, server } = await open('/?app=lighthouse-keeper', 'Lighthouse Keeper')
+  const { page, context, shop, server } = await open(
+    '/?app=lighthouse-keeper',
+    'Lighthouse Keeper',
+    { pair: await servePair() },
+  )
   await page.goto(shop)
   await expectView(page, 'All apps')
   const lines = () =>

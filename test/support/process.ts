@@ -9,6 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, vi } from 'vitest'
 import { type CheckedResponse, check, type RequestOptions } from './check.ts'
+import { whenFinished } from './lifetime.ts'
 
 /** The command line. */
 export const executable = `${import.meta.dirname}/../../apps-service`
@@ -196,7 +197,7 @@ async function untilListening(port: number): Promise<number> {
 export const serve = (databaseUrl: string, env: Record<string, string> = {}): Promise<Served> =>
   listening('serve', { DATABASE_URL: databaseUrl, ...env })
 
-/** Starts a command that listens on a free port; killed when the test ends. */
+/** Starts a command that listens on a free port; killed when the test, or what shares it, ends. */
 export async function listening(
   command: string,
   env: Record<string, string>,
@@ -209,9 +210,7 @@ export async function listening(
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const exited = once(child, 'exit')
-  onTestFinished(() => {
-    child.kill('SIGKILL')
-  })
+  whenFinished(() => child.kill('SIGKILL'))
   const log: string[] = []
   const port = await new Promise<number>((resolve, reject) => {
     // Keep reading, or the process would block on a full pipe.
