@@ -79,8 +79,11 @@ test: $(installed) ## lint, type check, check that generated/ is up to date, run
 package: $(installed) ## pack the last commit with Node and its dependencies into dist/, as an archive that runs without npm
 	@node scripts/package.ts
 
+.PHONY: judge-packages
+judge-packages: $(judges_installed) $(client_installed) $(bench_installed)
+
 .PHONY: judge
-judge: $(installed) $(judges_installed) $(client_installed) $(bench_installed) generated/docs.html ## check the contract and the server with third-party clients and tools
+judge: $(installed) judge-packages generated/docs.html ## check the contract and the server with third-party clients and tools
 	npm run --silent judge
 
 .PHONY: diff

@@ -24,6 +24,14 @@ function hasSpace(folder: string): boolean {
   }
 }
 
+// CUT=1 is the short run of .ci/run: the same checks, with fewer random repetitions of them.
+if (process.env.CUT) {
+  process.env.FUZZ_RUNS ??= '800'
+  process.env.MIRROR_CHANGES ??= '100'
+  // Each kind of write once.
+  process.env.FRESHNESS_STEPS ??= '17'
+}
+
 const summary = process.env.TEST_SUMMARY
 
 export default defineConfig({
@@ -67,8 +75,8 @@ export default defineConfig({
         ? [['./test/support/summary.ts', { file: summary }] as [string, Record<string, unknown>]]
         : []),
     ],
-    // More than cores, because tests wait for child processes and timers.
-    maxWorkers: Math.ceil(availableParallelism() * 1.5),
+    // More than cores, because tests wait for child processes, timers and PostgreSQL.
+    maxWorkers: availableParallelism() * 2,
     // On a busy machine, a test's processes may have to wait for a core.
     testTimeout: 90_000,
     hookTimeout: 90_000,

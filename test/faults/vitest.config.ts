@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config'
 import base from '../../vitest.config.ts'
+import { longestFirst } from '../support/longest-first.ts'
 import { isShortRun } from './short-run.ts'
 
 const { projects: _, globalSetup = [], ...shared } = base.test ?? {}
@@ -16,6 +17,9 @@ export default defineConfig({
     // They print figures.
     disableConsoleIntercept: true,
     fileParallelism: isShortRun,
+    // As in the suite: its modules need not be loaded again for each file.
+    isolate: !isShortRun,
+    sequence: { sequencer: longestFirst('servers', 'hang', 'hostile', 'slow') },
     testTimeout: 1_800_000,
     hookTimeout: 300_000,
   },

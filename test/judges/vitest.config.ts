@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config'
 import base from '../../vitest.config.ts'
+import { longestFirst } from '../support/longest-first.ts'
 
 const { projects: _, globalSetup = [], ...shared } = base.test ?? {}
 
@@ -12,6 +13,11 @@ export default defineConfig({
     ...shared,
     globalSetup: ['test/support/world.ts', ...globalSetup],
     include: ['test/{judges,bench}/**/*.judge.ts'],
+    sequence: {
+      sequencer: longestFirst(
+        ...['moderation-page', 'pages', 'proxy', 'shop-window', 'bench', 'clients', 'samples'],
+      ),
+    },
     testTimeout: 300_000,
     hookTimeout: 300_000,
   },
