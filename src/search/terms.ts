@@ -244,8 +244,9 @@ export function toSearchDocument(app: SearchedApp, developerName: string): Searc
 }
 
 /** Whether a token is a word of a text, or several words of a name as one. */
-export const isWordToken = (token: string) =>
-  token.startsWith(marks.join) || !Object.values(marks).includes(token.charAt(0))
+export const isWordToken = (token: string) => !otherMarks.has(token.charAt(0))
+
+const otherMarks = new Set([marks.name, marks.lead, marks.key, marks.category])
 
 export const joinToken = (word: string) => `${marks.join}${word}`
 
