@@ -232,6 +232,18 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       data: listed([]),
     },
     {
+      name: 'finds an app by its package name in its category',
+      request: ['GET', '/apps?package_name=org.example.tideclock&category=tools'],
+      status: 200,
+      data: listed(['Tide Clock']),
+    },
+    {
+      name: 'finds nothing by the package name of an app in another category',
+      request: ['GET', '/apps?package_name=org.example.tideclock&category=games'],
+      status: 200,
+      data: listed([]),
+    },
+    {
       name: 'finds nothing by a slug in an unknown category',
       request: ['GET', '/apps?slug=tide-clock&category=nope'],
       status: 200,

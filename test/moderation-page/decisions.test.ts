@@ -226,6 +226,29 @@ test('an app that was deleted meanwhile is not decided, and can be restored', as
   ])
 })
 
+test('a listed app that is restored is public at once, in cached lists, too', async () => {
+  const { service, page, ada } = await startBoth()
+  await service.request('DELETE', `/apps/${apps.approved}`, { key: adasKey })
+  const isListed = async () => (await service.get('/apps')).text.includes('"tide-clock"')
+  for (let request = 0; request < 3; request++) expect(await isListed()).toBe(false)
+  const app = await referenceTo(page, apps.approved)
+  expect((await ada.post('/restorations', { app })).status).toBe(303)
+  expect(await isListed()).toBe(true)
+  await expectConsistent(page.database)
+})
+
+test('an internal error is a 500 that shows nothing internal, decides nothing and is logged', async () => {
+  const page = await startModerationPage()
+  const ada = await page.signIn('Ada')
+  const app = await referenceTo(page, apps.pending)
+  await page.database.write(({ sql }) => sql.raw('alter table audit rename to renamed'))
+  const { status, text } = await ada.post('/decisions', { app, decision: 'approve' })
+  expect([status, textOf(text)]).toEqual([500, expect.stringContaining('Internal error')])
+  expect(text).not.toMatch(/table|relation|insert/i)
+  expect(await stateOf(page, apps.pending)).toMatchObject({ status: 'pending' })
+  expect(page.log.some((line) => JSON.parse(line).level === 50)).toBe(true)
+})
+
 test('restores only the revision that was shown', async () => {
   const { page, ada } = await startBoth()
   const app = findApp((await ada.get(`/apps/${apps.deleted}`)).text)

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, inject, test } from 'vitest'
+import { cutNote } from '../../src/search/best-matches.ts'
 import { copyWorld } from '../support/database.ts'
 import { linksOf, optionsOf, textOf, titleOf, valuesOf } from '../support/html.ts'
 import { share } from '../support/lifetime.ts'
@@ -93,10 +94,27 @@ describe('the queue', () => {
     const { status, text } = await ada.get(`/?${query}`)
     expect([status, queued(text)]).toEqual([200, found])
     if (found.length === 0) expect(textOf(text)).toContain('Nothing waits here.')
-    // The form shows the filter.
-    const { developer = '', search = '' } = Object.fromEntries(new URLSearchParams(query))
+    // The form shows the filter, and keeps the queue.
+    const given = Object.fromEntries(new URLSearchParams(query))
+    const { developer = '', search = '', category = '' } = given
+    const queue = given.queue === 'changed' ? 'changed' : 'pending'
     expect(valuesOf(text, 'developer')).toEqual([developer.trim()])
     expect(valuesOf(text, 'search')).toEqual([search.trim()])
+    expect(valuesOf(text, 'queue')).toEqual([queue])
+    expect(
+      [...text.matchAll(/<option value="([^"]*)" selected>/g)].map(([, slug]) => slug),
+    ).toEqual([category].filter(Boolean))
+    // So do the links.
+    if (found.length === 0) return
+    const [, address = ''] = linksOf(text).find(([name]) => name === 'Select none') ?? []
+    const linked = Object.fromEntries(new URL(address, 'http://moderation.test').searchParams)
+    expect(linked).toEqual({
+      queue,
+      page: '1',
+      ...(developer && { developer: developer.trim() }),
+      ...(category && { category }),
+      ...(search.trim() && { search }),
+    })
   })
 
   test.for<[query: string, told: string]>([
@@ -138,6 +156,19 @@ test('the queue has pages of fifty, which keep the filter, and all of one can be
   expect(selected.match(/<input type="checkbox"[^>]* checked>/g)).toHaveLength(50)
   expect(await follow(selected, 'Select none')).not.toContain(' checked')
   expect(textOf((await ada.get('/?page=7')).text)).toContain('Page 7 of 3')
+})
+
+test('a search that finds more apps than are listed says so', async () => {
+  const page = await startModerationPage()
+  const ada = await page.signIn('Ada')
+  await addApps(
+    page,
+    Array.from({ length: 1001 }, () => ({ name: 'Wave' })),
+  )
+  expect(textOf((await ada.get('/?search=wave')).text)).toContain(
+    `1,000 here; the longest wait first. ${cutNote('first')}`,
+  )
+  expect(textOf((await ada.get('/')).text)).not.toContain('1,000')
 })
 
 describe('the page of an app', () => {
@@ -223,8 +254,12 @@ describe('the page of an app', () => {
       await ada.post('/decisions', { app: await referenceTo(page, id), decision: 'reject', reason })
     }
     const expected = Array.from({ length: 10 }, (_, index) => `Reason "${11 - index}" & more`)
-    for (const path of ['/', `/apps/${apps.pending}`])
-      expect(optionsOf((await ada.get(path)).text)).toEqual(expected)
+    for (const path of ['/', `/apps/${apps.pending}`]) {
+      const { text } = await ada.get(path)
+      expect(optionsOf(text)).toEqual(expected)
+      // As long as a reason may be.
+      expect(text).toMatch(/<input name="reason" maxlength="1000" list="reasons"/)
+    }
   })
 
   test('of an app that does not exist is an error that leads back', async () => {

@@ -105,6 +105,16 @@ describe('a refused key', () => {
     ],
     ['a key that was never issued', () => generateKey('operator').key, 'is not known'],
     [
+      'a key with the id of another',
+      async ({ addOperator, database }) => {
+        const { id, key } = await addOperator('Ada')
+        const { sha256 } = generateKey('operator')
+        await database.write(({ sql }) => sql('operators').where({ id }).update({ sha256 }))
+        return key
+      },
+      'is not known',
+    ],
+    [
       'an expired key',
       async (page) => (await page.addOperator('Ada', past)).key,
       `expired at ${past}`,
@@ -195,6 +205,22 @@ describe('a session', () => {
     expect(await sessionsOf(page)).toHaveLength(1)
   })
 
+  test('stores its use at most every five minutes, so that reading pages writes little', async () => {
+    const page = await startModerationPage()
+    const start = freezeClock(Date.parse('2026-03-01T08:00:00Z'))
+    const ada = await page.signIn('Ada')
+    const usedAt = async () =>
+      (await sessionsOf(page)).map(({ last_used_at }) => Date.parse(last_used_at) - start)
+    freezeClock(start + 4 * minute)
+    for (let request = 0; request < 5; request++) expect(await isSignedIn(ada)).toBe(true)
+    // A write after which an earlier one is stored, too.
+    await page.addOperator('Bo')
+    expect(await usedAt()).toEqual([0])
+    freezeClock(start + 5 * minute)
+    expect(await isSignedIn(ada)).toBe(true)
+    await expect.poll(usedAt).toEqual([5 * minute])
+  })
+
   test('is shared by all processes', async () => {
     const databaseUrl = await copyWorld()
     const one = await startModerationPage({ databaseUrl })
@@ -246,18 +272,30 @@ describe('a session', () => {
     expect(await stateOf(page, apps.pending)).toMatchObject({ status: 'pending' })
     expect(await isSignedIn(ada)).toBe(false)
     expect(await isSignedIn(bo)).toBe(true)
-    expect(await sessionsOf(page)).toHaveLength(sessions)
+    expect(
+      (await sessionsOf(page)).filter(({ operator_id }) => operator_id === bo.id),
+    ).toHaveLength(1)
+  })
+
+  test('is removed from the database when its key is revoked', async () => {
+    const page = await startModerationPage()
+    const ada = await page.signIn('Ada')
+    const bo = await page.signIn('Bo')
+    await revoke(page, ada.id)
+    expect(await sessionsOf(page)).toMatchObject([{ operator_id: bo.id }])
   })
 
   test('is left by signing out, and its cookie is removed', async () => {
     const page = await startModerationPage()
     const ada = await page.signIn('Ada')
+    const elsewhere = page.visitor(cookieOf(await page.post('/sign-in', { key: ada.key })))
     const left = await ada.post('/sign-out')
     expect([left.status, left.headers.location]).toEqual([303, '/sign-in'])
     expect(String(left.headers['set-cookie'])).toMatch(
       /^moderation_session=;.*Expires=Thu, 01 Jan 1970/,
     )
     expect(await isSignedIn(ada)).toBe(false)
+    expect(await isSignedIn(elsewhere)).toBe(true)
     // Once more, and without any session.
     expect((await ada.post('/sign-out')).status).toBe(303)
     expect((await page.post('/sign-out')).status).toBe(303)

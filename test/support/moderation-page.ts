@@ -3,7 +3,6 @@ import { operatorStore } from '../../src/accounts/operator-store.ts'
 import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/engine.ts'
 import { createLogger } from '../../src/http/log.ts'
 import { createModerationApp } from '../../src/http/moderation/moderation-app.ts'
 import { listen } from '../../src/http/server.ts'
@@ -160,35 +159,32 @@ export const formBody = (fields: Fields): string =>
  * minute to the next.
  */
 export async function addApps({ database }: ModerationPage, added: Partial<NewAppRow>[]) {
-  const insert = async (connection: Connection) => {
-    const rows = []
-    for (const [index, app] of added.entries()) {
-      const at = new Date(Date.UTC(2026, 0, 1, 0, index)).toISOString()
-      rows.push(
-        await appStore(connection).insert(
-          {
-            developer_id: 2,
-            category_id: inject('world').categories.games,
-            name: `App ${index}`,
-            description: 'An app.',
-            short_description: null,
-            package_name: null,
-            version: '1.0.0',
-            status: 'pending',
-            rejection_reason: null,
-            total_downloads: 0,
-            created_at: at,
-            updated_at: at,
-            approved_at: null,
-            ...app,
-          },
-          actor,
-        ),
-      )
+  const apps = added.map((app, index) => {
+    const at = new Date(Date.UTC(2026, 0, 1, 0, index)).toISOString()
+    return {
+      at,
+      app: {
+        developer_id: 2,
+        category_id: inject('world').categories.games,
+        name: `App ${index}`,
+        description: 'An app.',
+        short_description: null,
+        package_name: null,
+        version: '1.0.0',
+        status: 'pending' as const,
+        rejection_reason: null,
+        total_downloads: 0,
+        created_at: at,
+        updated_at: at,
+        approved_at: null,
+        ...app,
+      },
     }
-    return rows.map(({ id }) => id)
-  }
-  return database.write(insert)
+  })
+  const rows = await database.write((connection) =>
+    appStore(connection).insertAll('app create', apps, actor),
+  )
+  return rows.map(({ id }) => id)
 }
 
 /** The app as a form names it, at its revision of now. */

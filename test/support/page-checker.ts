@@ -69,14 +69,16 @@ export const isOwnPath = (location: string, ownPath: string) =>
 
 function cookieProblems({ headers }: HttpResponse, { origin, prefix }: Address): string[] {
   return [headers['set-cookie'] ?? []].flat().flatMap((cookie) => {
-    const [, ...attributes] = cookie.split('; ')
-    const isSecure = attributes.includes('Secure')
-    const isRight =
-      attributes.includes('HttpOnly') &&
-      attributes.includes('SameSite=Lax') &&
-      attributes.includes(`Path=${prefix || '/'}`) &&
-      !attributes.some((attribute) => attribute.startsWith('Domain')) &&
-      isSecure === origin.startsWith('https:')
+    const [pair = '', ...attributes] = cookie.split('; ')
+    const expected = [
+      `Path=${prefix || '/'}`,
+      // Without a value, the browser removes it. Otherwise it lasts until the browser is closed.
+      ...(pair.endsWith('=') ? ['Expires=Thu, 01 Jan 1970 00:00:00 GMT'] : []),
+      'HttpOnly',
+      ...(origin.startsWith('https:') ? ['Secure'] : []),
+      'SameSite=Lax',
+    ]
+    const isRight = attributes.join() === expected.join()
     return isRight ? [] : [`the cookie ${cookie}`]
   })
 }
