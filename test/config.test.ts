@@ -42,6 +42,24 @@ test.for<[what: string, environment: NodeJS.ProcessEnv, config: Partial<Config>]
     { baseUrl: 'https://apps.example.org', prefix: '' },
   ],
   [
+    'a port of the moderation page, which is also in its URL',
+    { PORT: '8080', MODERATION_PORT: '8081' },
+    {
+      port: 8080,
+      baseUrl: 'http://localhost:8080',
+      moderation: { port: 8081, baseUrl: 'http://localhost:8081', prefix: '' },
+    },
+  ],
+  [
+    'an address of the moderation page',
+    { BASE_URL: 'https://apps.example.org/api', MODERATION_URL: 'https://staff.example.org/mod/' },
+    {
+      baseUrl: 'https://apps.example.org/api',
+      prefix: '/api',
+      moderation: { port: 3001, baseUrl: 'https://staff.example.org/mod', prefix: '/mod' },
+    },
+  ],
+  [
     'a path of a database',
     { DATABASE_URL: 'sqlite:/var/lib/apps.sqlite' },
     { databaseUrl: 'sqlite:/var/lib/apps.sqlite' },
@@ -105,6 +123,9 @@ test.for<[environment: NodeJS.ProcessEnv, complaint: RegExp]>([
   [{ PORT: '0x10' }, /PORT/],
   [{ HOST: 'a b' }, /HOST/],
   [{ BASE_URL: 'localhost' }, /BASE_URL/],
+  [{ MODERATION_PORT: '65536' }, /MODERATION_PORT must be a whole number from 0 to 65535/],
+  [{ MODERATION_URL: 'https://x/?a=1' }, /MODERATION_URL must be an http or https URL/],
+  [{ MODERATION_URL: 'https://ada:secret@x/' }, /MODERATION_URL/],
   [{ BASE_URL: 'http://x/?a=1' }, /BASE_URL/],
   [{ BASE_URL: 'http://user:pass@x/' }, /BASE_URL/],
   [{ BASE_URL: 'http://x/a:b(c)' }, /BASE_URL/],

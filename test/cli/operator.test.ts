@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { createServer } from 'node:net'
+import { userInfo } from 'node:os'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { parseKeyId } from '../../src/accounts/keys.ts'
 import { openDatabase } from '../../src/db/database.ts'
@@ -211,7 +212,7 @@ describe('moderation serve', () => {
     const address = await copyWorld()
     const cli = commandLine(address)
     const { id, key } = await cli.json('operator', 'add', 'Ada')
-    const page = await servePage(address)
+    const page = await servePage(address, { OPERATOR: 'Claimed' })
     expect(page.log.join()).toContain('serving the moderation page http://moderation.test/mod/')
     const server = await serve(address)
     for (const path of ['/sign-in', '/mod/sign-in', '/status', '/style.css'])
@@ -236,9 +237,29 @@ describe('moderation serve', () => {
     for (const { port } of [page, other])
       expect((await send(port, '/mod/', cookie)).status).toBe(303)
     const [, entry] = (await cli.json('audit', '--limit', '2')).toReversed()
-    expect(entry).toMatchObject({ action: 'app approve', operator_name: 'Ada', operator_id: id })
-    expect(entry.operator).not.toBe('')
+    expect(entry).toMatchObject({
+      action: 'app approve',
+      operator: userInfo().username,
+      operator_name: 'Ada',
+      operator_id: id,
+    })
     expect(page.log.join()).not.toContain(key.slice(22))
+  })
+
+  test('limits refused keys by the settings of the server, and listens on HOST alone', async () => {
+    const page = await servePage(await copyWorld(), { REFUSED_KEY_LIMIT: '2', TRUST_PROXY: '1' })
+    const attempt = async (client: string) => {
+      const { status } = await fetch(`http://127.0.0.1:${page.port}/mod/sign-in`, {
+        method: 'POST',
+        headers: { Origin: 'http://moderation.test', 'X-Forwarded-For': client },
+        body: new URLSearchParams({ key: 'wrong' }),
+      })
+      return status
+    }
+    for (const status of [401, 401, 429]) expect(await attempt('192.0.2.1')).toBe(status)
+    expect(await attempt('192.0.2.2')).toBe(401)
+    // Another address of this machine.
+    await expect(fetch(`http://127.0.0.2:${page.port}/healthz`)).rejects.toThrow()
   })
 
   test('SIGTERM makes it not ready, finishes the requests in flight, and ends it', async () => {
