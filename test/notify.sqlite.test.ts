@@ -125,12 +125,24 @@ describe('a message', () => {
     expect(webhook.texts[1]).toContain('New or changed by their owners: 0\n')
   })
 
+  test('counts an app that its owner has changed after the decision', async () => {
+    const { webhook, notify, request, decide } = await startNotifying()
+    await decide('reject', apps.pending, 'No.')
+    await request('PUT', `/apps/${apps.pending}`, { key: keys.ada, json: { version: '10' } })
+    expect(await notify()).toEqual(told)
+    expect(webhook.texts).toEqual([
+      expect.stringMatching(/^Decisions: 1\n.*\nNew or changed by their owners: 1\n/),
+    ])
+  })
+
   test('is not sent for other changes, which are not looked at again', async () => {
     const { webhook, notify, database, place, end } = await startNotifying()
     const before = place()
-    await database.write((connection) =>
-      accountStore(connection).issueKey({ id: 1, name: 'Ada' }, ada),
-    )
+    await database.write(async (connection) => {
+      await accountStore(connection).issueKey({ id: 1, name: 'Ada' }, ada)
+      await moderationStore(connection).restore(apps.deleted, ada)
+      await moderationStore(connection).transfer(apps.approved, 'Bob', ada)
+    })
     expect(await notify()).toEqual(told)
     expect(webhook.texts).toEqual([])
     expect(place()).not.toBe(before)
@@ -255,9 +267,10 @@ describe('nothing is lost', () => {
 
 describe('mail', () => {
   test('goes to the addresses through sendmail, whose failure keeps the place', async () => {
-    const { notify, decide, place, folder } = await startNotifying()
+    const { notify, request, decide, place, folder } = await startNotifying()
     const before = place()
     const sendmail = addSendmail(folder)
+    await request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { version: '9' } })
     const settings = { NOTIFY_WEBHOOK: undefined, NOTIFY_MAIL: 'ada@example.org, bo@example.org' }
     await decide('reject', apps.pending, 'Spam.\nBcc: eve@example.org\n\n.\nFrom here', {
       ...ada,
@@ -273,7 +286,7 @@ describe('mail', () => {
     const [headers = '', body = ''] = sendmail.mail().split('\n\n')
     expect(headers.split('\n')).toEqual([
       'To: ada@example.org, bo@example.org',
-      'Subject: Apps Service: Decisions: 1; waiting: 1',
+      'Subject: Apps Service: Decisions: 1; waiting: 2',
       'Auto-Submitted: auto-generated',
       'MIME-Version: 1.0',
       'Content-Type: text/plain; charset=utf-8',

@@ -257,6 +257,18 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       data: listed(['Tide Clock']),
     },
     {
+      name: 'searches the app with the slug in an order',
+      request: ['GET', '/apps?slug=tide-clock&search=here&sort=popular'],
+      status: 200,
+      data: listed(['Tide Clock']),
+    },
+    {
+      name: 'searches the app with the package name',
+      request: ['GET', '/apps?package_name=org.example.tideclock&search=here'],
+      status: 200,
+      data: listed(['Tide Clock']),
+    },
+    {
       name: 'finds nothing if the app with the slug does not match the search',
       request: ['GET', '/apps?slug=tide-clock&search=bird'],
       status: 200,

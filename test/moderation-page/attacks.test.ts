@@ -392,6 +392,27 @@ test('10,000 wrong keys leave no rows, and the page usable from elsewhere', asyn
   expect(await own.database.read(({ sql }) => sql('operator_sessions'))).toHaveLength(2)
 })
 
+test.for<[what: string, head: string, status: number]>([
+  ['two Host headers', 'HTTP/1.1\r\nHost: moderation.test\r\nHost: evil.example\r\n', 400],
+  ['no Host header', 'HTTP/1.1\r\n', 400],
+  ['a Host that is none', 'HTTP/1.1\r\nHost: a b\r\n', 400],
+  ['an unknown version', 'HTTP/1.2\r\nHost: moderation.test\r\n', 505],
+])('%s are refused, as by the public service', async ([, head, status]) => {
+  const response = await sendBytes(page, `GET /sign-in ${head}Connection: close\r\n\r\n`)
+  expect(response).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+})
+
+test.for<[what: string, trustProxy: number, warnings: number]>([
+  ['once if no proxy is trusted', 0, 1],
+  ['not if one is', 1, 0],
+])('warns of addresses that a proxy claims: %s', async ([, trustProxy, warnings]) => {
+  const own = await startModerationPage({ trustProxy })
+  for (const _ of [1, 2]) await own.get('/sign-in', { headers: { 'X-Forwarded-For': '192.0.2.1' } })
+  expect(own.log.filter((line) => line.includes('X-Forwarded-For is ignored'))).toHaveLength(
+    warnings,
+  )
+})
+
 test('a path with percent signs that encode no text is not found', async () => {
   const page = await startModerationPage()
   const { status } = await page.get('/apps/%E0')

@@ -57,8 +57,8 @@ test('rejects several with one reason, each on its own: a refusal does not affec
     json: { name: 'Tide Table' },
   })
   const chosen = [
-    await referenceTo(page, apps.pending),
     changed,
+    await referenceTo(page, apps.pending),
     await referenceTo(page, apps.rejected),
     await referenceTo(page, apps.deleted),
     `${missing}@a`,
@@ -150,6 +150,7 @@ test('if the owner changed the app meanwhile, nothing is decided, and the page s
   const form = { app: findApp(before), seen, decision: 'approve' }
   const refused = await ada.post('/decisions', form)
   expect(refused.status).toBe(409)
+  expect(refused.text).toMatch(/<p role="alert"[^>]*>Nothing was decided/)
   expect(await stateOf(page, apps.pending)).toMatchObject({ status: 'pending' })
   const [, news = ''] =
     /<h2>Changed since you looked<\/h2>([\s\S]*?)<\/table>/.exec(refused.text) ?? []

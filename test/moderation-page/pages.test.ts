@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, inject, test } from 'vitest'
+import { auditStore } from '../../src/audit/audit-store.ts'
 import { cutNote } from '../../src/search/best-matches.ts'
 import { copyWorld } from '../support/database.ts'
 import { linksOf, optionsOf, textOf, titleOf, valuesOf } from '../support/html.ts'
@@ -55,6 +56,8 @@ describe('the queue', () => {
     expect(queued(text)).toEqual(['Oldest', 'Cloud Atlas', 'Night Train', 'Newer', 'Tide Cl0ck'])
     expect(textOf(text)).toContain('5 pending, 2 changed')
     expect(textOf(text)).toMatch(/Oldest \d+ · Bob · games · waits \d+d Old & <new>/)
+    // A name in a right-to-left script must not move what is beside it.
+    expect(text).toMatch(/<bdi>Oldest<\/bdi>[\s\S]*<bdi>Bob<\/bdi>/)
     expect(valuesOf(text, 'app')).toEqual(
       await Promise.all(
         valuesOf(text, 'app').map((app) => referenceTo(page, Number.parseInt(app, 10))),
@@ -86,6 +89,9 @@ describe('the queue', () => {
     ['category=empty', []],
     ['search=tr', ['Night Train']],
     ['search=%20', ['Oldest', 'Cloud Atlas', 'Night Train', 'Newer', 'Tide Cl0ck']],
+    ['developer=Bob&category=games', ['Oldest', 'Tide Cl0ck']],
+    ['developer=Ada&search=new', ['Newer']],
+    ['category=games&search=tide', ['Tide Cl0ck']],
     ['developer=Bob&category=games&search=old', ['Oldest']],
     ['queue=changed&developer=Bob', ['Bird Songs']],
     ['queue=changed&search=sing', ['Bird Songs']],
@@ -135,19 +141,19 @@ describe('the queue', () => {
 test('the queue has pages of fifty, which keep the filter, and all of one can be selected', async () => {
   const page = await startModerationPage()
   const ada = await page.signIn('Ada')
-  await addApps(page, Array(120).fill({}))
+  await addApps(page, Array(150).fill({}))
   const follow = async (text: string, name: string) => {
     const [, address = ''] = linksOf(text).find(([link]) => link === name) ?? []
     return (await ada.get(address)).text
   }
   const first = (await ada.get('/?developer=Bob&category=games&search=app')).text
-  expect(textOf(first)).toContain('122 pending, 0 changed, 120 here')
+  expect(textOf(first)).toContain('152 pending, 0 changed, 150 here')
   expect(textOf(first)).toContain('Page 1 of 3')
   expect(linksOf(first).map(([name]) => name)).not.toContain('Previous')
   const second = await follow(first, 'Next')
   const third = await follow(second, 'Next')
   expect([first, second, third].flatMap(queued)).toEqual(
-    Array.from({ length: 120 }, (_, index) => `App ${index}`),
+    Array.from({ length: 150 }, (_, index) => `App ${index}`),
   )
   expect(linksOf(third).map(([name]) => name)).not.toContain('Next')
   expect(queued(await follow(third, 'Previous'))).toEqual(queued(second))
@@ -155,7 +161,7 @@ test('the queue has pages of fifty, which keep the filter, and all of one can be
   expect(queued(selected)).toEqual(queued(second))
   expect(selected.match(/<input type="checkbox"[^>]* checked>/g)).toHaveLength(50)
   expect(await follow(selected, 'Select none')).not.toContain(' checked')
-  expect(textOf((await ada.get('/?page=7')).text)).toContain('Page 7 of 3')
+  expect(textOf((await ada.get('/?page=7')).text)).toContain('Page 7 of 4')
 })
 
 test('a search that finds more apps than are listed says so', async () => {
@@ -239,10 +245,35 @@ describe('the page of an app', () => {
         ['Gone', `/apps/${apps.deleted}`],
       ]),
     )
+    expect(textOf(text)).toContain('Gone, deleted')
+    expect(textOf(text)).toContain('Broken Compass, rejected')
     expect(linksOf(text).map(([name]) => name)).not.toContain('Tide Clock')
     expect(textOf(text)).toMatch(
       /Newest reviews, of 3 Di, 5 of 5, 2026-02-01 00:00 .*Ed, 5 of 5, .*Right\..*Cy, 4 of 5, .*Fine\./,
     )
+  })
+
+  test('lists at most twenty other apps, and says that it has only the newest fifty entries', async () => {
+    const page = await startModerationPage()
+    const ada = await page.signIn('Ada')
+    await addApps(page, Array(30).fill({}))
+    const entry = {
+      action: 'app counters',
+      at: '2026-01-01T00:00:00.000Z',
+      app_id: apps.bobs,
+      developer_id: bobsId,
+      after: { total_downloads: 1 },
+    } as const
+    const shown = async () => (await ada.get(`/apps/${apps.bobs}`)).text
+    const before = await shown()
+    expect(linksOf(before).filter(([name]) => /^App \d+$/.test(name))).toHaveLength(20)
+    expect(before).toContain('<h2>History</h2>')
+    await page.database.write((connection) =>
+      auditStore(connection).record({ operator: 'test' }, ...Array(50).fill(entry)),
+    )
+    const after = await shown()
+    expect(after).toContain('<h2>History (newest 50)</h2>')
+    expect(after.match(/<tr><td>/g)).toHaveLength(50)
   })
 
   test('offers the last ten reasons, each once', async () => {
@@ -304,6 +335,8 @@ describe('the audit log', () => {
       page = await startModerationPage()
       ada = await page.signIn('Ada <b>')
       const app = await referenceTo(page, apps.bobsPending)
+      // Its entry is of the first moment of 2026, in UTC.
+      await addApps(page, [{}])
       await ada.post('/decisions', { app, decision: 'reject', reason: 'No & no.' })
     }),
   )
@@ -327,7 +360,11 @@ describe('the audit log', () => {
       `developer=Bob&app=${apps.bobs}`,
       (all) => all.filter(({ app_id }) => app_id === apps.bobs).length,
     ],
+    [`developer=Ada&app=${apps.bobs}`, () => 0],
+    [`app=${apps.bobs}&since=2999-01-01`, () => 0],
+    ['developer=Bob&since=2999-01-01', () => 0],
     ['since=2999-01-01', () => 0],
+    ['since=2026-01-01', (all) => all.filter(({ at }) => String(at) >= '2026-01-01').length],
     ['since=2020-01-01', (all) => all.length],
   ])('filtered by %s', async ([query, count]) => {
     const all = await commandLine(page.databaseUrl).json('audit', '--limit', '1000')

@@ -134,7 +134,7 @@ describe('a refused key', () => {
     const page = await startModerationPage()
     const response = await page.post('/sign-in', { key: await makeKey(page), next: '/status' })
     expect([response.status, titleOf(response.text)]).toEqual([401, 'Sign in – Moderation'])
-    expect(response.text).toContain(told)
+    expect(/<p role="alert"[^>]*>(.*)<\/p>/.exec(response.text)?.[1]).toContain(told)
     expect(response.headers['set-cookie']).toBeUndefined()
     // The second attempt leads to the same page.
     expect(valuesOf(response.text, 'next')).toEqual(['/status'])
