@@ -245,6 +245,86 @@ test('a search that is superseded is aborted, and never shown', async () => {
   await expectView(page, 'Results for “tide table”')
 })
 
+test.for(['**/apps?slug=lighthouse-keeper', '**/apps/31'])(
+  'an app that is left before %s has been answered is never shown',
+  async (pattern) => {
+    const { page } = await open('/?category=games', 'Games')
+    const reached = Promise.withResolvers<void>()
+    const released = Promise.withResolvers<void>()
+    await page.route(pattern, async (route) => {
+      reached.resolve()
+      await released.promise
+      await route.continue().catch(() => {})
+    })
+    await page.getByRole('link', { name: 'Lighthouse Keeper' }).click()
+    await reached.promise
+    const failed = page.waitForEvent('requestfailed')
+    await link(page, 'Categories', 'Tools').click()
+    expect((await failed).failure()?.errorText).toBe('net::ERR_ABORTED')
+    await expectView(page, 'Tools')
+    released.resolve()
+    await link(page, 'Sort', 'Best rated').click()
+    await expect.poll(() => page.url(), pollTimeout).toContain('sort=rating')
+    await expectView(page, 'Tools')
+  },
+)
+
+test('a link that is followed while a search is typed wins over the search', async () => {
+  const { page, shop, asked } = await start()
+  await page.clock.install()
+  await page.goto(shop)
+  await expectView(page, 'All apps')
+  await stopTimers(page)
+  await field(page).press('t')
+  await link(page, 'Categories', 'Games').click()
+  await expectView(page, 'Games')
+  await page.clock.runFor(1000)
+  await link(page, 'Sort', 'Best rated').click()
+  await expect.poll(() => page.url(), pollTimeout).toMatch(/\?category=games&sort=rating$/)
+  expect(asked().filter((path) => path.includes('search='))).toEqual([])
+})
+
+test('a space at the end of a search stays in the field for the next word', async () => {
+  const { page, shop } = await start()
+  await page.clock.install()
+  await page.goto(shop)
+  await expectView(page, 'All apps')
+  await stopTimers(page)
+  await type(page, 'tide')
+  await expectView(page, 'Results for “tide”')
+  await type(page, ' ')
+  await expectView(page, 'Results for “tide”')
+  await type(page, 'table')
+  await expectView(page, 'Results for “tide table”')
+})
+
+test('an open app stays in the history when a search or a category follows', async () => {
+  const { page } = await open('/?search=lighthouse', 'Results for “lighthouse”')
+  await page.getByRole('link', { name: 'Lighthouse Keeper' }).click()
+  await expectView(page, 'Lighthouse Keeper')
+  await field(page).fill('music')
+  await expectView(page, 'Results for “music”')
+  await page.goBack()
+  await expectView(page, 'Lighthouse Keeper')
+  await link(page, 'Categories', 'Travel').click()
+  await expect.poll(() => page.url(), pollTimeout).toMatch(/\?category=travel&search=lighthouse$/)
+  await page.goBack()
+  await expectView(page, 'Lighthouse Keeper')
+})
+
+test('runs only its own script', async () => {
+  const { page } = await open('/', 'All apps', { expected: /policy/i })
+  const ran = await page.evaluate(() => {
+    const inline = document.createElement('script')
+    inline.textContent = 'document.body.dataset.ran = "inline"'
+    document.body.append(inline)
+    document.body.setAttribute('onclick', 'document.body.dataset.ran = "attribute"')
+    document.body.click()
+    return document.body.dataset.ran
+  })
+  expect(ran).toBeUndefined()
+})
+
 test('a typo shows what was searched for instead, as a link', async () => {
   const { page } = await open('/?search=tiels', 'Results for “tiels”')
   expect(await status(page)).toBe(
@@ -603,18 +683,20 @@ test('make shop serves only the files of the example', async () => {
     ['/', '/?app=tide-time', '/style.css', '/shop.js', '/index.html', '/../shop.ts'].map(
       async (path) => {
         const { status, headers } = await fetch(shop + path)
-        return [path, status, headers.get('content-type')]
+        return [path, status, headers.get('content-type'), headers.get('cache-control')]
       },
     ),
   )
   expect(served).toEqual([
-    ['/', 200, 'text/html; charset=utf-8'],
-    ['/?app=tide-time', 200, 'text/html; charset=utf-8'],
-    ['/style.css', 200, 'text/css; charset=utf-8'],
-    ['/shop.js', 200, 'text/javascript; charset=utf-8'],
-    ['/index.html', 404, null],
-    ['/../shop.ts', 404, null],
+    ['/', 200, 'text/html; charset=utf-8', 'no-cache'],
+    ['/?app=tide-time', 200, 'text/html; charset=utf-8', 'no-cache'],
+    ['/style.css', 200, 'text/css; charset=utf-8', 'no-cache'],
+    ['/shop.js', 200, 'text/javascript; charset=utf-8', 'no-cache'],
+    ['/index.html', 404, null, null],
+    ['/../shop.ts', 404, null, null],
   ])
+  // Another address of this machine.
+  await expect(fetch(shop.replace('localhost', '127.0.0.2'))).rejects.toThrow()
 })
 
 test.for([
