@@ -72,6 +72,8 @@ test('audit prints the newest entries, filtered by app, developer or time', asyn
   expect(await audit('--since', newest)).toEqual(all.filter(({ at }) => at === newest))
   expect(await audit('--since', '2999-01-01')).toEqual([])
   expect(await audit('--app', '1', '--developer', 'Bob')).toEqual([])
+  expect(await audit('--app', '1', '--since', '2999-01-01')).toEqual([])
+  expect(await audit('--developer', 'Bob', '--since', '2999-01-01')).toEqual([])
 })
 
 test('audit prints a table', async () => {

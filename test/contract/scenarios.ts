@@ -263,6 +263,13 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       data: listed(['Tide Clock']),
     },
     {
+      name: 'says nothing about other apps that the search finds, if the app with the slug has all words',
+      request: ['GET', '/apps?slug=tide-clock&search=tide+here+clock'],
+      status: 200,
+      message: /^Page 1 of 1\.$/,
+      data: listed(['Tide Clock']),
+    },
+    {
       name: 'searches the app with the package name',
       request: ['GET', '/apps?package_name=org.example.tideclock&search=here'],
       status: 200,
