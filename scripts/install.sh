@@ -12,6 +12,9 @@ for compiler in g++ make python3; do
 done
 advice="run apt-get install g++ make python3, and try again."
 
+# node-gyp compiles on all cores. npm ci compiles, too, if it cannot download the driver.
+export JOBS=max
+
 if ! npm ci; then
   [ -z "$missing" ] || echo "Not found:$missing. If npm failed to compile sqlite3, $advice" >&2
   exit 1
@@ -23,8 +26,8 @@ if [ -n "$missing" ]; then
   exit 1
 fi
 echo "The downloaded SQLite driver does not load ($problem). Compiling it takes a minute or two." >&2
-# sqlite3's install script reads the first variable, which is no option of npm, and node-gyp the second: it uses all cores.
-npm_config_build_from_source=sqlite3 JOBS=max npm rebuild sqlite3 || exit 1
+# sqlite3's install script reads the variable; npm itself has no such option.
+npm_config_build_from_source=sqlite3 npm rebuild sqlite3 || exit 1
 problem=$(load_driver) && exit
 echo "The compiled SQLite driver does not load: $problem" >&2
 exit 1
