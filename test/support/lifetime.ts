@@ -20,6 +20,10 @@ export async function share(start: () => Promise<void>): Promise<() => Promise<v
     shared = undefined
   })
   return async () => {
-    for (const cleanup of cleanups.toReversed()) await cleanup()
+    const errors: unknown[] = []
+    // If one fails, the others still run, or a server would keep the worker from exiting.
+    for (const cleanup of cleanups.toReversed())
+      await Promise.try(cleanup).catch((error: unknown) => errors.push(error))
+    if (errors.length > 0) throw errors[0]
   }
 }
