@@ -317,12 +317,15 @@ test('settings that are missing or wrong are reported, without a secret', async 
     [{ NOTIFY_MAIL: 'ada@example.org' }, 'set NOTIFY_WEBHOOK or NOTIFY_MAIL'],
     [{ NOTIFY_WEBHOOK: 'ftp://secret' }, 'NOTIFY_WEBHOOK must be an http or https address'],
     [{ NOTIFY_WEBHOOK: 'secret' }, 'NOTIFY_WEBHOOK must be an http or https address'],
-    ...['ada', 'ada@example.org\nBcc: eve@example.org', 'ada@example.org,  bo@example.org'].map(
-      (NOTIFY_MAIL): [Record<string, string>, string] => [
-        { NOTIFY_WEBHOOK: '', NOTIFY_MAIL },
-        'NOTIFY_MAIL must be e-mail addresses, separated by a comma and a space',
-      ],
-    ),
+    ...[
+      'ada',
+      'ada@example.org\nBcc: eve@example.org',
+      'ada@example.org\nBcc:eve@example.org',
+      'ada@example.org,  bo@example.org',
+    ].map((NOTIFY_MAIL): [Record<string, string>, string] => [
+      { NOTIFY_WEBHOOK: '', NOTIFY_MAIL },
+      'NOTIFY_MAIL must be e-mail addresses, separated by a comma and a space',
+    ]),
     [{ STATE_DIRECTORY: '' }, 'set STATE_DIRECTORY to the directory of its place'],
   ]
   for (const [settings, message] of cases) expect(await notify(settings)).toEqual(failed(message))

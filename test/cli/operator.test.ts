@@ -160,6 +160,17 @@ describe('operator revoke', () => {
     )
   })
 
+  test('leaves the other keys of the person', async () => {
+    const cli = commandLine(await copyWorld())
+    const lost = await cli.json('operator', 'add', 'Ada')
+    const other = await cli.json('operator', 'add', 'Ada')
+    await cli.run('operator', 'revoke', lost.id)
+    expect(await cli.json('operator', 'list')).toMatchObject([
+      { id: lost.id, state: 'revoked' },
+      { id: other.id, state: 'active', revoked_at: null },
+    ])
+  })
+
   test.for<[what: string, argument: string, told: RegExp]>([
     ['an unknown key', 'a'.repeat(12), /there is no operator with the key aaaaaaaaaaaa/],
     ['a name', 'Ada', /the argument must be a sign-in key or its id/],

@@ -143,6 +143,8 @@ test('decides on the page of an app, and follows it to the next state', async ()
 
 test('if the owner changed the app meanwhile, nothing is decided, and the page shows what changed', async () => {
   const { service, page, ada } = await startBoth()
+  // This is seen, so it is no news.
+  await service.request('PUT', `/apps/${apps.pending}`, { key: adasKey, json: { version: '2' } })
   const before = (await ada.get(`/apps/${apps.pending}`)).text
   const [seen = ''] = valuesOf(before, 'seen')
   for (const json of [{ name: 'Cloud <Atlas> 2' }, { description: 'Now with ads.' }])

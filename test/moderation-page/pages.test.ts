@@ -219,6 +219,15 @@ describe('the page of an app', () => {
     }
   })
 
+  test('warns of a listed app that it looks like', async () => {
+    const page = await startModerationPage()
+    const ada = await page.signIn('Ada')
+    const [id] = await addApps(page, [{ name: 'Tide Cl0ck' }])
+    const warning = `Looks like ${apps.approved} Tide Clock by Ada, 100 downloads`
+    expect(textOf((await ada.get(`/apps/${id}`)).text)).toContain(warning)
+    expect(textOf((await ada.get(`/apps/${apps.pending}`)).text)).not.toContain('Looks like')
+  })
+
   test('has the text as it is, without links, and the changes beside the former values', async () => {
     const service = await startService()
     const page = await startModerationPage({ databaseUrl: service.databaseUrl })
