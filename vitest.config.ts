@@ -26,7 +26,7 @@ function hasSpace(folder: string): boolean {
 
 // CUT=1 is the short run of .ci/run: the same checks, with fewer random repetitions of them.
 if (process.env.CUT) {
-  process.env.FUZZ_RUNS ??= '800'
+  process.env.FUZZ_RUNS ??= '400'
   process.env.MIRROR_CHANGES ??= '100'
   // Each kind of write once.
   process.env.FRESHNESS_STEPS ??= '17'

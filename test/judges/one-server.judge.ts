@@ -210,41 +210,44 @@ describe.skipIf(missingForMachine !== '')(
       expect((await read).status).toBe(200)
     })
 
-    test('the timer backs up each night, and keeps the newest backups', async () => {
-      // A night takes three seconds.
+    /** Backups of the timer's unit, oldest first. */
+    const nightly = async () => (await backups()).filter((name) => /^apps-\d/.test(name))
+
+    test('the timer backs up', async () => {
       await run(`
         mkdir --parents /etc/systemd/system/apps-service-backup.timer.d
-        cat > /etc/systemd/system/apps-service-backup.timer.d/fast.conf <<< '[Timer]
+        cat > /etc/systemd/system/apps-service-backup.timer.d/soon.conf <<< '[Timer]
         OnCalendar=
         OnCalendar=*:*:0/3
-        RandomizedDelaySec=0
-        AccuracySec=100ms'
-        echo KEEP=3 >> /etc/apps-service/apps-service.env
-        touch /var/backups/apps-service/apps-other.sqlite
+        RandomizedDelaySec=0'
         systemctl daemon-reload
         systemctl restart apps-service-backup.timer`)
+      await expect.poll(nightly, { timeout: 60_000 }).not.toEqual([])
+      await run('systemctl stop apps-service-backup.timer')
+    })
+
+    test('each night adds a backup, and the newest are kept', async () => {
+      await run(`
+        echo KEEP=3 >> /etc/apps-service/apps-service.env
+        systemctl stop apps-service-backup
+        rm /var/backups/apps-service/apps-20*
+        touch /var/backups/apps-service/apps-other.sqlite`)
       const nights: string[][] = []
       for (const night of ['first', 'second', 'third', 'fourth', 'fifth']) {
         expect((await create(`App of the ${night} night`)).status).toBe(201)
-        const before = nights.at(-1)?.at(-1)
-        await expect
-          .poll(async () => (await backups()).filter((name) => /^apps-\d/.test(name)).at(-1), {
-            timeout: 60_000,
-          })
-          .not.toBe(before)
+        // The name of a backup has its second.
         await run(
-          'systemctl stop apps-service-backup.timer; while systemctl is-active apps-service-backup; do sleep 0.1; done',
+          'while [ -e $(date -u +/var/backups/apps-service/apps-%FT%H-%M-%SZ.sqlite) ]; do sleep 0.1; done',
         )
-        nights.push((await backups()).filter((name) => /^apps-\d/.test(name)))
-        await run('systemctl start apps-service-backup.timer')
+        // systemd refuses more than five starts in ten seconds.
+        await run(`
+          systemctl reset-failed apps-service-backup
+          systemctl start apps-service-backup`)
+        nights.push(await nightly())
       }
-      await run('systemctl stop apps-service-backup.timer')
       expect(nights.map((kept) => kept.length)).toEqual([1, 2, 3, 3, 3])
       expect(nights.at(-1)?.[0]).toBe(nights[2]?.[2])
       expect(await backups()).toContain('apps-other.sqlite')
-      expect(await run("su ada -c 'systemctl show --property=Result apps-service-backup'")).toBe(
-        'Result=success\n',
-      )
     })
 
     test('a backup that fails deletes none, and its unit says so', async () => {
@@ -265,7 +268,7 @@ describe.skipIf(missingForMachine !== '')(
 
     test('the page restores the backup of the third night', async () => {
       const [, , , , restore = ''] = commandsOf('One server')
-      const third = (await backups()).filter((name) => /^apps-\d/.test(name))[0] ?? ''
+      const [third = ''] = await nightly()
       expect(restore).toContain('BACKUP=apps-2026-11-28T03-12-45Z.sqlite')
       await run(restore.replace(/BACKUP=\S+/, `BACKUP=${third}`))
       expect(await names()).toEqual([

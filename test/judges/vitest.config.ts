@@ -15,7 +15,8 @@ export default defineConfig({
     include: ['test/{judges,bench}/**/*.judge.ts'],
     sequence: {
       sequencer: longestFirst(
-        ...['moderation-page', 'pages', 'proxy', 'shop-window', 'bench', 'clients', 'samples'],
+        ...['clients', 'moderation-page', 'pages', 'proxy', 'package', 'one-server', 'samples'],
+        ...['shop-window', 'bench', 'archive'],
       ),
     },
     testTimeout: 300_000,
