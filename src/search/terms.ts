@@ -246,7 +246,7 @@ export function toSearchDocument(app: SearchedApp, developerName: string): Searc
 /** Whether a token is a word of a text, or several words of a name as one. */
 export const isWordToken = (token: string) => !otherMarks.has(token.charAt(0))
 
-const otherMarks = new Set([marks.name, marks.lead, marks.key, marks.category])
+const otherMarks = new Set(Object.values(marks).filter((mark) => mark !== marks.join))
 
 export const joinToken = (word: string) => `${marks.join}${word}`
 
