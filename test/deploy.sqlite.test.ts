@@ -35,7 +35,7 @@ function readContainerfile() {
   return { environment, command: list('^CMD'), healthCheck: list(' CMD') }
 }
 
-test("the image's environment serves to other machines, and its health check notices a server that hangs", async () => {
+test("the image's environment serves other machines, and its health check sees a hang", async () => {
   const { environment, command, healthCheck } = readContainerfile()
   const { PATH = '', DATABASE_URL = '', PORT = '', ...others } = environment
   expect([command, PATH, DATABASE_URL, PORT]).toEqual([
@@ -106,7 +106,7 @@ describe.for(units)('%s', (name) => {
   })
 })
 
-test('the server migrates its database before it starts, however long that takes, and the page follows', () => {
+test('the server migrates first, however long that takes, and the page follows', () => {
   const server = readUnit('apps-service.service')
   expect(server('ExecStartPre')).toBe('/opt/apps-service/apps-service migrate')
   expect(server('ExecStart')).toBe('/opt/apps-service/apps-service serve')

@@ -22,7 +22,7 @@ function failLinks(code: string) {
   })
 }
 
-test('the content is flushed to disk, then the file gets its name, then its directory is flushed', async () => {
+test('the content is flushed before the file gets its name, its directory afterwards', async () => {
   const folder = temporaryFolder()
   const file = join(folder, 'file')
   const handle = await open(import.meta.filename)

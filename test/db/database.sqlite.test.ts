@@ -16,6 +16,7 @@ import {
 } from '../../src/db/database.ts'
 import { isDatabaseUrl } from '../../src/db/database-url.ts'
 import { copyWorld, copyWorldFile, temporaryFolder } from '../support/database.ts'
+import { holdWrite } from '../support/held-write.ts'
 
 /**
  * Tests of src/db/database.ts that run on SQLite only: PRAGMAs, files that cannot be opened,
@@ -211,7 +212,7 @@ test('writes that share a transaction are only acknowledged after its commit', a
   await database.close()
 })
 
-test('a full file refuses all writes of a transaction that it ends, with its reason, and the next one works', async () => {
+test('a full file refuses the writes of the transaction that it ends, but not the next one', async () => {
   const database = openDatabase(await copyWorld())
   const limitTo = (pages: number | string) =>
     database.write(({ sql }) => sql.raw(`pragma max_page_count = ${pages}`), {
@@ -239,19 +240,12 @@ test('a full file refuses all writes of a transaction that it ends, with its rea
 test('a write while another process holds the lock is refused, and the next one works', async () => {
   const address = await copyWorld()
   const [database, other] = [openDatabase(address), openDatabase(address)]
-  const locked = Promise.withResolvers<void>()
-  const released = Promise.withResolvers<void>()
-  const holding = other.write(async () => {
-    locked.resolve()
-    await released.promise
-  })
-  await locked.promise
+  const release = await holdWrite(other)
   await expect(database.write(async () => {})).rejects.toMatchObject({
     code: 'unavailable',
     cause: { code: 'SQLITE_BUSY' },
   })
-  released.resolve()
-  await holding
+  await release()
   expect(await database.write(async () => 'done')).toBe('done')
   await Promise.all([database.close(), other.close()])
 })

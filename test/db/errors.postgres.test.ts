@@ -101,7 +101,7 @@ describe.skipIf(inject('workers').length > 0)('an update that fails', () => {
     'an exception with a message as of Citus': ['P0001', 500, 1, 'could not send data'],
   }
 
-  test('is a 503 if the database cannot be used, otherwise a 500; after a conflict it is retried', async () => {
+  test('is a 503 if the database cannot be used, else a 500; conflicts are retried', async () => {
     const service = await startService()
     const found: typeof results = {}
     for (const [error, [code, , , message]] of Object.entries(results)) {

@@ -74,7 +74,8 @@ test.for([4, 5, 12])(
       (
         await ask(
           address,
-          "select from pg_stat_activity where datname = current_database() and application_name = 'apps-service'",
+          `select from pg_stat_activity
+           where datname = current_database() and application_name = 'apps-service'`,
         )
       ).length
     await database.dataVersion()

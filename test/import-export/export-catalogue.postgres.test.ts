@@ -3,6 +3,7 @@ import { openDatabase } from '../../src/db/database.ts'
 import { exportLines } from '../support/catalogue-file.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
 import { copyWorld } from '../support/database.ts'
+import { holdWrite } from '../support/held-write.ts'
 
 const { apps } = inject('world')
 
@@ -14,15 +15,9 @@ test.for<[seconds: number, result: string]>([
   const advance = freezeMonotonicClock()
   const database = openDatabase(await copyWorld())
   onTestFinished(() => database.close())
-  const worked = Promise.withResolvers<void>()
-  const released = Promise.withResolvers<void>()
-  onTestFinished(() => released.resolve())
-  const running = database.write(async ({ sql }) => {
-    await sql('apps').where({ id: apps.approved }).update({ version: '2-slow' })
-    worked.resolve()
-    await released.promise
-  })
-  await worked.promise
+  const release = await holdWrite(database, ({ sql }) =>
+    sql('apps').where({ id: apps.approved }).update({ version: '2-slow' }),
+  )
   const exported = exportLines(database).then(
     (lines) => (lines.join().includes('2-slow') ? 'has the write' : 'lacks the write'),
     (error: Error) => (error.cause instanceof Error ? error.cause.message : error.message),
@@ -39,7 +34,6 @@ test.for<[seconds: number, result: string]>([
   await polledAgain()
   advance(seconds * 1000)
   await polledAgain()
-  released.resolve()
-  await running
+  await release()
   expect(await exported).toBe(result)
 })

@@ -3,6 +3,7 @@ import { expect, inject, onTestFinished, test, vi } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { exportLines } from '../support/catalogue-file.ts'
 import { copyWorld } from '../support/database.ts'
+import { holdWrite } from '../support/held-write.ts'
 
 const { apps } = inject('world')
 
@@ -13,15 +14,9 @@ test.for<[milliseconds: number, result: string]>([
 ])('an export beside a write that takes %i ms: %s', async ([milliseconds, result]) => {
   const database = openDatabase(await copyWorld())
   onTestFinished(() => database.close())
-  const worked = Promise.withResolvers<void>()
-  const released = Promise.withResolvers<void>()
-  onTestFinished(() => released.resolve())
-  const running = database.write(async ({ sql }) => {
-    await sql('apps').where({ id: apps.approved }).update({ version: '2-slow' })
-    worked.resolve()
-    await released.promise
-  })
-  await worked.promise
+  const release = await holdWrite(database, ({ sql }) =>
+    sql('apps').where({ id: apps.approved }).update({ version: '2-slow' }),
+  )
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
   let isDone = false
@@ -39,7 +34,6 @@ test.for<[milliseconds: number, result: string]>([
   // Lets a timeout take effect.
   await setImmediate()
   vi.useRealTimers()
-  released.resolve()
-  await running
+  await release()
   expect(await exported).toBe(result)
 })

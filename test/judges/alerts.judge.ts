@@ -1,11 +1,11 @@
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { spawnSync } from 'node:child_process'
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, inject, onTestFinished, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { copyWorld, temporaryFolder } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { commandLine, serve } from '../support/process.ts'
+import { runUntilFinished } from './tools.ts'
 
 /** deploy/alerts.yml in Debian's Prometheus, which scrapes a running server. */
 
@@ -154,19 +154,11 @@ scrape_configs:
 `,
   )
   const address = `127.0.0.1:${await freePort()}`
-  const server = spawn(
-    'prometheus',
-    [
-      `--config.file=${config}`,
-      `--storage.tsdb.path=${folder}/data`,
-      `--web.listen-address=${address}`,
-    ],
-    { stdio: 'ignore' },
-  )
-  onTestFinished(async () => {
-    server.kill('SIGKILL')
-    if (server.exitCode === null) await once(server, 'exit')
-  })
+  runUntilFinished('prometheus', [
+    `--config.file=${config}`,
+    `--storage.tsdb.path=${folder}/data`,
+    `--web.listen-address=${address}`,
+  ])
   const query = async (path: string) => {
     const response = await fetch(`http://${address}/api/v1/${path}`).catch(() => undefined)
     return response?.ok ? ((await response.json()) as { data: Data }).data : undefined

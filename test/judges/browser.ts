@@ -52,8 +52,8 @@ export type Window = {
 }
 
 /**
- * Opens an empty page in a new window. After the test or what shares it, it must not be wider than the window, and
- * must have logged no error except the `expected` ones.
+ * Opens an empty page in a new window. After the test or what shares it, it must not be wider than
+ * the window, and must have logged no error except the `expected` ones.
  */
 export async function openWindow(
   viewport: { width: number; height: number },

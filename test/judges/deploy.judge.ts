@@ -1,11 +1,11 @@
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { copyWorld, temporaryFolder } from '../support/database.ts'
+import { describe, expect, test } from 'vitest'
+import { copyWorld, filePath, temporaryFolder } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { serve } from '../support/process.ts'
+import { isInstalled, runUntilFinished } from './tools.ts'
 
 /**
  * The files of deploy/, as the tools that read them understand them. A test is skipped if its tool
@@ -14,8 +14,6 @@ import { serve } from '../support/process.ts'
 
 const root = join(import.meta.dirname, '../..')
 const deploy = join(root, 'deploy')
-
-const isInstalled = (tool: string) => spawnSync('sh', ['-c', `command -v ${tool}`]).status === 0
 
 function run(file: string, args: string[], env: Record<string, string> = {}) {
   const { status, stderr } = spawnSync(file, args, {
@@ -70,14 +68,23 @@ describe.skipIf(!isInstalled('caddy'))('Caddyfile: apt-get install caddy', () =>
     expect(validate(text.replace('lb_try_duration', 'try_duration'))).toBe(1)
   })
 
-  function validate(text: string) {
+  /** The arguments and the environment with which caddy reads a configuration. */
+  function configure(command: 'run' | 'validate', text: string, domain: string) {
     const folder = temporaryFolder()
-    writeFileSync(join(folder, 'Caddyfile'), text)
-    const args = ['validate', '--adapter', 'caddyfile', '--config', join(folder, 'Caddyfile')]
-    return run('caddy', args, { DOMAIN: 'apps.example.org', HOME: folder }).status
+    const file = join(folder, 'Caddyfile')
+    writeFileSync(file, text)
+    return {
+      args: [command, '--adapter', 'caddyfile', '--config', file],
+      env: { DOMAIN: domain, HOME: folder },
+    }
   }
 
-  /** The variables that compose.yaml gives each server, without addresses. */
+  function validate(text: string) {
+    const { args, env } = configure('validate', text, 'apps.example.org')
+    return run('caddy', args, env).status
+  }
+
+  /** As compose.yaml sets it for each server. */
   const trustProxy = /^ +TRUST_PROXY: (.+)$/m.exec(
     readFileSync(join(deploy, 'compose.yaml'), 'utf8'),
   )
@@ -88,22 +95,13 @@ describe.skipIf(!isInstalled('caddy'))('Caddyfile: apt-get install caddy', () =>
     const servers = await Promise.all(
       files.map((file) => serve(file, { TRUST_PROXY: trustProxy?.[1] ?? '', ...env })),
     )
-    const folder = temporaryFolder()
     const address = `http://127.0.0.1:${await freePort()}`
     const text = servers.reduce(
       (before, { port }, index) => before.replace(`server-${index + 1}:3000`, `127.0.0.1:${port}`),
       caddyfile,
     )
-    writeFileSync(join(folder, 'Caddyfile'), `{\n\tadmin off\n}\n${text}`)
-    const args = ['run', '--adapter', 'caddyfile', '--config', join(folder, 'Caddyfile')]
-    const caddy = spawn('caddy', args, {
-      env: { PATH: process.env.PATH, HOME: folder, DOMAIN: address },
-      stdio: 'ignore',
-    })
-    onTestFinished(async () => {
-      caddy.kill('SIGKILL')
-      if (caddy.exitCode === null) await once(caddy, 'exit')
-    })
+    const { args, env: settings } = configure('run', `{\n\tadmin off\n}\n${text}`, address)
+    runUntilFinished('caddy', args, { env: { PATH: process.env.PATH, ...settings } })
     const status = (path: string) =>
       fetch(address + path).then(
         (response) => response.status,
@@ -115,8 +113,8 @@ describe.skipIf(!isInstalled('caddy'))('Caddyfile: apt-get install caddy', () =>
 
   test('a server that is not ready gets no requests', async () => {
     const { files, servers, status } = await start()
-    const [file = ''] = files
-    renameSync(file.replace('sqlite:', ''), `${file.replace('sqlite:', '')}.moved`)
+    const [file = ''] = files.map(filePath)
+    renameSync(file, `${file}.moved`)
     const wave = async () => {
       const searches = Array.from({ length: 20 }, (_, n) => status(`/apps?search=tide${n}`))
       return [...new Set(await Promise.all(searches))]

@@ -73,8 +73,8 @@ export function shareDocs(...options: Parameters<typeof openDocs>) {
 }
 
 /**
- * Opens a page in a new window. After the test or what shares it, it must have loaded only these URLs, must not be
- * wider than the window, and must have logged no error.
+ * Opens a page in a new window. After the test or what shares it, it must have loaded only these
+ * URLs, must not be wider than the window, and must have logged no error.
  */
 export async function openPage(
   path: string,

@@ -168,9 +168,24 @@ async function type(page: Page, text: string) {
   await page.clock.runFor(250)
 }
 
-/** Stops the page's timers, so that `runFor` decides when they run. */
-async function stopTimers(page: Page) {
+/** Opens the shop window and stops its timers, so that `runFor` decides when they run. */
+async function openWithoutTimers(page: Page, address: string, view: string) {
+  await page.clock.install()
+  await page.goto(address)
+  await expectView(page, view)
   await page.clock.pauseAt(Date.now() + 3_600_000)
+}
+
+/** Lets requests that match the pattern wait, also those that the page aborts meanwhile. */
+async function holdRequests(page: Page, pattern: string) {
+  const { promise: reached, resolve: reach } = Promise.withResolvers<void>()
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  await page.route(pattern, async (route) => {
+    reach()
+    await released
+    await route.continue().catch(() => {})
+  })
+  return { reached, release }
 }
 
 test('requests the categories once for a whole visit, and shows their counts', async () => {
@@ -195,10 +210,7 @@ test('requests the categories once for a whole visit, and shows their counts', a
 
 test('typing sends one request for each pause, and is one entry of the history', async () => {
   const { page, shop, api, asked } = await start()
-  await page.clock.install()
-  await page.goto(`${shop}/?category=games`)
-  await expectView(page, 'Games')
-  await stopTimers(page)
+  await openWithoutTimers(page, `${shop}/?category=games`, 'Games')
   await type(page, 'tide')
   await expectView(page, 'Results for “tide”')
   await type(page, ' table')
@@ -219,19 +231,10 @@ test('typing sends one request for each pause, and is one entry of the history',
 
 test('a search that is superseded is aborted, and never shown', async () => {
   const { page, shop } = await start()
-  await page.clock.install()
-  await page.goto(shop)
-  await expectView(page, 'All apps')
-  await stopTimers(page)
-  const reached = Promise.withResolvers<void>()
-  const released = Promise.withResolvers<void>()
-  await page.route('**/apps?search=tide&*', async (route) => {
-    reached.resolve()
-    await released.promise
-    await route.continue().catch(() => {})
-  })
+  await openWithoutTimers(page, shop, 'All apps')
+  const held = await holdRequests(page, '**/apps?search=tide&*')
   await type(page, 'tide')
-  await reached.promise
+  await held.reached
   const failed = page.waitForEvent('requestfailed')
   await type(page, ' table')
   const request = await failed
@@ -240,7 +243,7 @@ test('a search that is superseded is aborted, and never shown', async () => {
     'net::ERR_ABORTED',
   ])
   await expectView(page, 'Results for “tide table”')
-  released.resolve()
+  held.release()
   await field(page).press('Enter')
   await expectView(page, 'Results for “tide table”')
 })
@@ -249,20 +252,14 @@ test.for(['**/apps?slug=lighthouse-keeper', '**/apps/31'])(
   'an app that is left before %s has been answered is never shown',
   async (pattern) => {
     const { page } = await open('/?category=games', 'Games')
-    const reached = Promise.withResolvers<void>()
-    const released = Promise.withResolvers<void>()
-    await page.route(pattern, async (route) => {
-      reached.resolve()
-      await released.promise
-      await route.continue().catch(() => {})
-    })
+    const held = await holdRequests(page, pattern)
     await page.getByRole('link', { name: 'Lighthouse Keeper' }).click()
-    await reached.promise
+    await held.reached
     const failed = page.waitForEvent('requestfailed')
     await link(page, 'Categories', 'Tools').click()
     expect((await failed).failure()?.errorText).toBe('net::ERR_ABORTED')
     await expectView(page, 'Tools')
-    released.resolve()
+    held.release()
     await link(page, 'Sort', 'Best rated').click()
     await expect.poll(() => page.url(), pollTimeout).toContain('sort=rating')
     await expectView(page, 'Tools')
@@ -271,10 +268,7 @@ test.for(['**/apps?slug=lighthouse-keeper', '**/apps/31'])(
 
 test('a link that is followed while a search is typed wins over the search', async () => {
   const { page, shop, asked } = await start()
-  await page.clock.install()
-  await page.goto(shop)
-  await expectView(page, 'All apps')
-  await stopTimers(page)
+  await openWithoutTimers(page, shop, 'All apps')
   await field(page).press('t')
   await link(page, 'Categories', 'Games').click()
   await expectView(page, 'Games')
@@ -286,10 +280,7 @@ test('a link that is followed while a search is typed wins over the search', asy
 
 test('a space at the end of a search stays in the field for the next word', async () => {
   const { page, shop } = await start()
-  await page.clock.install()
-  await page.goto(shop)
-  await expectView(page, 'All apps')
-  await stopTimers(page)
+  await openWithoutTimers(page, shop, 'All apps')
   await type(page, 'tide')
   await expectView(page, 'Results for “tide”')
   await type(page, ' ')
@@ -471,15 +462,11 @@ test('each address shows the same by links, when opened, and when loaded again',
 
 test('says that it is loading', async () => {
   const { page, shop } = await start()
-  const released = Promise.withResolvers<void>()
-  await page.route('**/apps?*', async (route) => {
-    await released.promise
-    await route.continue()
-  })
+  const held = await holdRequests(page, '**/apps?*')
   await page.goto(shop)
   expect(await page.getByRole('main').getAttribute('aria-busy')).toBe('true')
   expect(await status(page)).toBe('Loading…')
-  released.resolve()
+  held.release()
   await expectView(page, 'All apps')
 })
 
@@ -517,10 +504,7 @@ test('after too many requests, waits as long as the service says', async () => {
     expected: failedLoad,
     pair: await servePair({ READ_LIMIT: '2' }),
   })
-  await page.clock.install()
-  await page.goto(shop)
-  await expectView(page, 'All apps')
-  await stopTimers(page)
+  await openWithoutTimers(page, shop, 'All apps')
   await link(page, 'Categories', 'Games').click()
   await expectView(page, 'The catalogue is not available')
   expect(await status(page)).toMatch(/^Too many reads from this address; try again in \d+ s\.$/)

@@ -8,6 +8,7 @@ import type { Connection } from '../../src/db/engine.ts'
 import { findEntriesAfter } from '../../src/moderation/audit-entries.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { copyWorld } from '../support/database.ts'
+import { holdWrite } from '../support/held-write.ts'
 
 /** On SQLite there is one writer at a time, so ids are committed in order. */
 
@@ -32,15 +33,7 @@ test.for<[action: string, write: (connection: Connection) => Promise<unknown>]>(
     const database = openDatabase(await copyWorld())
     onTestFinished(() => database.close())
     const last = await database.read(({ sql }) => sql('audit').max({ id: 'id' }).first())
-    const worked = Promise.withResolvers<void>()
-    const released = Promise.withResolvers<void>()
-    onTestFinished(() => released.resolve())
-    const running = database.write(async (connection) => {
-      await write(connection)
-      worked.resolve()
-      await released.promise
-    })
-    await Promise.race([worked.promise, running])
+    const release = await holdWrite(database, write)
     await database.write((connection) => operatorStore(connection).add('Fay', actor), {
       changesPublicData: () => false,
     })
@@ -51,8 +44,7 @@ test.for<[action: string, write: (connection: Connection) => Promise<unknown>]>(
       if (statement.includes('pg_locks') && ++polls === 3) polled.resolve()
     })
     await Promise.race([found, polled.promise])
-    released.resolve()
-    await running
+    await release()
     const { entries } = await found
     expect(entries.map((entry) => entry.action)).toEqual([action, 'operator add'])
     expect(polls).toBeGreaterThanOrEqual(3)

@@ -80,14 +80,22 @@ async function runHere(args: string[], env: Record<string, string>): Promise<Run
 }
 
 /** Runs the command line as a process, with `input` on standard input. */
-export function runProcess(
+export const runProcess = (
   args: string[],
   env: Record<string, string> = {},
   input: string | Buffer = '',
+): Promise<Run> => runProgram(executable, args, env, input)
+
+/** Runs any program so. */
+export function runProgram(
+  file: string,
+  args: string[],
+  env: Record<string, string>,
+  input: string | Buffer,
 ): Promise<Run> {
   return new Promise((resolve) => {
     const child = execFile(
-      executable,
+      file,
       args,
       { env: { ...inherited, ...env }, cwd },
       (error, stdout, stderr) => {

@@ -1,0 +1,26 @@
+import { onTestFinished } from 'vitest'
+import type { Database } from '../../src/db/database.ts'
+import type { Connection } from '../../src/db/engine.ts'
+
+/**
+ * Begins a transaction that stays open after its work, until the function that it returns is called
+ * or the test ends.
+ */
+export async function holdWrite(
+  database: Database,
+  work: (connection: Connection) => Promise<unknown> = async () => {},
+): Promise<() => Promise<void>> {
+  const worked = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
+  onTestFinished(() => released.resolve())
+  const running = database.write(async (connection) => {
+    await work(connection)
+    worked.resolve()
+    await released.promise
+  })
+  await Promise.race([worked.promise, running])
+  return () => {
+    released.resolve()
+    return running
+  }
+}
