@@ -18,8 +18,8 @@ const { status, stdout, stderr } = spawnSync('npm', ['run', '--silent', 'generat
 const made = read()
 
 const drifted = files.filter((_, index) => committed[index] !== made[index])
-for (const [index, file] of files.entries())
-  writeFileSync(`${root}/${file}`, committed[index] ?? '')
+// make reinstalls what a newer package.json needs, so an unchanged file is left alone.
+for (const file of drifted) writeFileSync(`${root}/${file}`, committed[files.indexOf(file)] ?? '')
 
 if (status !== 0) {
   console.error(`make generate fails:\n${stdout}${stderr}`)

@@ -81,7 +81,11 @@ function lint(file: string): string[] {
     // To a file, since attw exits without waiting until a pipe has taken its output.
     const output = join(temporaryFolder(), 'output')
     const stdio: StdioOptions = ['ignore', openSync(output, 'w'), 'inherit']
-    const { status } = spawnSync(program, [file, ...options], { env, stdio })
+    // publint colours its output if the variable CI is set.
+    const { status } = spawnSync(program, [file, ...options], {
+      env: { ...env, NO_COLOR: '1' },
+      stdio,
+    })
     if (status !== 0) outputs.push(readFileSync(output, 'utf8'))
   }
   return outputs
