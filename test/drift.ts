@@ -1,25 +1,32 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 
-/** Fails if `make generate` would change a file. Leaves the files as they were. */
+/** Fails if `make generate` would change a file. Runs it in a copy of what it reads and writes. */
 
-const root = `${import.meta.dirname}/..`
-const files = [
+const root = join(import.meta.dirname, '..')
+const written = [
   ...['openapi.json', 'openapi.d.ts', 'server.d.ts'].map((file) => `generated/${file}`),
   ...['package.json', 'package-lock.json'].map((file) => `clients/typescript/${file}`),
 ]
-const read = () => files.map((file) => readFileSync(`${root}/${file}`, 'utf8'))
+const read = [
+  ...['CHANGELOG.md', 'package.json', 'redocly.yaml'],
+  ...['openapi', 'scripts', 'src', 'test/contract'],
+]
 
-const committed = read()
+const copy = mkdtempSync(join(tmpdir(), 'apps-service-drift-'))
+for (const path of [...written, ...read])
+  cpSync(join(root, path), join(copy, path), { recursive: true })
+symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
+
 const { status, stdout, stderr } = spawnSync('npm', ['run', '--silent', 'generate'], {
-  cwd: root,
+  cwd: copy,
   encoding: 'utf8',
 })
-const made = read()
-
-const drifted = files.filter((_, index) => committed[index] !== made[index])
-// make reinstalls what a newer package.json needs, so an unchanged file is left alone.
-for (const file of drifted) writeFileSync(`${root}/${file}`, committed[files.indexOf(file)] ?? '')
+const textIn = (folder: string, file: string) => readFileSync(join(folder, file), 'utf8')
+const drifted = written.filter((file) => textIn(root, file) !== textIn(copy, file))
+rmSync(copy, { recursive: true })
 
 if (status !== 0) {
   console.error(`make generate fails:\n${stdout}${stderr}`)
