@@ -46,11 +46,12 @@ const queryTimeout = timeouts.statement + 5000
 
 /**
  * Set on each new connection. A pooler in transaction mode applies them to any of its connections,
- * also to those that writers get (docs/scaling.md). JIT compilation takes longer than any
- * statement here.
+ * also to those that writers get (docs/scaling.md). JIT compilation takes longer than any statement
+ * here. Each statement has an index; the planner would read small tables whole, once for each of
+ * the thousand spellings that a search looks up.
  */
-const readerSettings = `set jit = off; set statement_timeout = ${timeouts.statement}; set default_transaction_read_only = on;`
-const writerSettings = 'set jit = off;'
+const settings = 'set jit = off; set enable_seqscan = off;'
+const readerSettings = `${settings} set statement_timeout = ${timeouts.statement}; set default_transaction_read_only = on;`
 
 /** Set in each transaction, since a pooler's connection may have other settings. */
 const beginWriting = (writeTimeout: number) =>
@@ -238,7 +239,7 @@ function open(
 const ignore = () => {}
 
 export const openWriter = (url: ServerUrl, max: number, writeTimeout: number) =>
-  open(url, writerClient(writeTimeout), writerSettings, max, writeTimeout)
+  open(url, writerClient(writeTimeout), settings, max, writeTimeout)
 export const openReader = (url: ServerUrl, max: number, readTimeout = queryTimeout) =>
   open(url, PostgresClient, readerSettings, max, readTimeout)
 
