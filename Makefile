@@ -1,14 +1,24 @@
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
+# Tests run make themselves, without the job server of make --jobs.
+unexport MAKEFLAGS
+
 # Repeat an installation that failed.
 .DELETE_ON_ERROR:
 
 # npm writes this file at the end of an installation.
-installed := node_modules/.package-lock.json
+packages := node_modules/.package-lock.json
 
-$(installed): package.json package-lock.json scripts/install.sh
-	@sh scripts/install.sh
+$(packages): package.json package-lock.json scripts/install.sh
+	@sh scripts/install.sh packages
+	@touch $@
+
+# With a SQLite driver that loads. What does not load it can run while it is compiled.
+installed := node_modules/.installed
+
+$(installed): $(packages)
+	@sh scripts/install.sh driver
 	@touch $@
 
 judges_installed := test/judges/node_modules/.package-lock.json
@@ -39,9 +49,12 @@ generated/docs.html: generated/openapi.json redocly.yaml scripts/docs-page.ts $(
 	@npm run --silent docs > $@.log 2>&1 || { cat $@.log; exit 1; }
 	@rm $@.log
 
+.PHONY: packages
+packages: $(packages)
+
 .PHONY: install
 install: $(installed) $(if $(PRODUCTION),generated/docs.html) ## install the dependencies; PRODUCTION=1 builds the page at /docs, then keeps only what serving needs
-	@$(if $(PRODUCTION),npm prune --omit=dev && rm -f $(installed))
+	@$(if $(PRODUCTION),npm prune --omit=dev && rm -f $(packages))
 
 # Sets up a demo catalogue, then runs a command with it.
 with_demo = $(if $(filter postgres,$(ENGINE)),exec node scripts/on-postgres.ts) sh -c \
@@ -61,18 +74,23 @@ shop: $(installed) ## serve the example shop window on http://localhost:8080, wi
 	@node scripts/shop.ts
 
 .PHONY: generate
-generate: $(installed) ## generate generated/ from openapi/
+generate: $(packages) ## generate generated/ from openapi/
 	npm run --silent generate
 
 .PHONY: lint
-lint: $(installed) ## lint the code (Biome), the document (Redocly) and the patterns of both (recheck)
+lint: $(packages) ## lint the code (Biome), the document (Redocly) and the patterns of both (recheck)
 	npm run --silent lint
 
-.PHONY: test
-test: $(installed) ## lint, type check, check that generated/ is up to date, run the tests; ENGINE=sqlite or postgres for one engine
-	npm run --silent lint
+.PHONY: types
+types: $(packages) ## check the types
 	npm run --silent types
+
+.PHONY: drift
+drift: $(packages) ## check that generated/ is up to date
 	npm run --silent drift
+
+.PHONY: test
+test: lint types drift $(installed) ## lint, types and drift, then the tests; ENGINE=sqlite or postgres for one engine
 	npm run --silent test -- $(if $(ENGINE),--project once --project $(ENGINE) --project last)
 
 .PHONY: package

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs the dependencies, for the Makefile and the container image. npm does not load the SQLite driver that it downloads,
-# which may need a newer glibc than this machine has. So this loads it once and, if that fails, compiles it.
+# Installs the dependencies, for the Makefile: the packages, then the SQLite driver. npm does not load the driver that it
+# downloads, which may need a newer glibc than this machine has. So this loads it once and, if that fails, compiles it.
+# Usage: install.sh packages|driver
 
 load_driver() {
   node -e "try { require('sqlite3') } catch ({ message }) { console.log(message.split('\n', 1)[0]); process.exit(1) }"
@@ -15,7 +16,8 @@ advice="run apt-get install g++ make python3, and try again."
 # node-gyp compiles on all cores. npm ci compiles, too, if it cannot download the driver.
 export JOBS=max
 
-if ! npm ci; then
+if [ "$1" = packages ]; then
+  npm ci && exit
   [ -z "$missing" ] || echo "Not found:$missing. If npm failed to compile sqlite3, $advice" >&2
   exit 1
 fi

@@ -553,6 +553,9 @@ async function lint(documents: string[]): Promise<{ ruleId: string; message: str
     'json',
     '--max-problems',
     '1000',
+    // Half the time; make lint runs it on the document.
+    '--skip-rule',
+    'no-invalid-media-type-examples',
   ]
   const output = await promisify(execFile)(
     process.execPath,
