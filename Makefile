@@ -10,15 +10,16 @@ unexport MAKEFLAGS
 # npm writes this file at the end of an installation.
 packages := node_modules/.package-lock.json
 
-$(packages): package.json package-lock.json scripts/install.sh
-	@sh scripts/install.sh packages
+$(packages): package.json package-lock.json
+	@npm ci --ignore-scripts
+	@npm rebuild node >/dev/null
 	@touch $@
 
 # With a SQLite driver that loads. What does not load it can run while it is compiled.
 installed := node_modules/.installed
 
-$(installed): $(packages)
-	@sh scripts/install.sh driver
+$(installed): $(packages) scripts/sqlite-driver.sh
+	@sh scripts/sqlite-driver.sh
 	@touch $@
 
 judges_installed := test/judges/node_modules/.package-lock.json

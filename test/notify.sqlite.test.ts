@@ -23,17 +23,21 @@ const ada = { operator: 'apps-service', operatorName: 'Ada', operatorId: '3k9x0v
 
 /** A webhook whose status the test sets, and what it got. */
 async function startWebhook() {
-  const webhook = { url: '', status: 200, texts: [] as string[] }
+  const webhook = { url: '', status: 200, isSilent: false, texts: [] as string[] }
   const server = createServer(async (request, response) => {
     const body = JSON.parse(await text(request))
     expect(request.headers['content-type']).toBe('application/json')
     expect(Object.keys(body)).toEqual(['text'])
     webhook.texts.push(body.text)
+    if (webhook.isSilent) return
     response.writeHead(webhook.status, { Location: '/elsewhere' }).end('ok')
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  onTestFinished(() => void server.close())
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
   webhook.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks/secret`
   return webhook
 }
@@ -206,6 +210,34 @@ describe('nothing is lost', () => {
     await decide('reject', apps.approved, 'Spam.')
     expect(await notify()).toEqual(told)
     expect(webhook.texts).toEqual([expect.stringMatching(/^Decisions: 2\nApp 2 .*\nApp 1 /)])
+  })
+
+  test('if a delivery hangs: it ends after thirty seconds, and the next run tells it', async () => {
+    const { webhook, notify, decide, place, folder } = await startNotifying()
+    const before = place()
+    await decide('approve', apps.pending)
+    // A hundred times as fast.
+    const preload = join(folder, 'preload.mjs')
+    writeFileSync(
+      preload,
+      `import childProcess from 'node:child_process'
+      import { syncBuiltinESMExports } from 'node:module'
+      const { timeout } = AbortSignal
+      AbortSignal.timeout = (time) => timeout.call(AbortSignal, time / 100)
+      const { spawnSync } = childProcess
+      childProcess.spawnSync = (file, args, options) =>
+        spawnSync(file, args, { ...options, timeout: options.timeout && options.timeout / 100 })
+      syncBuiltinESMExports()`,
+    )
+    const fast = { NODE_OPTIONS: `--import=${preload}` }
+    webhook.isSilent = true
+    expect(await notify(fast)).toEqual(failed('the webhook cannot be reached: TimeoutError'))
+    writeFileSync(join(folder, 'sendmail'), '#!/bin/sh\nexec sleep 60\n', { mode: 0o755 })
+    const byMail = { NOTIFY_WEBHOOK: '', NOTIFY_MAIL: 'ada@example.org' }
+    expect(await notify({ ...fast, ...byMail })).toEqual(
+      failed('sendmail cannot be run: ETIMEDOUT'),
+    )
+    expect(place()).toBe(before)
   })
 
   test('if the place cannot be stored after the delivery: the next run tells it again', async () => {

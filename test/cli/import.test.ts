@@ -399,6 +399,17 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
     ).not.toContain('updates')
   })
 
+  test('a dry run lists the first thousand updates in JSON', async () => {
+    const env = { DATABASE_URL: await copyWorld() }
+    const apps = Array.from({ length: 1001 }, (_, index) => ({ ...app, slug: `star-${index}` }))
+    await run(['import', '-'], env, textOf(apps))
+    const changed = apps.map((one) => ({ ...one, version: '2' }))
+    const { stdout } = await run(['import', '-', '--dry-run', '--json'], env, textOf(changed))
+    const { updated, updates } = JSON.parse(stdout)
+    expect(updated).toBe(1001)
+    expect(updates).toHaveLength(1000)
+  })
+
   test('a dry run predicts the import of a large file while a server writes', async () => {
     const address = await copyWorld()
     const env = { DATABASE_URL: address }

@@ -311,6 +311,19 @@ describe('options', () => {
     expect(printed).toBe('30000\n7')
   })
 
+  test('a retry waits a minute at most, whatever Retry-After says', async () => {
+    const printed = await consume(`
+      import { createClient } from 'apps-service-client'
+      const { setTimeout } = globalThis
+      globalThis.setTimeout = (callback, milliseconds) => {
+        console.log(milliseconds)
+        return setTimeout(callback, 0)
+      }
+      const send = async () => new Response('', { status: 503, headers: { 'Retry-After': '3600' } })
+      await createClient('http://localhost', undefined, { fetch: send, retries: 1 }).GET('/apps')`)
+    expect(printed).toBe('60000')
+  })
+
   test('are typed', async () => {
     const program = `
       import { createClient, type Options } from 'apps-service-client'
