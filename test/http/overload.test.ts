@@ -97,7 +97,9 @@ describe('while searches use their whole bulkhead', () => {
     await expect.poll(() => service.log.at(-1)).toMatch(/GET aborted/)
     await release()
     expect(await status(service, '/apps?sort=rating')).toBe(200)
-    expect(statements.slice(before).filter((sql) => /app_search|BEGIN|count\(/i.test(sql))).toEqual([])
+    expect(statements.slice(before).filter((sql) => /app_search|BEGIN|count\(/i.test(sql))).toEqual(
+      [],
+    )
   })
 
   test('a cached search is answered', async () => {
