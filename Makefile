@@ -8,18 +8,10 @@ unexport MAKEFLAGS
 .DELETE_ON_ERROR:
 
 # npm writes this file at the end of an installation.
-packages := node_modules/.package-lock.json
+installed := node_modules/.package-lock.json
 
-$(packages): package.json package-lock.json
-	@npm ci --ignore-scripts
-	@npm rebuild node >/dev/null
-	@touch $@
-
-# With a SQLite driver that loads. What does not load it can run while it is compiled.
-installed := node_modules/.installed
-
-$(installed): $(packages) scripts/sqlite-driver.sh
-	@sh scripts/sqlite-driver.sh
+$(installed): package.json package-lock.json scripts/install.sh
+	@sh scripts/install.sh
 	@touch $@
 
 judges_installed := test/judges/node_modules/.package-lock.json
@@ -50,12 +42,9 @@ generated/docs.html: generated/openapi.json redocly.yaml scripts/docs-page.ts $(
 	@npm run --silent docs > $@.log 2>&1 || { cat $@.log; exit 1; }
 	@rm $@.log
 
-.PHONY: packages
-packages: $(packages)
-
 .PHONY: install
 install: $(installed) $(if $(PRODUCTION),generated/docs.html) ## install the dependencies; PRODUCTION=1 builds the page at /docs, then keeps only what serving needs
-	@$(if $(PRODUCTION),npm prune --omit=dev && rm -f $(packages))
+	@$(if $(PRODUCTION),npm prune --omit=dev && rm -f $(installed))
 
 # Sets up a demo catalogue, then runs a command with it.
 with_demo = $(if $(filter postgres,$(ENGINE)),exec node scripts/on-postgres.ts) sh -c \
@@ -75,23 +64,23 @@ shop: $(installed) ## serve the example shop window on http://localhost:8080, wi
 	@node scripts/shop.ts
 
 .PHONY: generate
-generate: $(packages) ## generate generated/ from openapi/
+generate: $(installed) ## generate generated/ from openapi/
 	npm run --silent generate
 
 .PHONY: lint
-lint: $(packages) ## lint the code (Biome), the document (Redocly) and the patterns of both (recheck)
+lint: $(installed) ## lint the code (Biome), the document (Redocly) and the patterns of both (recheck)
 	npm run --silent lint
 
 .PHONY: types
-types: $(packages) ## check the types
+types: $(installed) ## check the types
 	npm run --silent types
 
 .PHONY: drift
-drift: $(packages) ## check that generated/ is up to date
+drift: $(installed) ## check that generated/ is up to date
 	npm run --silent drift
 
 .PHONY: test
-test: lint types drift $(installed) ## lint, types and drift, then the tests; ENGINE=sqlite or postgres for one engine
+test: lint types drift ## lint, types and drift, then the tests; ENGINE=sqlite or postgres for one engine
 	npm run --silent test -- $(if $(ENGINE),--project once --project $(ENGINE) --project last)
 
 .PHONY: package

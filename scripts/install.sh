@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the SQLite driver, for the Makefile. npm does not load the driver that it downloads, which may need a newer glibc
-# than this machine has. So this loads it once and, if that fails, compiles it.
+# Installs the dependencies, for the Makefile and the container image. npm does not load the SQLite driver that it downloads,
+# which may need a newer glibc than this machine has. So this loads it once and, if that fails, compiles it.
 
 load_driver() {
   node -e "try { require('sqlite3') } catch ({ message }) { console.log(message.split('\n', 1)[0]); process.exit(1) }"
@@ -12,11 +12,10 @@ for compiler in g++ make python3; do
 done
 advice="run apt-get install g++ make python3, and try again."
 
-# node-gyp compiles on all cores.
+# node-gyp compiles on all cores. npm ci compiles, too, if it cannot download the driver.
 export JOBS=max
 
-# Downloads the driver, or compiles it if it cannot be downloaded.
-if ! npm rebuild sqlite3 >/dev/null; then
+if ! npm ci; then
   [ -z "$missing" ] || echo "Not found:$missing. If npm failed to compile sqlite3, $advice" >&2
   exit 1
 fi
@@ -28,7 +27,7 @@ if [ -n "$missing" ]; then
 fi
 echo "The downloaded SQLite driver does not load ($problem). Compiling it takes a minute or two." >&2
 # sqlite3's install script reads the variable; npm itself has no such option.
-npm_config_build_from_source=sqlite3 npm rebuild sqlite3 >/dev/null || exit 1
+npm_config_build_from_source=sqlite3 npm rebuild sqlite3 || exit 1
 problem=$(load_driver) && exit
 echo "The compiled SQLite driver does not load: $problem" >&2
 exit 1
