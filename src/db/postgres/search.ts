@@ -36,6 +36,13 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     return found?.rank ?? 0
   }
 
+  let sampleRank: number | undefined
+  /** Read once: a search looks for dozens of tokens, and a rank nearby would do, too. */
+  async function endOfSample(): Promise<number> {
+    sampleRank ??= await rankAt(sampleSize)
+    return sampleRank
+  }
+
   /**
    * GIN finds all matches, in no order, so frequent ones are looked for only among the first apps.
    */
@@ -70,7 +77,8 @@ export const searchIndex = (sql: Knex): SearchIndex => {
         const matches = `(select * from app_search where app_id = apps.id and ${condition} offset 0) as matches`
         return `${first} cross join lateral ${matches}`
       }
-      return `app_search where rank >= ${await rankAt(count)} and ${conditionOf('?::tsquery')}`
+      const last = await (count === sampleSize ? endOfSample() : rankAt(count))
+      return `app_search where rank >= ${last} and ${conditionOf('?::tsquery')}`
     }
 
     const sample = await findAmongFirst(sampleSize)
