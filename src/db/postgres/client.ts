@@ -50,8 +50,12 @@ const queryTimeout = timeouts.statement + 5000
  * here. Each statement has an index; the planner would read small tables whole, once for each of
  * the thousand spellings that a search looks up.
  */
-const settings = 'set jit = off; set enable_seqscan = off;'
-const readerSettings = `${settings} set statement_timeout = ${timeouts.statement}; set default_transaction_read_only = on;`
+const writerSettings = ['set jit = off', 'set enable_seqscan = off']
+const readerSettings = [
+  ...writerSettings,
+  `set statement_timeout = ${timeouts.statement}`,
+  'set default_transaction_read_only = on',
+]
 
 /** Set in each transaction, since a pooler's connection may have other settings. */
 const beginWriting = (writeTimeout: number) =>
@@ -197,7 +201,7 @@ const idleTimeout = 5 * 60_000
 function open(
   url: ServerUrl,
   client: typeof Knex.Client,
-  settings: string,
+  settings: string[],
   max: number,
   query_timeout: number,
 ): Knex {
@@ -228,7 +232,7 @@ function open(
     done: (error: Error, connection: DriverConnection) => void,
   ) {
     connection.lastAnswer = ++lastEvent
-    connection.query(settings, (error) => {
+    connection.query(settings.join('; '), (error) => {
       // knex does not close a connection whose settings fail.
       if (error) connection.end(() => done(error, connection))
       else done(error, connection)
@@ -239,7 +243,7 @@ function open(
 const ignore = () => {}
 
 export const openWriter = (url: ServerUrl, max: number, writeTimeout: number) =>
-  open(url, writerClient(writeTimeout), settings, max, writeTimeout)
+  open(url, writerClient(writeTimeout), writerSettings, max, writeTimeout)
 export const openReader = (url: ServerUrl, max: number, readTimeout = queryTimeout) =>
   open(url, PostgresClient, readerSettings, max, readTimeout)
 
