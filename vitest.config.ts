@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os'
 import { configDefaults, defineConfig } from 'vitest/config'
 import { engines, filesOf, runOnce } from './test/support/engines.ts'
 import { configuredServer, hasPostgres } from './test/support/postgres.ts'
+import { isShortRun } from './test/support/short-run.ts'
 
 // One thread per database connection, as in src/main.ts. The workers inherit it.
 process.env.UV_THREADPOOL_SIZE = '8'
@@ -24,8 +25,7 @@ function hasSpace(folder: string): boolean {
   }
 }
 
-// CUT=1 is the short run of .ci/run: the same checks, with fewer random repetitions of them.
-if (process.env.CUT) {
+if (isShortRun) {
   process.env.FUZZ_RUNS ??= '400'
   process.env.MIRROR_CHANGES ??= '100'
   // Each kind of write once.

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, inject, test } from 'vitest'
 import { copyWorldFile } from '../support/database.ts'
+import { isShortRun } from '../support/short-run.ts'
 import { type ServerUnderLoad, withServer } from './load.ts'
-import { isShortRun } from './short-run.ts'
 import { connected } from './sockets.ts'
 
 /** Request bodies that arrive slowly or in tiny chunks. */

@@ -6,8 +6,8 @@ import { randomFrom } from '../bench/random.ts'
 import { copyWorldFile } from '../support/database.ts'
 import { residentBytes } from '../support/memory.ts'
 import { serve } from '../support/process.ts'
+import { isShortRun } from '../support/short-run.ts'
 import { getBytes } from './load.ts'
-import { isShortRun } from './short-run.ts'
 import { closed, connected } from './sockets.ts'
 
 const connections = isShortRun ? 5000 : 50_000

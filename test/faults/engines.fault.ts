@@ -12,8 +12,8 @@ import { expectConsistentAt } from '../support/consistency.ts'
 import { temporaryFolder } from '../support/database.ts'
 import { hasPostgres } from '../support/postgres.ts'
 import { commandLine, executable, serve } from '../support/process.ts'
+import { isShortRun } from '../support/short-run.ts'
 import { startDatabase } from './postgres.ts'
-import { isShortRun } from './short-run.ts'
 
 const size = isShortRun ? 1000 : 20_000
 const { PLAY_SAMPLE: sample = '' } = process.env

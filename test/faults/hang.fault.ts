@@ -3,9 +3,9 @@ import { expect, test } from 'vitest'
 import { ask, hasPostgres } from '../support/postgres.ts'
 import { serve } from '../support/process.ts'
 import { startProxy } from '../support/proxy.ts'
+import { isShortRun } from '../support/short-run.ts'
 import { createWorld } from '../support/world.ts'
 import { startDatabase } from './postgres.ts'
-import { isShortRun } from './short-run.ts'
 
 /** Run in parallel, each with its own database. */
 const servers = isShortRun ? 2 : 5

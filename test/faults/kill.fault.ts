@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { copyWorldFile } from '../support/database.ts'
+import { isShortRun } from '../support/short-run.ts'
 import {
   addTo,
   between,
@@ -10,7 +11,6 @@ import {
   noWrites,
   startWriting,
 } from './acknowledged-writes.ts'
-import { isShortRun } from './short-run.ts'
 
 const kills = isShortRun ? 5 : 50
 /** Kills of one growing database before a new one is used. */

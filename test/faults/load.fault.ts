@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { fill } from '../bench/catalogue.ts'
+import { isShortRun } from '../support/short-run.ts'
 import { manyConnections } from './connections.ts'
 import { measureStalls, type Stalls } from './event-loop.ts'
 import {
@@ -16,7 +17,6 @@ import {
 } from './load.ts'
 import { abandonedBursts, unreadBursts } from './pipelining.ts'
 import { flood } from './search-flood.ts'
-import { isShortRun } from './short-run.ts'
 
 /**
  * Response times of clients while others overload the server. Times depend on the machine, which

@@ -3,6 +3,7 @@ import { copyFileSync, cpSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, inject, test } from 'vitest'
 import { temporaryFolder } from '../support/database.ts'
+import { isShortRun } from '../support/short-run.ts'
 import {
   addTo,
   between,
@@ -12,7 +13,6 @@ import {
   noWrites,
   startWriting,
 } from './acknowledged-writes.ts'
-import { isShortRun } from './short-run.ts'
 
 const cuts = isShortRun ? 2 : 20
 

@@ -7,10 +7,10 @@ import { copyWorldFile } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { addressThrough, connectTo, hasPostgres } from '../support/postgres.ts'
 import { serve } from '../support/process.ts'
+import { isShortRun } from '../support/short-run.ts'
 import { createWorld } from '../support/world.ts'
 import { cutAfterStatements, cutResponses } from './cutting-proxy.ts'
 import { startDatabase } from './postgres.ts'
-import { isShortRun } from './short-run.ts'
 
 /**
  * The TypeScript client creates each app exactly once, whatever breaks between it and the database.

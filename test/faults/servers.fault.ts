@@ -14,10 +14,10 @@ import {
   startPostgres,
 } from '../support/postgres.ts'
 import { commandLine, type Served, serve } from '../support/process.ts'
+import { isShortRun } from '../support/short-run.ts'
 import { createWorld, type World } from '../support/world.ts'
 import { between } from './acknowledged-writes.ts'
 import { startDatabase } from './postgres.ts'
-import { isShortRun } from './short-run.ts'
 
 const seconds = isShortRun ? 10 : 60
 

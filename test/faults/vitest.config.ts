@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config'
 import base from '../../vitest.config.ts'
 import { longestFirst } from '../support/longest-first.ts'
-import { isShortRun } from './short-run.ts'
+import { isShortRun } from '../support/short-run.ts'
 
 const { projects: _, globalSetup = [], ...shared } = base.test ?? {}
 

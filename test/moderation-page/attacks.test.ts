@@ -12,6 +12,7 @@ import {
 } from '../support/moderation-page.ts'
 import { isOwnPath } from '../support/page-checker.ts'
 import { sendBytes } from '../support/raw-http.ts'
+import { isShortRun } from '../support/short-run.ts'
 
 const { apps } = inject('world')
 
@@ -364,8 +365,7 @@ test('of a repeated field, the first value counts, and the app is decided once',
   expect([newest?.action, second?.id]).toEqual(['app reject', before[0]?.id])
 })
 
-/** `CUT=1` is the short run of .ci/run. */
-const wrongKeys = process.env.CUT ? 2000 : 10_000
+const wrongKeys = isShortRun ? 2000 : 10_000
 
 test(`${wrongKeys} wrong keys leave no rows, and the page usable from elsewhere`, async () => {
   const own = await startModerationPage({ refusedKeyLimit: 600, trustProxy: 1 })
