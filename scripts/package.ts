@@ -116,6 +116,7 @@ function installDependencies(source: string, target: string, version: string) {
     devDependencies: _development,
     optionalDependencies: _optional,
     allowScripts: _allowed,
+    overrides: _overrides,
     ...kept
   } = readJson(join(target, 'package.json'))
   writeJson(join(target, 'package.json'), { ...kept, version })
