@@ -91,7 +91,7 @@ package: $(installed) ## pack the last commit with Node and its dependencies int
 judge-packages: $(judges_installed) $(client_installed) $(bench_installed)
 
 .PHONY: judge
-judge: $(installed) judge-packages generated/docs.html ## check the contract and the server with third-party clients and tools
+judge: $(installed) judge-packages generated/docs.html package ## check the contract and the server with third-party clients and tools
 	npm run --silent judge
 
 .PHONY: diff

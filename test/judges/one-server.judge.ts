@@ -29,13 +29,13 @@ function commandsOf(section: string): string[] {
 }
 
 /**
- * The archive of this version and of a next one, with the files of the clone, which may differ from
- * the last commit.
+ * The archive of `make package` and one of a next version, with the files of the clone, which may
+ * differ from the last commit.
  */
 function packVersions(): string {
   const folder = temporaryFolder()
-  execFileSync(process.execPath, ['scripts/package.ts', folder], { cwd: root })
-  execFileSync('tar', ['xzf', `${name}-linux-${process.arch}.tar.gz`], { cwd: folder })
+  const archive = join(root, 'dist', `${name}-linux-${process.arch}.tar.gz`)
+  execFileSync('tar', ['xzf', archive], { cwd: folder })
   const sums = [version, nextVersion].map((packed) => {
     const directory = `apps-service-${packed}`
     const file = `${directory}-linux-x64.tar.gz`
