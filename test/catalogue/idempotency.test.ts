@@ -311,7 +311,8 @@ test('a create that waits too long for another one with its key gets a 503, and 
 
 test('a create deletes at most 100 expired keys, the oldest first', async () => {
   const service = await startService()
-  const at = (age: number) => new Date(Date.now() - age).toISOString()
+  const now = Date.now()
+  const at = (age: number) => new Date(now - age).toISOString()
   // The oldest last.
   const rows = Array.from({ length: 150 }, (_, index) => ({
     key: `old ${index}`,
