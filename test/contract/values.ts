@@ -61,6 +61,9 @@ const filled = (text: string, unit: string, length: number) => {
   return spliced(text, 1, unit.repeat(missing))
 }
 
+/** Made once, because fast-check builds a map of Unicode for each. */
+const anyText = fc.string({ unit: 'binary' })
+
 function textsOf(schema: Schema, place: Place, fits: Fits) {
   const canSend = (text: string) => sendable[place].test(text)
   const { enum: members, pattern, minLength = 0, maxLength } = schema
@@ -74,7 +77,7 @@ function textsOf(schema: Schema, place: Place, fits: Fits) {
     { withCrossShrink: true },
     fc.constant(example),
     fc.string({ unit: fc.constantFrom(...(good.length > 0 ? good : own)), maxLength: 12 }),
-    ...(pattern ? [fc.stringMatching(new RegExp(pattern, 'u'))] : [fc.string({ unit: 'binary' })]),
+    ...(pattern ? [fc.stringMatching(new RegExp(pattern, 'u'))] : [anyText]),
   )
   const sound = (made: Arbitrary<string>) => made.filter((one) => canSend(one) && fits(one))
 
@@ -245,7 +248,7 @@ function objectsOf(schema: Schema, known: Known): JsonValues {
         '\ud800',
         '😀'.repeat(300),
       ),
-      fc.string({ unit: 'binary' }),
+      anyText,
     )
     .filter((name) => !names.includes(name))
   const change = [
