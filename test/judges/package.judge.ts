@@ -8,7 +8,6 @@ import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vites
 import { copyWorld, temporaryFolder } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { commandLine, serve } from '../support/process.ts'
-import { compile as compileFile } from './compile.ts'
 
 /**
  * clients/typescript as published: packed, installed beside a consumer's program, compiled and run.
@@ -710,7 +709,20 @@ test('refuses calls that the document does not describe when they are compiled',
   expect(await compile(program)).toBe('')
 })
 
-/** The errors of compiling a program with the package installed. */
+const strict = ['--strict', '--noEmit', '--target', 'es2022', '--module', 'nodenext']
+const stricter = [...strict, '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess']
+
+/**
+ * The errors of tsc for a program with the package installed, also with options that are stricter
+ * than strict.
+ */
 async function compile(program: string): Promise<string> {
-  return compileFile(consumer(await unpacked(), program), 'program.ts')
+  const folder = consumer(await unpacked(), program)
+  const outputs = [strict, stricter].map((options) =>
+    run('tsc', [...options, 'program.ts'], { cwd: folder, env }).then(
+      () => '',
+      (failure) => failure.stdout || String(failure),
+    ),
+  )
+  return (await Promise.all(outputs)).join('')
 }
