@@ -78,7 +78,8 @@ async function runWrk(
       '--connections',
       String(connections),
       '--duration',
-      `${seconds}s`,
+      // Whole seconds.
+      `${Math.ceil(seconds)}s`,
       '--timeout',
       '30s',
     ],
