@@ -33,16 +33,17 @@ const headings = [...document.info.description.matchAll(/^## (.+)$/gm)].map(
   ([, heading = '']) => heading,
 )
 
-const views = [
-  { view: 'wide', width: 1440, prefix: '' },
-  { view: 'narrow', width: 390, prefix: '/v1' },
-]
+/** The sizes of real screens; other tests use windows as tall as an operation. */
+const screens = [
+  { view: 'wide', width: 1440, height: 900, prefix: '' },
+  { view: 'narrow', width: 390, height: 844, prefix: '/v1' },
+] as const
 
-describe.for(views)('the page, $view, under the prefix "$prefix"', ({ width, prefix }) => {
-  const docs = shareDocs(width, prefix)
+const docs = { wide: shareDocs(1440, '', 900), narrow: shareDocs(390, '/v1', 844) }
 
+describe.for(screens)('the page, $view, under the prefix "$prefix"', ({ view }) => {
   test('shows the whole introduction with working links', async () => {
-    const { page, baseUrl } = docs()
+    const { page, baseUrl } = docs[view]()
     const main = page.getByRole('main')
     const introduction = document.info.description.replaceAll(documentedUrl, baseUrl)
     await expectShown(main, [document.info.title, baseUrl, ...textsOf(introduction)])
@@ -65,12 +66,12 @@ describe.for(views)('the page, $view, under the prefix "$prefix"', ({ width, pre
   })
 
   test('leads from the menu to each operation', async () => {
-    const { page } = docs()
+    const { page } = docs[view]()
     for (const operation of operations) await openOperation(page, operation)
   })
 
   test('has a working search', async () => {
-    const { page } = docs()
+    const { page } = docs[view]()
     await openMenu(page)
     await page.getByText('Search Ctrl+K').click()
     await page.getByPlaceholder('Search docs').fill('package_name')
@@ -80,14 +81,6 @@ describe.for(views)('the page, $view, under the prefix "$prefix"', ({ width, pre
     )
   })
 })
-
-/** The sizes of real screens; other tests use windows as tall as an operation. */
-const screens = [
-  { view: 'wide', width: 1440, height: 900 },
-  { view: 'narrow', width: 390, height: 844 },
-] as const
-
-const docs = { wide: shareDocs(1440, '', 900), narrow: shareDocs(390, '', 844) }
 
 test('the search finds a header of an operation and a section of the introduction', async () => {
   const { page } = docs.wide()
