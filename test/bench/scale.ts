@@ -50,7 +50,7 @@ export const scales = {
     sizes: [500, 2000],
     compared: 2000,
     rounds: 1,
-    loadTime: 0.1,
+    loadTime: 0.5,
     warmUpTime: 0,
     timed: 5,
     searches: 39,
