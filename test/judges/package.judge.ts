@@ -8,6 +8,7 @@ import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vites
 import { copyWorld, temporaryFolder } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { commandLine, serve } from '../support/process.ts'
+import { typeErrors } from './tools.ts'
 
 /**
  * clients/typescript as published: packed, installed beside a consumer's program, compiled and run.
@@ -718,11 +719,6 @@ const stricter = [...strict, '--exactOptionalPropertyTypes', '--noUncheckedIndex
  */
 async function compile(program: string): Promise<string> {
   const folder = consumer(await unpacked(), program)
-  const outputs = [strict, stricter].map((options) =>
-    run('tsc', [...options, 'program.ts'], { cwd: folder, env }).then(
-      () => '',
-      (failure) => failure.stdout || String(failure),
-    ),
-  )
-  return (await Promise.all(outputs)).join('')
+  const errors = [strict, stricter].map((options) => typeErrors(folder, ...options, 'program.ts'))
+  return (await Promise.all(errors)).join('')
 }

@@ -16,6 +16,7 @@ import { emptyDatabaseUrl, temporaryFolder } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { commandLine, type Run, type Served, serve } from '../support/process.ts'
 import manifest from './package.json' with { type: 'json' }
+import { typeErrors } from './tools.ts'
 
 /**
  * Runs the document's samples as copied from the pages of a server with the catalogue of `make
@@ -279,9 +280,7 @@ test('the TypeScript samples compile under strict with the client from the intro
     types: [],
   }
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
-  const { code, stdout } = await execute(`${root}/node_modules/.bin/tsc`, ['--project', folder])
-  expect(stdout).toBe('')
-  expect(code).toBe(0)
+  expect(await typeErrors(folder)).toBe('')
 })
 
 test("the commands of the introduction's first five minutes work", async () => {

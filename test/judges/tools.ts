@@ -1,5 +1,6 @@
-import { type SpawnOptions, spawn, spawnSync } from 'node:child_process'
+import { execFile, type SpawnOptions, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
 
 /** Programs of other packages. */
@@ -15,3 +16,12 @@ export function runUntilFinished(program: string, args: string[], options: Spawn
     if (child.exitCode === null) await once(child, 'exit')
   })
 }
+
+const tsc = `${import.meta.dirname}/../../node_modules/.bin/tsc`
+
+/** The errors of tsc with these options in a directory. */
+export const typeErrors = (cwd: string, ...options: string[]): Promise<string> =>
+  promisify(execFile)(tsc, options, { cwd }).then(
+    () => '',
+    (failure) => failure.stdout || String(failure),
+  )
