@@ -33,13 +33,14 @@ const headings = [...document.info.description.matchAll(/^## (.+)$/gm)].map(
   ([, heading = '']) => heading,
 )
 
-/** The sizes of real screens; other tests use windows as tall as an operation. */
-const screens = [
-  { view: 'wide', width: 1440, height: 900, prefix: '' },
-  { view: 'narrow', width: 390, height: 844, prefix: '/v1' },
-] as const
+/** With the sizes of real screens. */
+const wide = { view: 'wide', width: 1440, height: 900, prefix: '' } as const
+const narrow = { view: 'narrow', width: 390, height: 844, prefix: '/v1' } as const
+const screens = [wide, narrow]
 
-const docs = { wide: shareDocs(1440, '', 900), narrow: shareDocs(390, '/v1', 844) }
+const shareScreen = ({ width, prefix, height }: (typeof screens)[number]) =>
+  shareDocs(width, prefix, height)
+const docs = { wide: shareScreen(wide), narrow: shareScreen(narrow) }
 
 describe.for(screens)('the page, $view, under the prefix "$prefix"', ({ view }) => {
   test('shows the whole introduction with working links', async () => {
