@@ -78,7 +78,7 @@ async function runWrk(
       '--connections',
       String(connections),
       '--duration',
-      // Whole seconds.
+      // wrk takes only whole seconds.
       `${Math.ceil(seconds)}s`,
       '--timeout',
       '30s',

@@ -62,7 +62,7 @@ const filled = (text: string, unit: string, length: number) => {
 }
 
 /** Made once, because fast-check builds a map of Unicode for each. */
-const anyText = fc.string({ unit: 'binary' })
+export const anyText = fc.string({ unit: 'binary' })
 
 function textsOf(schema: Schema, place: Place, fits: Fits) {
   const canSend = (text: string) => sendable[place].test(text)
