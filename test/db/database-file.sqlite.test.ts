@@ -159,6 +159,32 @@ test('an overwritten file causes 503 instead of 500, and is read again when its 
   expect((await service.request('POST', '/apps', { key: world.keys.ada, json })).status).toBe(201)
 })
 
+test.for<[finder: string, find: (database: Database) => Promise<unknown>]>([
+  ['the first connection of the monitor', (database) => database.checkHealth()],
+  ['BEGIN of a write', (database) => addDeveloper(database, 'Mallory').catch(() => {})],
+])('pages stay cached until damage is found by %s, and again after it', async ([, find]) => {
+  const file = copyWorldFile()
+  const [database, other] = [open(file), open(file)]
+  await addDeveloper(database, 'Eve')
+  // The writer has to read the file again, and not the log.
+  await addDeveloper(other, 'Fay')
+  await other.optimize({ isLast: true })
+  const names = ['Ada', 'Bob', 'Eve', 'Fay']
+  expect(await namesIn(database)).toEqual(names)
+  copyFileSync(file, `${file}.right`)
+  const garbage = join(temporaryFolder(), 'garbage')
+  writeFileSync(garbage, Buffer.alloc(readFileSync(file).length, 'no database '))
+
+  writeOver(file, garbage)
+  expect(await namesIn(database)).toEqual(names)
+  await find(database)
+  await expect(namesIn(database)).rejects.toMatchObject(unavailable)
+  writeOver(file, `${file}.right`)
+  expect(await namesIn(database)).toEqual(names)
+  writeOver(file, garbage)
+  expect(await namesIn(database)).toEqual(names)
+})
+
 test.runIf(canMount)('a full disk is reported, and reads still work', async () => {
   const folder = temporaryFolder()
   mountSmallDisk(folder, 8)

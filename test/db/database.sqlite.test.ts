@@ -17,6 +17,7 @@ import {
 import { isDatabaseUrl } from '../../src/db/database-url.ts'
 import { copyWorld, copyWorldFile, temporaryFolder } from '../support/database.ts'
 import { holdWrite } from '../support/held-write.ts'
+import { run } from '../support/process.ts'
 
 /**
  * Tests of src/db/database.ts that run on SQLite only: PRAGMAs, files that cannot be opened,
@@ -77,6 +78,19 @@ test.for<[what: string, write: ((file: string) => void) | undefined, message: Re
   const filename = join(temporaryFolder(), 'some.sqlite')
   write?.(filename)
   await expect(openMigratedDatabase(`sqlite:${filename}`)).rejects.toThrow(message)
+})
+
+test('a driver that cannot be loaded is reported with the reason', async () => {
+  const file = join(temporaryFolder(), 'old-system.cjs')
+  writeFileSync(file, "process.dlopen = () => { throw new Error('GLIBC_2.38 not found') }")
+  const { code, stderr } = await run(['migrate'], {
+    DATABASE_URL: await copyWorld(),
+    NODE_OPTIONS: `--require=${file}`,
+  })
+  expect([code, stderr]).toEqual([
+    1,
+    'apps-service: Cannot load the SQLite driver: GLIBC_2.38 not found\n',
+  ])
 })
 
 test('reports an exclusively locked database as in use, not as invalid', async () => {
@@ -250,22 +264,96 @@ test('a write while another process holds the lock is refused, and the next one 
   await Promise.all([database.close(), other.close()])
 })
 
-test.runIf(process.platform === 'linux')('closing a database closes its file', async () => {
-  const filename = copyWorldFile()
+/** The files whose names begin like this that this process has open. */
+function openFiles(filename: string): string[] {
   const descriptors = '/proc/self/fd'
-  const openFiles = () =>
+  return (
     readdirSync(descriptors)
       // The descriptor that read this directory is closed by now.
       .filter((descriptor) => existsSync(join(descriptors, descriptor)))
       .map((descriptor) => readlinkSync(join(descriptors, descriptor)))
       .filter((file) => file.startsWith(filename))
+  )
+}
+
+const onLinux = test.runIf(process.platform === 'linux')
+
+onLinux.for<[after: string, statements: number]>([
+  ['a few statements', 1],
+  ['more statements than a connection caches', 300],
+])('closing a database after %s closes its file', async ([, statements]) => {
+  const filename = copyWorldFile()
   const database = openDatabase(`sqlite:${filename}`)
-  await database.read(({ sql }) => sql('apps').first('id'))
-  await database.write(({ sql }) => sql('apps').first('id'))
+  for (const method of ['read', 'write'] as const)
+    await database[method](async ({ sql }) => {
+      for (let number = 1; number <= statements; number++) await sql.raw(`select ${number}`)
+    })
   await database.dataVersion()
-  expect(openFiles().length).toBeGreaterThanOrEqual(3)
+  expect(openFiles(filename).length).toBeGreaterThanOrEqual(3)
   await database.close()
-  expect(openFiles()).toEqual([])
+  expect(openFiles(filename)).toEqual([])
+})
+
+onLinux('a file that is not a database is closed after each use', async () => {
+  const filename = join(temporaryFolder(), 'some.sqlite')
+  writeFileSync(filename, 'x'.repeat(5000))
+  const database = openDatabase(`sqlite:${filename}`)
+  await expect(database.read(({ sql }) => sql.raw('select 1'))).rejects.toMatchObject({
+    code: 'unavailable',
+  })
+  expect(openFiles(filename)).toEqual([])
+  await database.close()
+})
+
+test('a query that locks rows, or skips locked ones, reads them: there is one writer', async () => {
+  const database = openDatabase(await copyWorld())
+  const ids = await database.write(({ sql }) =>
+    sql('developers').forUpdate().skipLocked().pluck('id'),
+  )
+  expect(ids).toEqual([1, 2])
+  await database.close()
+})
+
+describe('a connection', () => {
+  const names = 'select name from developers order by id limit ?'
+  const ofLength = (length: number) => names.padEnd(length)
+
+  /** SQLite's limit for the text of a statement (https://sqlite.org/c3ref/c_limit_attached.html). */
+  const sqlLength = 1
+
+  test.for<[what: string, statement: string, otherStatements: number, result: number | string]>([
+    ['does not parse a statement again, whatever its LIMIT', names, 0, 2],
+    ['does not parse a statement again after 199 others', names, 199, 2],
+    ['parses a statement again after 200 others', names, 200, 'SQLITE_TOOBIG'],
+    ['does not parse a statement of 10,000 characters again', ofLength(10_000), 0, 2],
+    ['parses a statement of 10,001 characters again', ofLength(10_001), 0, 'SQLITE_TOOBIG'],
+  ])('%s', async ([, statement, otherStatements, result]) => {
+    const database = openDatabase(await copyWorld())
+    const found = await database.snapshot(async ({ sql }) => {
+      await sql.raw(statement, [1])
+      for (let number = 1; number <= otherStatements; number++) await sql.raw(`select ${number}`)
+      const connection = await sql.client.acquireConnection()
+      // SQLite refuses to parse any statement.
+      connection.configure('limit', sqlLength, 1)
+      const again = await sql.raw(statement, [2]).then(
+        (rows) => rows.length,
+        ({ code }) => code,
+      )
+      connection.configure('limit', sqlLength, 1e6)
+      return again
+    })
+    expect(found).toBe(result)
+    await database.close()
+  })
+
+  test('parses a statement again that SQLite has refused', async () => {
+    const database = openDatabase(await copyWorld())
+    const count = () => database.write(({ sql }) => sql.raw('select count(*) as count from later'))
+    await expect(count()).rejects.toThrow(/no such table/)
+    await database.write(({ sql }) => sql.raw('create table later (id integer)'))
+    expect(await count()).toEqual([{ count: 0 }])
+    await database.close()
+  })
 })
 
 test.for([

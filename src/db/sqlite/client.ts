@@ -11,8 +11,7 @@ import { isRolledBack } from './errors.ts'
 /**
  * knex's client for SQLite, extended: it caches prepared statements, sets PRAGMAs, and checks the
  * database file around each use. The functions at the end open a file with it, one for each
- * purpose. database-file.sqlite.test.ts fails without any of the overrides, except for
- * `skipLocked`, which creates with an `Idempotency-Key` need.
+ * purpose. A test of test/db fails without any one of the overrides.
  */
 
 /** A connection of the driver, with what is added to it here. */
