@@ -205,8 +205,8 @@ test.runIf(canMount)('a full disk is reported, and reads still work', async () =
   await expect.poll(() => database.checkHealth()).toBeUndefined()
 })
 
-/** The database of another program, alone in its directory. */
-function foreign(journalMode: string): string {
+/** The database of another program, alone in its directory, but for the log if it has crashed. */
+function foreign(journalMode: string, end = ''): string {
   const file = join(temporaryFolder(), 'foreign.sqlite')
   const script = `import sqlite3, sys
 c = sqlite3.connect(sys.argv[1])
@@ -214,7 +214,8 @@ c.execute('pragma journal_mode = ${journalMode}')
 c.execute('create table knex_migrations (name)')
 c.execute('create table notes (text)')
 c.execute("insert into notes values ('Mine')")
-c.commit()`
+c.commit()
+${end}`
   execFileSync('python3', ['-c', script, file])
   return file
 }
@@ -245,12 +246,19 @@ test.for<[what: string, make: () => string, refusal: RegExp, migratesIt: RegExp 
     /belongs to another program/,
     /belongs to another program/,
   ],
+  [
+    'another program’s, with the log of a crash',
+    () => foreign('wal', 'import os; os._exit(0)'),
+    /belongs to another program/,
+    /belongs to another program/,
+  ],
 ])('a refused file stays unchanged: %s', async ([, make, refusal, migratesIt]) => {
   const file = make()
   const before = readFileSync(file)
+  const names = readdirSync(dirname(file))
   const untouched = () => {
     expect(readFileSync(file).equals(before)).toBe(true)
-    expect(readdirSync(dirname(file))).toHaveLength(1)
+    expect(readdirSync(dirname(file))).toEqual(names)
   }
   const env = { DATABASE_URL: `sqlite:${file}`, PORT: '0' }
   const served = await run(['serve'], env)

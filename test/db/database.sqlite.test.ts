@@ -7,7 +7,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import type { Knex } from 'knex'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import {
   databaseFor,
   openDatabase,
@@ -15,6 +16,14 @@ import {
   openMigratedDatabase,
 } from '../../src/db/database.ts'
 import { isDatabaseUrl } from '../../src/db/database-url.ts'
+import {
+  openCopy,
+  openExclusive,
+  openForInspection,
+  openReader,
+  openWriter,
+} from '../../src/db/sqlite/client.ts'
+import { databaseFile } from '../../src/db/sqlite/database-file.ts'
 import { copyWorld, copyWorldFile, temporaryFolder } from '../support/database.ts'
 import { holdWrite } from '../support/held-write.ts'
 import { run } from '../support/process.ts'
@@ -25,29 +34,40 @@ import { run } from '../support/process.ts'
  * database.test.ts runs on both engines.
  */
 
-test.for(['read', 'write'] as const)('a connection to %s has every PRAGMA', async (way) => {
-  // Written out, not taken from the code under test.
-  const expected = {
-    busy_timeout: 5000,
-    journal_mode: 'wal',
-    synchronous: 2,
-    foreign_keys: 1,
-    cache_size: way === 'read' ? -6144 : -24_576,
-    temp_store: 2,
-    wal_autocheckpoint: 16_000,
-    journal_size_limit: 67_108_864,
-    query_only: way === 'read' ? 1 : 0,
-  }
-  const database = openDatabase(await copyWorld())
+// Written out, not taken from the code under test.
+const serving = {
+  busy_timeout: 5000,
+  journal_mode: 'wal',
+  synchronous: 2,
+  foreign_keys: 1,
+  temp_store: 2,
+  wal_autocheckpoint: 16_000,
+  journal_size_limit: 67_108_864,
+}
+
+test.for<[use: string, open: (file: string) => Knex, pragmas: Record<string, number | string>]>([
+  [
+    'read',
+    (file) => openReader(file, databaseFile(file), 1),
+    { ...serving, cache_size: -6144, query_only: 1 },
+  ],
+  [
+    'write',
+    (file) => openWriter(file, databaseFile(file)),
+    { ...serving, cache_size: -24_576, query_only: 0 },
+  ],
+  ['check a copy', openCopy, { cache_size: -24_576, temp_store: 2 }],
+  ['lock a file', openExclusive, { busy_timeout: 1000, locking_mode: 'exclusive', query_only: 1 }],
+  ['inspect a file', (file) => openForInspection(file, false), { busy_timeout: 5000 }],
+])('a connection to %s has every PRAGMA', async ([, open, pragmas]) => {
+  const sql = open(copyWorldFile())
+  onTestFinished(() => sql.destroy())
   const found: Record<string, unknown> = {}
-  await database[way](async ({ sql }) => {
-    for (const name of Object.keys(expected)) {
-      const [row] = await sql.raw(`PRAGMA ${name}`)
-      found[name] = Object.values(row)[0]
-    }
-  })
-  expect(found).toEqual(expected)
-  await database.close()
+  for (const name of Object.keys(pragmas)) {
+    const [row] = await sql.raw(`PRAGMA ${name}`)
+    found[name] = Object.values(row)[0]
+  }
+  expect(found).toEqual(pragmas)
 })
 
 test.for<[what: string, write: ((file: string) => void) | undefined, message: RegExp]>([
@@ -129,10 +149,13 @@ test.for([
 })
 
 test('creates a database with its parent directories', async () => {
-  const database = openDatabase(`sqlite:${join(temporaryFolder(), 'deep/er/new.sqlite')}`)
+  const folder = join(temporaryFolder(), 'deep/er')
+  // No part of the name has a meaning as in a URL.
+  const database = openDatabase(`sqlite:${folder}/100%41 #1.sqlite`)
   expect(await database.migrate()).not.toEqual([])
   expect(await database.schemaAge()).toBe('current')
   await database.close()
+  expect(readdirSync(folder)).toEqual(['100%41 #1.sqlite'])
 })
 
 test('the schema refuses a rating of 4.5, as the type of the column does on PostgreSQL', async () => {

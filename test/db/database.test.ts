@@ -1,10 +1,11 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { withTemporaryCopy } from '../../src/db/copy-database.ts'
 import { type Database, openDatabase, openMigratedDatabase } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/engine.ts'
 import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
+import { holdWrite } from '../support/held-write.ts'
 
 const migrations = readdirSync(join(import.meta.dirname, '../../src/db/migrations')).toSorted()
 
@@ -122,6 +123,79 @@ test('a driver error does not quote bound values', async () => {
     )
     await expect(insert).rejects.toThrow(/unique/i)
     await expect(insert).rejects.not.toThrow(/private text/)
+  })
+})
+
+test('an error of a statement, or a connection that it ends, is thrown and not printed', async () => {
+  const printed = (['log', 'warn', 'error'] as const).map((name) => vi.spyOn(console, name))
+  onTestFinished(() => void vi.restoreAllMocks())
+  await withDatabase(async ({ read }) => {
+    const fail =
+      inject('engine') === 'sqlite' ? 'fail' : 'select pg_terminate_backend(pg_backend_pid())'
+    await expect(read(({ sql }) => sql.raw(fail))).rejects.toThrow()
+    expect(await read(({ sql }) => sql('developers').pluck('name'))).toContain('Ada')
+  })
+  expect(printed.flatMap(({ mock }) => mock.calls)).toEqual([])
+})
+
+test('a statement waits for a free connection for 5 s, or as long as connect_timeout says', async () => {
+  // One connection writes.
+  const database = openDatabase(await copyWorld(), { pool: 4 })
+  onTestFinished(() => database.close())
+  const release = await holdWrite(database)
+  vi.useFakeTimers({ toFake: ['setTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  let result = 'waits'
+  const waiting = database.optimize({ isLast: true }).catch((error) => {
+    result = error.code
+  })
+  await vi.advanceTimersByTimeAsync(inject('engine') === 'sqlite' ? 4500 : 24_500)
+  expect(result).toBe('waits')
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(result).toBe('unavailable')
+  await release()
+  await waiting
+})
+
+test('idle connections are closed after five minutes on PostgreSQL, and kept on SQLite', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'Date'] })
+  onTestFinished(() => void vi.useRealTimers())
+  await withDatabase(async (database) => {
+    const countIdle = () => database.usage().pools.map(({ idle }) => idle)
+    const read = () => database.read(({ sql }) => sql('developers').first('id'))
+    await Promise.all([read(), read(), database.write(async () => {})])
+    vi.advanceTimersByTime(5 * 60_000 - 2000)
+    expect(countIdle()).toEqual([2, 1])
+    vi.advanceTimersByTime(4000)
+    expect(countIdle()).toEqual(inject('engine') === 'sqlite' ? [2, 1] : [0, 0])
+    // The next statement works in any case.
+    expect(await database.read(({ sql }) => sql('developers').pluck('name'))).toContain('Ada')
+  })
+})
+
+test.for<[expression: string, value: unknown]>([
+  ['count(*)', 2],
+  ['max(id)', 2],
+  ['sum(cast(9007199254740991 as bigint)) / 2', 9_007_199_254_740_991],
+  ['cast(4.25 as numeric(5, 2))', 4.25],
+])('%s of the two developers is read as a number', async ([expression, value]) => {
+  await withDatabase(async (database) => {
+    const rows = await database.read(({ select }) =>
+      select(`select ${expression} as value from developers limit 1`, []),
+    )
+    expect(rows).toEqual([{ value }])
+  })
+})
+
+test('a text with NUL equals no other', async () => {
+  await withDatabase(async (database) => {
+    const find = (name: string) =>
+      database.read(({ select }) => select('select id from developers where name = ?', [name]))
+    expect([await find('Ada'), await find('Ada\0'), await find('\0')]).toEqual([
+      [{ id: 1 }],
+      [],
+      [],
+    ])
   })
 })
 

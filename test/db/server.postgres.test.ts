@@ -1,14 +1,16 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
-import { describe, expect, inject, onTestFinished, test } from 'vitest'
+import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { findApps } from '../../src/catalogue/app-list.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
-import type { ServerOptions } from '../../src/db/engine.ts'
+import type { Connection, ServerOptions } from '../../src/db/engine.ts'
 import {
   addressAt,
   addressThrough,
   administer,
+  ask,
   asPostgresAccount,
   configuredServer,
   connectTo,
@@ -176,6 +178,108 @@ describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
       expect((await namesIn(database)).slice(-written.length - 1)).toEqual(['Bob', ...written])
     },
   )
+
+  test('a write whose statement hangs does not wait for ROLLBACK after its timeout', async () => {
+    const { databaseUrl, hang } = await startDistantWorld()
+    const database = open(databaseUrl, { pool: 3, writeTimeout: 1000 })
+    await add(database, 'Eve')
+    vi.useFakeTimers({ toFake: ['setTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    let result = 'hangs'
+    const sent = new Promise<void>((resolve) => {
+      database.onStatement((statement) => statement.includes('pg_sleep') && resolve())
+    })
+    const write = database
+      .write(({ sql }) => {
+        hang()
+        return sql.raw('select pg_sleep(0)')
+      })
+      .catch(({ code }) => {
+        result = code
+      })
+    await sent
+    await vi.advanceTimersByTimeAsync(1000)
+    await write
+    expect(result).toBe('unavailable')
+  })
+
+  test('after a timeout, connections that have answered since the statement was sent are kept, and others replaced', async () => {
+    const { databaseUrl } = await startWorld()
+    const database = open(databaseUrl, { pool: 3, writeTimeout: 1000 })
+    const readerPid = async () => {
+      const { rows } = await database.read(({ sql }) => sql.raw('select pg_backend_pid() as pid'))
+      return rows[0].pid
+    }
+    /** Runs a statement for longer than a write may take. */
+    const timeOut = async (meanwhile: () => Promise<unknown>) => {
+      const write = database.write(async ({ sql }) => {
+        await sql.raw('set local statement_timeout = 0')
+        const sleeping = sql.raw('select pg_sleep(5)').then(() => {})
+        await Promise.all([sleeping, meanwhile()])
+      })
+      await expect(write).rejects.toMatchObject({ code: 'unavailable' })
+    }
+    const first = await readerPid()
+    await timeOut(readerPid)
+    expect(await readerPid()).toBe(first)
+    await timeOut(async () => {})
+    expect(await readerPid()).not.toBe(first)
+  })
+
+  test.for<[state: string, cause: string]>([
+    ['is gone', 'deallocate all'],
+    ['has other columns', 'alter table developers add column more text'],
+  ])('a prepared statement that %s is prepared again', async ([, cause]) => {
+    const { databaseUrl } = await startWorld()
+    const database = open(databaseUrl)
+    const find = ({ select }: Connection) =>
+      select<{ name: string }>('select * from developers where id = ?', [1])
+    for (const method of ['read', 'write'] as const)
+      expect(await database[method](find)).toMatchObject([{ name: 'Ada' }])
+    if (cause.startsWith('alter')) await administer(databaseUrl, cause)
+    else
+      for (const method of ['read', 'write'] as const)
+        await database[method](({ sql }) => sql.raw(cause))
+    for (const method of ['read', 'write'] as const)
+      expect(await database[method](find), method).toMatchObject([{ name: 'Ada' }])
+  })
+
+  test('a connection whose settings are refused is closed', async () => {
+    const { databaseUrl } = await startWorld()
+    const relay = createServer((client) => {
+      const server = connectTo(databaseUrl)
+      for (const socket of [client, server]) socket.on('error', () => {})
+      // PostgreSQL has no setting of this name.
+      client.on('data', (data) =>
+        server.write(data.toString('latin1').replace('set jit =', 'set jib ='), 'latin1'),
+      )
+      client.on('close', () => server.destroy())
+      server.pipe(client)
+    }).listen(0, '127.0.0.1')
+    await once(relay, 'listening')
+    onTestFinished(() => void relay.close())
+    const database = open(addressThrough((relay.address() as AddressInfo).port, databaseUrl))
+    await expect(namesIn(database)).rejects.toThrow(/"jib"/)
+    const sessions = () =>
+      ask(databaseUrl, "select pid from pg_stat_activity where application_name = 'apps-service'")
+    await expect.poll(sessions).toEqual([])
+  })
+
+  test.runIf(process.platform === 'linux')('a silent connection is probed after 10 s', async () => {
+    const { databaseUrl } = await startDistantWorld()
+    const database = open(databaseUrl)
+    await namesIn(database)
+    const port = Number(new URL(databaseUrl).port).toString(16).toUpperCase()
+    const sockets = readFileSync('/proc/net/tcp', 'utf8')
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/))
+      .filter(([, , remote, state]) => remote === `0100007F:${port}` && state === '01')
+    // The timer of keep-alive probes is 02 (https://docs.kernel.org/networking/proc_net_tcp.html).
+    const timers = sockets.map(([, , , , , timer = '']) => timer.split(':'))
+    expect(timers.map(([kind]) => kind)).toEqual(['02'])
+    const hundredths = Number.parseInt(timers[0]?.[1] ?? '', 16)
+    expect(hundredths).toBeLessThanOrEqual(1000)
+  })
 
   test('a write that catches an error of a statement is not acknowledged, since nothing is committed', async () => {
     const { databaseUrl } = await startWorld()

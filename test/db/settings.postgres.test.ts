@@ -1,6 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
+import { parseServerUrl } from '../../src/db/database-url.ts'
 import type { Connection, ServerOptions } from '../../src/db/engine.ts'
+import { required } from '../../src/util/helpers.ts'
 import { copyWorld } from '../support/database.ts'
 import { ask } from '../support/postgres.ts'
 
@@ -99,3 +101,25 @@ test.for([4, 5, 12])(
     expect(await countConnections()).toBe(pool)
   },
 )
+
+test.for<[what: string, prepared: number, statements: string[]]>([
+  ['a statement that comes 100 times', 1, Array(100).fill('select 1')],
+  ['a statement of 8000 characters', 1, ['select 1'.padEnd(8000)]],
+  ['a longer statement', 0, ['select 1'.padEnd(8001)]],
+  ['201 statements that come twice', 200, [...numbered(201), ...numbered(201)]],
+])('of %s, a connection keeps %i prepared', async ([what, prepared, statements]) => {
+  // The names of prepared statements are a process's; this module has its own.
+  const path = `../../src/db/postgres/client.ts?${encodeURIComponent(what)}`
+  const { openReader, select }: typeof import('../../src/db/postgres/client.ts') = await import(
+    path
+  )
+  const sql = openReader(required(parseServerUrl(await copyWorld()), 'a DATABASE_URL'), 1)
+  onTestFinished(() => sql.destroy())
+  for (const statement of statements) await select(sql)(statement, [])
+  const { rows } = await sql.raw('select statement from pg_prepared_statements')
+  expect(rows).toHaveLength(prepared)
+})
+
+function numbered(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `select ${index}`)
+}

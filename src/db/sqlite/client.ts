@@ -254,46 +254,41 @@ const readerPragmas = { ...pragmas, cache_size: -6144, query_only: 1 }
 const acquireTimeout = 5000
 
 /** How SQLite opens a file (https://sqlite.org/uri.html). No mode creates a missing one. */
-type OpenMode = 'mode=rw' | 'mode=ro' | 'mode=ro&immutable=1'
+type OpenMode = 'mode=rw' | 'mode=ro'
 
 const open = (filename: string, mode: OpenMode, client: typeof Knex.Client, max = 1) =>
   knex({
     client,
     connection: { filename: `${pathToFileURL(filename)}?${mode}`, flags: ['OPEN_URI'] },
-    useNullAsDefault: true,
     // Keeps bound values, which are callers' data, out of error messages and so out of the log.
     compileSqlOnError: false,
     acquireConnectionTimeout: acquireTimeout,
     // knex would print errors that it also throws.
     log: { warn: ignore, error: ignore, debug: ignore },
     // Opening a connection costs more than keeping it, and `DatabaseFile` relies on the first one.
-    pool: { min: 0, max, idleTimeoutMillis: Number.POSITIVE_INFINITY },
+    pool: { max, idleTimeoutMillis: Number.POSITIVE_INFINITY },
   })
 
 const ignore = () => {}
 
 /** One connection, since SQLite has one writer at a time. */
 export const openWriter = (filename: string, file: DatabaseFile) =>
-  open(filename, 'mode=rw', clientOf(file, beginWriting, { ...pragmas, query_only: 0 }))
+  open(filename, 'mode=rw', clientOf(file, beginWriting, pragmas))
 /** Connections that cannot write. */
 export const openReader = (filename: string, file: DatabaseFile, max: number) =>
   open(filename, 'mode=rw', clientOf(file, beginReading, readerPragmas), max)
 
-/** A file that nobody writes. `immutable` ignores a log or journal beside it, and creates none. */
+/** A file that nobody writes. */
 export const openCopy = (filename: string) =>
   open(
     filename,
-    'mode=ro&immutable=1',
+    'mode=ro',
     clientWith({ cache_size: pragmas.cache_size, temp_store: pragmas.temp_store }),
   )
 
 /** A file that no other process may have open. The lock must be requested before the first read. */
 export const openExclusive = (filename: string) =>
-  open(
-    filename,
-    'mode=rw',
-    clientWith({ busy_timeout: 1000, locking_mode: 'exclusive', query_only: 1 }),
-  )
+  open(filename, 'mode=rw', clientWith({ locking_mode: 'exclusive', query_only: 1 }))
 
 /**
  * A file that may be another program's: no byte of it is changed. The last connection to close
