@@ -2,6 +2,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { findApps } from '../../src/catalogue/app-list.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
@@ -189,30 +190,31 @@ describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
     const sent = new Promise<void>((resolve) => {
       database.onStatement((statement) => statement.includes('pg_sleep') && resolve())
     })
-    const write = database
-      .write(({ sql }) => {
-        hang()
-        return sql.raw('select pg_sleep(0)')
-      })
-      .catch(({ code }) => {
-        result = code
-      })
+    const write = database.write(({ sql }) => {
+      hang()
+      return sql.raw('select pg_sleep(0)')
+    })
+    write.catch(({ code }) => {
+      result = code
+    })
     await sent
     await vi.advanceTimersByTimeAsync(1000)
-    await write
+    // Not `poll`, which would advance the clock.
+    for (let turn = 0; turn < 100 && result === 'hangs'; turn++) await setImmediate()
     expect(result).toBe('unavailable')
   })
 
   test('after a timeout, connections that have answered since the statement was sent are kept, and others replaced', async () => {
     const { databaseUrl } = await startWorld()
     const database = open(databaseUrl, { pool: 3, writeTimeout: 1000 })
+    const impatient = open(databaseUrl, { pool: 3, writeTimeout: 500 })
     const readerPid = async () => {
       const { rows } = await database.read(({ sql }) => sql.raw('select pg_backend_pid() as pid'))
       return rows[0].pid
     }
     /** Runs a statement for longer than a write may take. */
-    const timeOut = async (meanwhile: () => Promise<unknown>) => {
-      const write = database.write(async ({ sql }) => {
+    const timeOut = async (writer: Database, meanwhile: () => Promise<unknown>) => {
+      const write = writer.write(async ({ sql }) => {
         await sql.raw('set local statement_timeout = 0')
         const sleeping = sql.raw('select pg_sleep(5)').then(() => {})
         await Promise.all([sleeping, meanwhile()])
@@ -220,10 +222,17 @@ describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
       await expect(write).rejects.toMatchObject({ code: 'unavailable' })
     }
     const first = await readerPid()
-    await timeOut(readerPid)
+    await timeOut(database, readerPid)
     expect(await readerPid()).toBe(first)
-    await timeOut(async () => {})
-    expect(await readerPid()).not.toBe(first)
+    await timeOut(database, async () => {})
+    const second = await readerPid()
+    expect(second).not.toBe(first)
+    // The statement that is sent first times out last.
+    await timeOut(database, async () => {
+      expect(await readerPid()).toBe(second)
+      await timeOut(impatient, async () => {})
+    })
+    expect(await readerPid()).not.toBe(second)
   })
 
   test.for<[state: string, cause: string]>([
