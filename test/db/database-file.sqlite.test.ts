@@ -13,6 +13,7 @@ import {
 import { dirname, join } from 'node:path'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { type Database, openDatabase, openMigratedDatabase } from '../../src/db/database.ts'
+import { databaseFile } from '../../src/db/sqlite/database-file.ts'
 import { copyWorldFile, filePath, temporaryFolder } from '../support/database.ts'
 import { canMount, mount, mountSmallDisk } from '../support/disk.ts'
 import { run } from '../support/process.ts'
@@ -98,6 +99,7 @@ test('while the file is missing, the service refuses requests and creates no new
   expect(await database.checkHealth()).toBe('is gone')
   await expect(addDeveloper(database, 'Eve')).rejects.toMatchObject(unavailable)
   await expect(database.dataVersion()).rejects.toMatchObject(unavailable)
+  await expect(database.committedBefore()).rejects.toMatchObject(unavailable)
   expect(existsSync(file)).toBe(false)
   renameSync(`${file}.away`, file)
   expect(await database.checkHealth()).toBeUndefined()
@@ -111,6 +113,30 @@ test('reading and writing never create a missing file', async () => {
   await expect(namesIn(database)).rejects.toMatchObject(unavailable)
   await expect(addDeveloper(database, 'Eve')).rejects.toMatchObject(unavailable)
   expect(readdirSync(dirname(file))).toEqual([])
+})
+
+test('a first connection whose file is replaced while it opens is closed, and the next one has the new file', async () => {
+  const file = copyWorldFile()
+  const { openConnection } = databaseFile(file)
+  const closed: string[] = []
+  const open = (name: string, meanwhile = () => {}) =>
+    openConnection(
+      async () => {
+        meanwhile()
+        return name
+      },
+      async (connection) => closed.push(connection),
+    )
+  const replace = () => {
+    renameSync(file, `${file}.away`)
+    copyFileSync(inject('world').source, file)
+  }
+  await expect(open('first', replace)).rejects.toThrow('file was replaced')
+  expect(closed).toEqual(['first'])
+  expect(await open('second')).toBe('second')
+  await expect(open('third', replace)).rejects.toThrow('file was replaced')
+  await expect(open('fourth')).rejects.toThrow('file was replaced')
+  expect(closed).toEqual(['first', 'third'])
 })
 
 test('writes during the replacement of the file are not acknowledged', async () => {

@@ -6,7 +6,7 @@ import {
   renameSync,
   writeFileSync,
 } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import type { Knex } from 'knex'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import {
@@ -313,6 +313,19 @@ onLinux.for<[after: string, statements: number]>([
   await database.dataVersion()
   expect(openFiles(filename).length).toBeGreaterThanOrEqual(3)
   await database.close()
+  expect(openFiles(filename)).toEqual([])
+  // The last connection to close has written the log into the file.
+  expect(readdirSync(dirname(filename))).toEqual([basename(filename)])
+})
+
+onLinux('a database that is refused is closed', async () => {
+  const filename = copyWorldFile()
+  const database = openDatabase(`sqlite:${filename}`)
+  await database.write(({ sql }) =>
+    sql('knex_migrations').insert({ name: '9999-later.ts', batch: 9 }),
+  )
+  await database.close()
+  await expect(openMigratedDatabase(`sqlite:${filename}`)).rejects.toThrow(/by a newer version/)
   expect(openFiles(filename)).toEqual([])
 })
 

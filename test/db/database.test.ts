@@ -162,7 +162,14 @@ test('idle connections are closed after five minutes on PostgreSQL, and kept on 
   onTestFinished(() => void vi.useRealTimers())
   await withDatabase(async (database) => {
     const countIdle = () => database.usage().pools.map(({ idle }) => idle)
-    const read = () => database.read(({ sql }) => sql('developers').first('id'))
+    const bothRead = Promise.withResolvers<void>()
+    let reads = 0
+    const read = () =>
+      database.snapshot(async ({ sql }) => {
+        await sql('developers').first('id')
+        if (++reads === 2) bothRead.resolve()
+        await bothRead.promise
+      })
     await Promise.all([read(), read(), database.write(async () => {})])
     vi.advanceTimersByTime(5 * 60_000 - 2000)
     expect(countIdle()).toEqual([2, 1])
@@ -184,6 +191,18 @@ test.for<[expression: string, value: unknown]>([
       select(`select ${expression} as value from developers limit 1`, []),
     )
     expect(rows).toEqual([{ value }])
+  })
+})
+
+test('statements to read, write and find the data version can be listened to', async () => {
+  await withDatabase(async (database) => {
+    const heard: string[] = []
+    database.onStatement((statement) => heard.push(statement))
+    await database.read(({ sql }) => sql.raw('select 1'))
+    await database.write(({ sql }) => sql.raw('select 2'))
+    await database.dataVersion()
+    for (const statement of ['select 1', 'select 2', 'select value from catalogue_version'])
+      expect(heard).toContain(statement)
   })
 })
 

@@ -49,12 +49,15 @@ test('reads and writes have their own timeouts, whatever the role or database se
     ...[
       `statement_timeout = '500ms'`,
       `idle_in_transaction_session_timeout = '500ms'`,
+      `default_transaction_isolation = 'serializable'`,
       'default_transaction_read_only = on',
     ].map((setting) => `alter database ${name} set ${setting}`),
   )
   const database = open(address)
   await database.write(async ({ sql }) => {
     await sql.raw('select pg_sleep(0.6)')
+    const { rows } = await sql.raw('show transaction_isolation')
+    expect(rows).toEqual([{ transaction_isolation: 'read committed' }])
     await sql('developers').insert({ name: 'Eve', created_at: '', changed_at: '' })
   })
   await database.read(({ sql }) => sql.raw('select pg_sleep(0.6)'))
