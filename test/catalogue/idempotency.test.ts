@@ -150,6 +150,66 @@ test.for<[key: string, milliseconds: number, created: number, stored: string[]]>
   },
 )
 
+test.for<
+  [
+    what: string,
+    /** The hours since the first create, and which app the response has; none for a 422. */
+    calls: [hours: number, who: 'ada' | 'bob', version: string, app: number | undefined][],
+  ]
+>([
+  [
+    'again after a day stands for the new app from then on',
+    [
+      [0, 'ada', '1', 0],
+      [24, 'ada', '1', 1],
+      [24, 'ada', '1', 1],
+      [47.9, 'ada', '1', 1],
+      [48, 'ada', '1', 2],
+      [48, 'ada', '1', 2],
+    ],
+  ],
+  [
+    'again after a day with another body stands for that body from then on',
+    [
+      [0, 'ada', '1', 0],
+      [24, 'ada', '2', 1],
+      [24, 'ada', '2', 1],
+      [24, 'ada', '1', undefined],
+      [47.9, 'ada', '2', 1],
+      [48, 'ada', '1', 2],
+    ],
+  ],
+  [
+    'again after a day leaves the same key of another developer as it is',
+    [
+      [0, 'ada', '1', 0],
+      [1, 'bob', '1', 1],
+      [24, 'ada', '2', 2],
+      [24, 'bob', '1', 1],
+      [24, 'bob', '2', undefined],
+      [25, 'bob', '2', 3],
+      [25, 'ada', '2', 2],
+    ],
+  ],
+])('a key that is used %s', async ([, calls]) => {
+  const service = await startService()
+  const begin = Date.now()
+  const apps: number[] = []
+  for (const [hours, who, version, app] of calls) {
+    freezeClock(begin + hours * hour)
+    const key = service.world.keys[who]
+    const { status, body } = await createWith(service, 'k', { version }, { key })
+    const at = `${who} with version ${version} after ${hours} hours`
+    if (app === undefined)
+      expect([status, body.data.code], at).toEqual([422, 'idempotency_key_reused'])
+    else {
+      apps[app] ??= body.data.app_id
+      expect([status, body.data.app_id], at).toEqual([201, apps[app]])
+    }
+  }
+  expect(new Set(apps).size).toBe(apps.length)
+})
+
 test('the same key of two developers stands for two apps', async () => {
   const service = await startService()
   const createAs = (key: string) => createWith(service, 'k', {}, { key })

@@ -258,6 +258,80 @@ describe('the queue', () => {
     ])
   })
 
+  test.for<
+    [
+      what: string,
+      app: 'approved' | 'pending' | 'rejected',
+      steps: (Decision | AppChanges)[],
+      /** What waits in the end, since which step, and the changes. */
+      waits: [queue: Queue, since: number | 'creation', ...[string, string, string][]],
+    ]
+  >([
+    [
+      'a rejected app with two updates: both',
+      'rejected',
+      [{ name: 'North' }, { version: '2' }],
+      ['pending', 0, ['name', 'Broken Compass', 'North'], ['version', '1.0.0', '2']],
+    ],
+    [
+      'a rejected app with two updates of one field: from the rejected value',
+      'rejected',
+      [{ version: '2' }, { version: '3' }],
+      ['pending', 0, ['version', '1.0.0', '3']],
+    ],
+    [
+      'a new app with two updates: none, since nobody has seen it',
+      'pending',
+      [{ name: 'Fog' }, { version: '2' }],
+      ['pending', 'creation'],
+    ],
+    [
+      'a new app that is updated, rejected, and updated twice: those since the rejection',
+      'pending',
+      [{ name: 'Fog' }, 'reject', { version: '2' }, { name: 'Mist' }],
+      ['pending', 2, ['name', 'Fog', 'Mist'], ['version', '1.0.0', '2']],
+    ],
+    [
+      'an app that is rejected twice: those since the second rejection',
+      'rejected',
+      [{ version: '2' }, 'reject', { name: 'North' }],
+      ['pending', 2, ['name', 'Broken Compass', 'North']],
+    ],
+    [
+      'a rejected app that is updated, approved, and updated twice: those since the approval',
+      'rejected',
+      [{ name: 'North' }, 'approve', { name: 'South' }, { version: '2' }],
+      ['changed', 2, ['name', 'North', 'South'], ['version', '1.0.0', '2']],
+    ],
+    [
+      'an approved app with two updates: both, since the first',
+      'approved',
+      [{ version: '2' }, { version: '3' }],
+      ['changed', 0, ['version', '1.0.0', '3']],
+    ],
+    [
+      'an approved app whose changes were approved: those since then',
+      'approved',
+      [{ version: '2' }, 'approve', { version: '3' }],
+      ['changed', 2, ['version', '2', '3']],
+    ],
+  ])('has the changes of %s', async ([, which, steps, [name, since, ...changes]]) => {
+    const service = await startService()
+    const id = service.world.apps[which]
+    const begin = Date.now()
+    const at = (step: number) => freezeClock(begin + (step + 1) * 60_000)
+    for (const [index, step] of steps.entries()) {
+      at(index)
+      if (typeof step === 'string') await service.decide(step, id)
+      else expect((await put(service, id, step)).status).toBe(200)
+    }
+    const waiting = (await queue(service, name)).apps.find((app) => app.id === id)
+    expect([waiting?.waiting_since, waiting?.changes]).toEqual([
+      since === 'creation' ? past : new Date(at(since)).toISOString(),
+      changes.map(([field, before, after]) => ({ field, before, after })),
+    ])
+  })
+
   test('has the changes of an approved app since the last decision', async () => {
     const service = await startService()
     const { apps, categories } = service.world

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
@@ -6,6 +7,7 @@ import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import express from 'express'
 import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
+import type { Decision } from '../../src/catalogue/policy.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { readDocument } from '../../src/http/docs.ts'
@@ -15,9 +17,11 @@ import { createApi, handleOperations } from '../../src/http/operations.ts'
 import { createRateLimits } from '../../src/http/rate-limits.ts'
 import { createResponseCache } from '../../src/http/response-cache.ts'
 import { listen } from '../../src/http/server.ts'
+import { decideEach } from '../../src/moderation/decisions.ts'
 import { namesOf, scenarioOf, tables } from '../contract/scenarios.ts'
 import { type Call, newApp } from '../contract/valid-requests.ts'
 import { connected } from '../faults/sockets.ts'
+import { importLines, setCounters } from '../support/catalogue-file.ts'
 import type { CheckedResponse, RequestOptions } from '../support/check.ts'
 import { share } from '../support/lifetime.ts'
 import { commandLine } from '../support/process.ts'
@@ -68,7 +72,7 @@ async function askTimes(
 /** A response without the headers that differ between two responses to the same request. */
 const comparable = ({ status, headers, text }: Awaited<ReturnType<Service['request']>>) => {
   const { date, 'x-request-id': id, ...others } = headers
-  expect(id).toBeTruthy()
+  expect(id).toMatch(/^[\w.-]+$/)
   return { status, headers: others, text }
 }
 
@@ -160,21 +164,21 @@ describe('a response from the cache is the response that the database gives', ()
   }
 })
 
+/** The raw bytes, which supertest's client would decode. */
+async function raw(
+  service: Service,
+  path: string,
+  headers: Record<string, string>,
+  method = 'GET',
+) {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+  httpRequest({ port: service.port, path, method, headers }, resolve).on('error', reject).end()
+  const response = await promise
+  return { status: response.statusCode, headers: response.headers, body: await buffer(response) }
+}
+
 describe('compression', () => {
   const plain = { headers: { 'Accept-Encoding': 'identity' } }
-
-  /** The raw bytes, which supertest's client would decode. */
-  async function raw(
-    service: Service,
-    path: string,
-    headers: Record<string, string>,
-    method = 'GET',
-  ) {
-    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
-    httpRequest({ port: service.port, path, method, headers }, resolve).on('error', reject).end()
-    const response = await promise
-    return { status: response.statusCode, headers: response.headers, body: await buffer(response) }
-  }
 
   async function longApp() {
     const { service, reads } = await counting()
@@ -418,10 +422,35 @@ test('a public read that is added to the document is cached, one that needs a ke
   expect(handled).toEqual(['readShared', 'readOwn', 'readOwn'])
 })
 
+const listedLine = {
+  name: 'Star Map',
+  description: 'Shows stars.',
+  category: 'tools',
+  developer_name: 'Ada',
+  status: 'approved',
+}
+
 test('writes that change nothing public leave the cache as it is, and others empty it', async () => {
   const { service, reads } = await counting()
   const { apps, keys } = service.world
   const json = { name: 'New' }
+  const counters = { slug: 'tide-clock', total_downloads: 1234 }
+  const decide = async (decision: Decision, id: number, options = {}) => {
+    const decisions = [{ id, decision, reason: 'x' }]
+    for await (const _ of decideEach(service.database, decisions, { operator: 'test' }, options)) {
+      // Its results are tested elsewhere.
+    }
+  }
+  const useKey = async (key: string) => {
+    const id = key.slice(5, 17)
+    await service.database.write(
+      ({ sql }) => sql('api_keys').where({ id }).update({ last_used_at: null }),
+      { changesPublicData: () => false },
+    )
+    await service.get('/apps', { key })
+    const used = () => service.database.read(({ sql }) => sql('api_keys').where({ id }).first())
+    await expect.poll(async () => (await used())?.last_used_at).not.toBeNull()
+  }
   const writes: [what: string, isPublic: boolean, write: () => Promise<unknown>][] = [
     ['a create', false, () => service.request('POST', '/apps', { key: keys.ada, json: newApp })],
     [
@@ -451,11 +480,29 @@ test('writes that change nothing public leave the cache as it is, and others emp
       false,
       () => commandLine(service.databaseUrl).run('key', 'issue', '--developer', 'New'),
     ],
+    ['the first use of a key', false, () => useKey(keys.ada)],
     [
       'an approval',
       true,
       () => commandLine(service.databaseUrl).run('moderation', 'approve', String(apps.bobsPending)),
     ],
+    ['the same approval, which is refused', false, () => decide('approve', apps.bobsPending)],
+    [
+      'the dry run of a rejection',
+      false,
+      () => decide('reject', apps.bobsPending, { dryRun: true }),
+    ],
+    ['a rejection of a listed app', true, () => decide('reject', apps.bobsPending)],
+    ['an import of a new app', true, () => importLines(service.database, [listedLine])],
+    ['an import of the same app', false, () => importLines(service.database, [listedLine])],
+    [
+      'an import of a changed app',
+      true,
+      () => importLines(service.database, [{ ...listedLine, version: '2' }]),
+    ],
+    ['counters', true, () => setCounters(service.database, [counters])],
+    ['the same counters', false, () => setCounters(service.database, [counters])],
+    ['a refused line', false, () => importLines(service.database, ['{}'])],
     [
       'an update of a listed app',
       true,
@@ -632,6 +679,37 @@ test('a request does not use a data version that was read before it arrived', as
   waiting[0]?.()
   expect((await after).body.data.app.version).toBe('2')
   await before
+})
+
+test('the bodies in the cache, in all codings, take no more than its size', async () => {
+  const cacheSize = 128 * 1024
+  const { service, reads } = await counting({ cacheSize })
+  const names = Array.from({ length: 20 }, (_, index) => `Star ${index}`)
+  // Text that hardly compresses.
+  const description = () => randomBytes(6000).toString('hex')
+  await importLines(
+    service.database,
+    names.map((name) => ({ ...listedLine, name, description: description() })),
+  )
+  const ids = await service.database.read(({ sql }) =>
+    sql('apps').where('name', 'like', 'Star %').pluck('id'),
+  )
+  const sizes = new Map<number, number>()
+  for (const id of ids) {
+    for (const coding of ['identity', 'gzip', 'br']) {
+      const { headers } = await raw(service, `/apps/${id}`, { 'Accept-Encoding': coding })
+      sizes.set(id, (sizes.get(id) ?? 0) + Number(headers['content-length']))
+    }
+  }
+  let cached = 0
+  // The newest first, so that asking evicts none of those that are asked later.
+  for (const id of ids.toReversed()) {
+    const before = reads()
+    await service.get(`/apps/${id}`)
+    if (reads() === before) cached += sizes.get(id) ?? 0
+  }
+  expect(cached).toBeGreaterThan(cacheSize / 2)
+  expect(cached).toBeLessThanOrEqual(cacheSize)
 })
 
 test('evicted and outdated responses are cached again when requested', async () => {

@@ -738,7 +738,7 @@ test('importing an export keeps changes that wait for review', async () => {
   const row = await database.read(({ sql }) =>
     sql('apps').where({ id: world.apps.approved }).first('unreviewed_since'),
   )
-  expect(row?.unreviewed_since).toBeTruthy()
+  expect(row?.unreviewed_since).toMatch(/^20\d\d-.*Z$/)
 })
 
 test('an export does not say which changes wait for review', async () => {
