@@ -6,7 +6,7 @@ import { generateKey, parseKeyId } from '../../src/accounts/keys.ts'
 import { readConfig } from '../../src/config.ts'
 import { ServiceError } from '../../src/contract/errors.ts'
 import type { Database } from '../../src/db/database.ts'
-import { createLogger } from '../../src/http/log.ts'
+import { createLogger, redact } from '../../src/http/log.ts'
 import { listen } from '../../src/http/server.ts'
 import { validRequests } from '../contract/valid-requests.ts'
 import { checkedResponse, sendBytes } from '../support/raw-http.ts'
@@ -551,8 +551,7 @@ test('logs a line per request, without keys wherever they are', async () => {
   expect(log).toMatch(/apps_[0-9a-z]{12}_\[redacted\]/)
 })
 
-test('redacts mistyped, truncated and encoded keys in the log', async () => {
-  const service = await startService()
+test('redacts mistyped, truncated and encoded keys', () => {
   const { key } = generateKey()
   const secret = key.slice('apps_'.length + 12 + 1)
   const encode = (character: string) => `%${character.charCodeAt(0).toString(16)}`
@@ -583,16 +582,15 @@ test('redacts mistyped, truncated and encoded keys in the log', async () => {
   const positions = Array.from({ length: key.length - 'apps_'.length }, (_, at) => at + 5)
   const sent = mutilations.flatMap((mutilate) => positions.map(mutilate))
   expect(sent.length).toBeGreaterThan(700)
-  for (const text of sent) await service.get(`/apps?category=${text}`)
-
   const decode = (line: string) =>
     line.replace(/%(?:25)*([0-9a-f]{2})/gi, (_, code) =>
       String.fromCharCode(Number.parseInt(code, 16)),
     )
-  const decoded = service.log.map(decode)
+  const decoded = sent.map((text) => decode(redact(`"url":"/apps?category=${text}"`)))
   // The log must not have so much of it that the rest could be guessed.
   const parts = Array.from({ length: secret.length - 20 }, (_, at) => secret.slice(at, at + 20))
   expect(decoded.filter((line) => parts.some((part) => line.includes(part)))).toEqual([])
+  expect(decoded.every((line) => line.includes('[redacted]'))).toBe(true)
 })
 
 test('logs text that is not a key unchanged', async () => {

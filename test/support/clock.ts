@@ -20,3 +20,14 @@ export function freezeClock(time = Date.now()): number {
   })
   return time
 }
+
+/**
+ * Stops the program's timers until the test ends, so that nothing that is queued times out, however
+ * busy the machine is.
+ */
+export function stopTimers() {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => {
+    vi.useRealTimers()
+  })
+}
