@@ -77,6 +77,22 @@ describe('the last use of a key', () => {
     expect(await lastUseOf('bob')).toBe(null)
   })
 
+  test('is recorded again when an hour has passed, and not before', async () => {
+    const { now, use, writes, lastUse } = await usedBefore(undefined)
+    for (const [at, uses, recorded] of [
+      [0, 1, 0],
+      [hour - 1, 1, 0],
+      [hour, 2, hour],
+      [2 * hour - 1, 2, hour],
+      [2 * hour, 3, 2 * hour],
+    ] as const) {
+      freezeClock(now + at)
+      await use()
+      await expect.poll(lastUse).toBe(timeOf(now + recorded))
+      expect(writes()).toBe(uses)
+    }
+  })
+
   test('is recorded once for concurrent requests', async () => {
     const { use, writes } = await usedBefore(2 * hour, () => new Promise(() => {}))
     await Promise.all([use(), use(), use()])

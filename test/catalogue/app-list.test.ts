@@ -1121,3 +1121,50 @@ test('counters stay exact under any sequence of changes', async () => {
     }
   }
 })
+
+test.for<[what: string, query: Partial<Parameters<typeof findApps>[1]>]>([
+  ['a search', { search: 'app' }],
+  ['a search in an order', { search: 'app', sort: 'popular' }],
+  ['a search in a category', { search: 'app', category: 'empty' }],
+  ['a search for some of the words', { search: 'app zephyr' }],
+  ['an app by its slug', { slug: 'app-0' }],
+  ['an app by its package name, searched', { search: 'app', package_name: 'org.example.app' }],
+])(
+  'a page of %s is of one moment, whichever of its statements a change comes before',
+  async ([, query]) => {
+    const service = await startService()
+    const { database } = service
+    await publish(service, [{ package_name: 'org.example.app', total_downloads: 9 }, {}])
+    const [id = 0] = await database.read(({ sql }) =>
+      sql('apps').where({ slug: 'app-0' }).pluck('id'),
+    )
+    const page = (of: Database) => findApps(of, { page: 1, limit: 20, ...query })
+    const changes = [
+      () => service.decide('reject', id),
+      () => service.decide('approve', id),
+      () => database.write(async ({ sql }) => sql('apps').where({ id }).update({ name: 'Else' })),
+    ]
+    // Each change, before each statement.
+    for (let at = 0, isOver = false; !isOver; at++) {
+      const before = await page(database)
+      let statements = 0
+      const watch =
+        (way: 'read' | 'snapshot'): Database['read'] =>
+        (work, options) =>
+          database[way](
+            (connection) =>
+              work({
+                ...connection,
+                async select(...statement) {
+                  if (statements++ === at + 1) await changes[at % changes.length]?.()
+                  return connection.select(...statement)
+                },
+              }),
+            options,
+          )
+      const found = await page({ ...database, read: watch('read'), snapshot: watch('snapshot') })
+      expect(found, `changed before statement ${at + 2}`).toEqual(before)
+      isOver = at + 1 >= statements
+    }
+  },
+)

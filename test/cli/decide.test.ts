@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, inject, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
+import { decideEach, type GivenDecision } from '../../src/moderation/decisions.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { copyWorld, temporaryFolder } from '../support/database.ts'
 import { commandLine, expectRefusal } from '../support/process.ts'
@@ -229,4 +230,93 @@ test('the queue as JSON has all apps, unless there is a limit', async () => {
   expect((await cli.json('moderation', 'queue')).apps).toHaveLength(62)
   expect((await cli.json('moderation', 'queue', '--limit', '50')).apps).toHaveLength(50)
   expect((await cli.run('moderation', 'queue')).stderr).toContain('Page 1 of 2, 62 in all.')
+})
+
+test('a mix of decisions is applied one by one; the same mix again decides nothing', async () => {
+  const service = await startService()
+  const { database, world } = service
+  const { apps, keys } = world
+  // Approved, with changes that wait.
+  await service.request('PUT', `/apps/${bobs}`, { key: keys.bob, json: { version: '2' } })
+  const mix: GivenDecision[] = [
+    { id: bobs, decision: 'approve', reason: '' },
+    { id: approved, decision: 'reject', reason: 'One' },
+    { id: 999, decision: 'approve', reason: '' },
+    { id: pending, decision: 'approve', reason: '' },
+    { id: deleted, decision: 'approve', reason: '' },
+    { id: bobsPending, decision: 'reject', reason: 'Two' },
+    { id: apps.rejected, decision: 'reject', reason: 'Three' },
+  ]
+  const ids = [...Object.values(apps)].toSorted((a, b) => a - b)
+  const state = () =>
+    database.read(({ sql }) =>
+      sql('apps')
+        .orderBy('id')
+        .select('id', 'status', 'rejection_reason', 'unreviewed_since', 'revision'),
+    )
+  const apply = async () => {
+    const version = await database.dataVersion()
+    const entries = () => database.read(({ sql }) => sql('audit').orderBy('id'))
+    const last = (await entries()).length
+    const results = []
+    for await (const result of decideEach(database, mix, { operator: 'test' }))
+      results.push('error' in result ? result.error : result.status)
+    return {
+      results,
+      audited: (await entries()).slice(last).map(({ app_id, action }) => `${action} ${app_id}`),
+      isPublic: (await database.dataVersion()) !== version,
+    }
+  }
+  const refusals = {
+    missing: 'there is no app 999',
+    deleted: `app ${deleted} is deleted now; it must be restored first`,
+    rejected: `app ${apps.rejected} is already rejected`,
+  }
+  expect(await apply()).toEqual({
+    results: [
+      'approved',
+      'rejected',
+      refusals.missing,
+      'approved',
+      refusals.deleted,
+      'rejected',
+      refusals.rejected,
+    ],
+    audited: [
+      `app approve ${bobs}`,
+      `app reject ${approved}`,
+      `app approve ${pending}`,
+      `app reject ${bobsPending}`,
+    ],
+    isPublic: true,
+  })
+  const decided = await state()
+  expect(decided.map(({ id }) => id)).toEqual(ids)
+  expect(
+    new Map(decided.map(({ id, status, rejection_reason }) => [id, [status, rejection_reason]])),
+  ).toEqual(
+    new Map([
+      [approved, ['rejected', 'One']],
+      [pending, ['approved', null]],
+      [apps.rejected, ['rejected', 'It points south.']],
+      [deleted, ['approved', null]],
+      [bobs, ['approved', null]],
+      [bobsPending, ['rejected', 'Two']],
+    ]),
+  )
+  expect(decided.filter(({ unreviewed_since }) => unreviewed_since !== null)).toEqual([])
+  expect(await apply()).toEqual({
+    results: [
+      `app ${bobs} is already approved`,
+      `app ${approved} is already rejected`,
+      refusals.missing,
+      `app ${pending} is already approved`,
+      refusals.deleted,
+      `app ${bobsPending} is already rejected`,
+      refusals.rejected,
+    ],
+    audited: [],
+    isPublic: false,
+  })
+  expect(await state()).toEqual(decided)
 })

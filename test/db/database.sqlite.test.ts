@@ -406,3 +406,26 @@ test.for([
   expect(await read()).toEqual(before)
   await database.close()
 })
+
+test('optimizing waits for no open read, and keeps no other process from writing meanwhile', async () => {
+  const address = await copyWorld()
+  const [database, reader, other] = [1, 2, 3].map(() => openDatabase(address))
+  if (!database || !reader || !other) throw new Error('three are opened')
+  const add = (name: string) =>
+    other.write(({ sql }) => sql('developers').insert({ name, created_at: '', changed_at: '' }))
+  const order: string[] = []
+  const note = (what: string) => () => void order.push(what)
+  await reader.snapshot(async ({ sql }) => {
+    await sql('developers').first('id')
+    // Its pages cannot be overwritten while the snapshot is open.
+    await add('Eve')
+    const optimized = database.optimize({ isLast: true }).then(note('optimized'))
+    const written = add('Mallory').then(note('written'))
+    // Take longer than both, but less than the five seconds for which a writer waits.
+    for (let time = 0; time < 500 && order.length < 2; time++) await sql('developers').first('id')
+    order.push('read')
+    await Promise.all([optimized, written])
+  })
+  expect(order.at(-1)).toBe('read')
+  await Promise.all([database, reader, other].map((one) => one.close()))
+})

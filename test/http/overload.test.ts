@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import type { Database } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/engine.ts'
+import { newApp } from '../contract/valid-requests.ts'
 import { concurrency, countQueuedWrites, saturate } from '../support/saturate.ts'
 import { type Service, startService } from '../support/service.ts'
+import type { World } from '../support/world.ts'
 
 /**
  * What happens when a bulkhead of db/database.ts is full: its own work queues or gets a 503, other
@@ -125,6 +127,32 @@ test('while reads use their whole bulkhead, searches, writes and cached response
   await release()
 })
 
+test('work of all kinds at once has a connection for each of its slots', async () => {
+  const { database } = await startService()
+  const begin =
+    (isExpensive: boolean): typeof database.snapshot =>
+    (work) =>
+      database.snapshot(
+        async (connection) => {
+          // The transaction takes its connection with the first statement.
+          await connection.sql('apps').first('id')
+          return work(connection)
+        },
+        { isExpensive },
+      )
+  const releases = [
+    await saturate(begin(false), concurrency.cheap),
+    await saturate(begin(true), concurrency.expensive),
+    await saturate(write(database), concurrency.write),
+  ]
+  const used = database.usage().pools.map((pool) => [pool.name, pool.used, pool.waiting])
+  expect(used).toEqual([
+    ['reader', concurrency.cheap + concurrency.expensive, 0],
+    ['writer', concurrency.write, 0],
+  ])
+  for (const release of releases) await release()
+})
+
 test('/readyz waits for the next free slot, not behind other reads', async () => {
   const service = await startService()
   const release = await saturate(read(service.database), concurrency.cheap)
@@ -159,33 +187,63 @@ test.for<
   await runOne(database)
 })
 
-test('a queued write whose client disconnects is not made', async () => {
+test.for<[method: string, path: (world: World) => string, body: object | undefined]>([
+  ['POST', () => '/apps', newApp],
+  ['PUT', ({ apps }) => `/apps/${apps.bobs}`, { name: 'Ghost' }],
+  ['DELETE', ({ apps }) => `/apps/${apps.bobs}`, undefined],
+])('a queued %s whose client disconnects is not made', async ([method, path, body]) => {
   const service = await startService()
+  const rows = () => service.database.read(({ sql }: Connection) => sql('apps').orderBy('id'))
+  const before = await rows()
   const release = await saturate(write(service.database), concurrency.write)
   const caller = new AbortController()
-  const body = {
-    name: 'Ghost',
-    description: 'Not seen.',
-    category_id: service.world.categories.tools,
-  }
-  const gone = fetch(`http://127.0.0.1:${service.port}/apps`, {
-    method: 'POST',
+  const gone = fetch(`http://127.0.0.1:${service.port}${path(service.world)}`, {
+    method,
     headers: {
       Authorization: `Bearer ${service.world.keys.bob}`,
       'Content-Type': 'application/json',
     },
-    body: JSON.stringify(body),
+    ...(body && { body: JSON.stringify(body) }),
     signal: caller.signal,
   })
   // And the write that records the key's use.
   await expect.poll(() => countQueuedWrites(service)).toBe(2)
   caller.abort()
   await expect(gone).rejects.toThrow()
-  await expect.poll(() => service.log.at(-1)).toMatch(/POST aborted/)
+  await expect.poll(() => service.log.at(-1)).toContain(`${method} aborted`)
   await release()
   await service.database.write(async () => {})
-  const ghosts = await service.database.read(({ sql }: Connection) =>
-    sql('apps').where({ name: 'Ghost' }),
-  )
-  expect(ghosts).toEqual([])
+  expect(await rows()).toEqual(before)
+})
+
+test.for<[path: string, isOwn: boolean]>([
+  ['/apps?sort=popular', false],
+  ['/apps?slug=tide-clock', false],
+  ['/categories', false],
+  ['/apps/1', true],
+])('a queued GET %s whose client disconnects is not made', async ([path, isOwn]) => {
+  const service = await startService({ cacheSize: 0 })
+  const { ada } = service.world.keys
+  const statements: string[] = []
+  // A key is found even if its client has gone.
+  service.database.onStatement((sql) => {
+    if (/^select/i.test(sql) && !sql.includes('api_keys')) statements.push(sql)
+  })
+  const askAgain = async () => {
+    await service.get(path, isOwn ? { key: ada } : {})
+    return statements.splice(0)
+  }
+  const ofOne = await askAgain()
+  const release = await saturate(read(service.database), concurrency.cheap)
+  const caller = new AbortController()
+  const gone = fetch(`http://127.0.0.1:${service.port}${path}`, {
+    headers: isOwn ? { Authorization: `Bearer ${ada}` } : {},
+    signal: caller.signal,
+  })
+  await expect.poll(() => service.database.usage().pools[0]?.waiting).toBe(1)
+  caller.abort()
+  await expect(gone).rejects.toThrow()
+  await expect.poll(() => service.log.at(-1)).toMatch(/GET aborted/)
+  await release()
+  expect(await askAgain()).toEqual(ofOne)
 })

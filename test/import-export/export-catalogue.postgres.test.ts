@@ -1,3 +1,4 @@
+import { Client } from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { exportLines } from '../support/catalogue-file.ts'
@@ -36,4 +37,33 @@ test.for<[seconds: number, result: string]>([
   await polledAgain()
   await release()
   expect(await exported).toBe(result)
+})
+
+/** The modes that a reader or VACUUM takes, and those that a writer takes. */
+test.for<[mode: string, isWaitedFor: boolean]>([
+  ['access share', false],
+  ['row share', false],
+  ['share update exclusive', false],
+  ['row exclusive', true],
+  ['share row exclusive', true],
+])('an export while another session has a %s lock waits for it: %j', async ([mode, waits]) => {
+  const address = await copyWorld()
+  const database = openDatabase(address)
+  onTestFinished(() => database.close())
+  const other = new Client(address)
+  await other.connect()
+  onTestFinished(() => other.end())
+  for (const table of ['apps', 'developers', 'categories', 'audit'])
+    await other.query(`begin; lock table ${table} in ${mode} mode`)
+  const polledAgain = Promise.withResolvers<'waits'>()
+  let polls = 0
+  database.onStatement((statement) => {
+    if (statement.includes('pg_locks') && ++polls === 2) polledAgain.resolve('waits')
+  })
+  const exported = exportLines(database)
+  expect(await Promise.race([polledAgain.promise, exported.then(() => 'is exported')])).toBe(
+    waits ? 'waits' : 'is exported',
+  )
+  await other.query('rollback')
+  expect(await exported).not.toEqual([])
 })

@@ -64,6 +64,82 @@ test(`a mirror that imports all changes equals its source, byte for byte (MIRROR
   expect(hidden, 'texts of full exports that are not public').toBeGreaterThan(changes / 10)
 }, 300_000)
 
+test.for<
+  [
+    what: string,
+    /** What becomes of Ada's app at the source, and the app's names in the mirror after each export. */
+    steps: [change: 'approve' | 'reject' | 'delete' | 'restore' | 'rename', listed: string[]][],
+  ]
+>([
+  [
+    'is taken down and approved again, twice',
+    [
+      ['reject', []],
+      ['approve', ['Tide Clock']],
+      ['reject', []],
+      ['approve', ['Tide Clock']],
+    ],
+  ],
+  [
+    'is deleted and restored, twice',
+    [
+      ['delete', []],
+      ['restore', ['Tide Clock']],
+      ['delete', []],
+      ['restore', ['Tide Clock']],
+    ],
+  ],
+  [
+    'is taken down, updated, and approved',
+    [
+      ['reject', []],
+      ['rename', []],
+      ['approve', ['Tide Clock 2']],
+    ],
+  ],
+  [
+    'is updated, deleted, and restored',
+    [
+      ['rename', ['Tide Clock 2']],
+      ['delete', []],
+      ['restore', ['Tide Clock 2']],
+    ],
+  ],
+])('a public mirror follows an app that %s', async ([, steps]) => {
+  const source = await startService()
+  const mirror = await startEmptyService()
+  const { keys, apps } = source.world
+  const path = `/apps/${apps.approved}`
+  const change = {
+    approve: () => source.decide('approve', apps.approved),
+    reject: () => source.decide('reject', apps.approved),
+    delete: () => source.request('DELETE', path, { key: keys.ada }),
+    restore: () =>
+      source.database.write((connection) =>
+        moderationStore(connection).restore(apps.approved, { operator: 'test' }),
+      ),
+    rename: () => source.request('PUT', path, { key: keys.ada, json: { name: 'Tide Clock 2' } }),
+  }
+  const copyChanges = async (since: string | undefined) => {
+    const lines = await exportLines(source.database, { since, isPublic: true })
+    expect(await importLines(mirror.database, lines)).toMatchObject({ rejects: [] })
+    // Another import of the same file changes nothing.
+    expect(await importLines(mirror.database, lines)).toMatchObject({ created: 0, updated: 0 })
+  }
+  const namesOf = async ({ get }: Service, query: string) =>
+    (await get(`/apps?${query}`)).body.data.apps.map(({ name }: { name: string }) => name)
+  await copyChanges(undefined)
+  for (const [kind, listed] of steps) {
+    const since = (await source.database.committedBefore()).toISOString()
+    await change[kind]()
+    await copyChanges(since)
+    for (const query of ['category=tools', 'search=tide', 'package_name=org.example.tideclock'])
+      expect(await namesOf(mirror, query), `${query} after ${kind}`).toEqual(listed)
+    expect(await namesOf(mirror, 'category=games')).toEqual(['Bird Song'])
+    await expectConsistent(mirror.database)
+  }
+})
+
 /** A word that is in no other text. */
 const markerOf = (number: number) => `m${number}m`
 

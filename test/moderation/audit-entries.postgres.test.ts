@@ -3,7 +3,7 @@ import { accountStore } from '../../src/accounts/account-store.ts'
 import { operatorStore } from '../../src/accounts/operator-store.ts'
 import { categoryStore } from '../../src/catalogue/category-store.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
-import { openDatabase } from '../../src/db/database.ts'
+import { type Database, openDatabase } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/engine.ts'
 import { findEntriesAfter } from '../../src/moderation/audit-entries.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
@@ -50,3 +50,30 @@ test.for<[action: string, write: (connection: Connection) => Promise<unknown>]>(
     expect(polls).toBeGreaterThanOrEqual(3)
   },
 )
+
+test('an entry after a running write that began after the call is left to the next call', async () => {
+  const database = openDatabase(await copyWorld())
+  onTestFinished(() => database.close())
+  const add = (name: string) => (connection: Connection) =>
+    operatorStore(connection).add(name, actor)
+  const write = (name: string) => database.write(add(name), { changesPublicData: () => false })
+  const last = await database.read(({ sql }) => sql('audit').max({ id: 'id' }).first())
+  await write('Eve')
+  let release = async () => {}
+  const racing: Database = {
+    ...database,
+    async waitForSmallerIds() {
+      const isCommitted = await database.waitForSmallerIds()
+      // Gets an id, and is committed after the next one.
+      release = await holdWrite(database, add('Fay'))
+      await write('Gus')
+      return isCommitted
+    },
+  }
+  const namesAfter = async (of: Database, id: number) =>
+    (await findEntriesAfter(of, {}, id, 50)).entries.map((entry) => entry.after.name)
+  const seen = Number(last?.id)
+  expect(await namesAfter(racing, seen)).toEqual(['Eve'])
+  await release()
+  expect(await namesAfter(database, seen + 1)).toEqual(['Fay', 'Gus'])
+})

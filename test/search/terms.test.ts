@@ -38,6 +38,16 @@ describe('what a search asks', () => {
     ['points and vowel signs of Hebrew and Arabic', 'שָׁלוֹם مُحَمَّد', ['שלום', 'محمد']],
     ['a lengthened letter and a small alif of Arabic', 'مـحـمـد هٰذا', ['محمد', 'هذا']],
     ['vowel signs that are letters of their word', 'हिन्दी', ['हिंदी']],
+    [
+      'each nasal of Hindi before its first and last consonant',
+      'अङ्क सङ्घ पञ्च साञ्झ घण्टा ढूण्ढ अन्त गन्ध कम्प खम्भ',
+      ['अंक', 'संघ', 'पंच', 'सांझ', 'घंटा', 'ढूंढ', 'अंत', 'गंध', 'कंप', 'खंभ'],
+    ],
+    [
+      'a nasal before a consonant of another class, as it is written',
+      'वाङ्मय जन्म कुण्वन् अन्य अम्ल',
+      ['वाङ्मय', 'जन्म', 'कुण्वन्', 'अन्य', 'अम्ल'],
+    ],
     ['a voiced kana, which is another letter', 'ガ', ['ガ']],
     [
       'operators as text',
