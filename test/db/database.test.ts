@@ -430,6 +430,49 @@ test('of writes that wait together, one that fails leaves nothing, and the other
   })
 })
 
+test.for<[what: string, writes: ('public' | 'private' | 'public, fails')[], isNewVersion: boolean]>(
+  [
+    ['private ones', ['private', 'private'], false],
+    ['a private one before a public one', ['private', 'public'], true],
+    ['a public one before a private one', ['public', 'private'], true],
+    ['two public ones', ['public', 'public'], true],
+    ['a public one that fails, and a private one', ['public, fails', 'private'], false],
+    ['a public one that fails before another', ['public, fails', 'public'], true],
+    ['a public one before one that fails', ['public', 'public, fails'], true],
+  ],
+)(
+  'writes that wait together change the data version if one changes public data: %s',
+  async ([, writes, isNewVersion]) => {
+    await withDatabase(async (database) => {
+      const before = await database.dataVersion()
+      const isPrivate = { changesPublicData: () => false }
+      const release = Promise.withResolvers<void>()
+      const begun = Promise.withResolvers<void>()
+      const first = database.write(async () => {
+        begun.resolve()
+        await release.promise
+      }, isPrivate)
+      await begun.promise
+      const waiting = writes.map((kind, index) =>
+        database.write(
+          async ({ sql }) => {
+            await sql('developers').insert({ name: `${index}`, created_at: '', changed_at: '' })
+            if (kind === 'public, fails') throw new Error('refused')
+          },
+          kind === 'private' ? isPrivate : {},
+        ),
+      )
+      release.resolve()
+      await first
+      const results = await Promise.allSettled(waiting)
+      expect(results.map(({ status }) => status)).toEqual(
+        writes.map((kind) => (kind === 'public, fails' ? 'rejected' : 'fulfilled')),
+      )
+      expect((await database.dataVersion()) !== before).toBe(isNewVersion)
+    })
+  },
+)
+
 test.for(['read', 'snapshot', 'write'] as const)(
   'a %s whose caller has disconnected is not begun, and the next one is',
   async (method) => {

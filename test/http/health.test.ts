@@ -61,6 +61,35 @@ test.for<[what: string, database: Partial<Database>, message: string]>([
   expect([status, body]).toEqual([503, { success: false, message, data: { code: 'unavailable' } }])
 })
 
+test('/readyz follows the database: each check is a new one, after a good one and after a bad one', async () => {
+  let failing: Partial<Database> = {}
+  const { get } = await startService({
+    database: (database) => ({
+      ...database,
+      checkHealth: () => (failing.checkHealth ?? database.checkHealth)(),
+      schemaAge: () => (failing.schemaAge ?? database.schemaAge)(),
+    }),
+  })
+  const states: [Partial<Database>, number][] = [
+    [{}, 200],
+    [{ checkHealth: async () => 'is damaged' }, 503],
+    [{}, 200],
+    [{ schemaAge: async () => 'older' }, 503],
+    [{ schemaAge: async () => 'newer' }, 503],
+    [{}, 200],
+    [{ schemaAge: () => Promise.reject(new Error('gone')) }, 503],
+    [{}, 200],
+  ]
+  const found = []
+  for (const [state] of states) {
+    failing = state
+    found.push((await get('/readyz')).status)
+    // Whatever the database does, the process is alive.
+    expect((await get('/healthz')).status).toBe(200)
+  }
+  expect(found).toEqual(states.map(([, status]) => status))
+})
+
 test('/readyz is 503 in time if the database hangs; concurrent checks share one query', async () => {
   const { promise, resolve } = Promise.withResolvers<undefined>()
   const checkHealth = vi.fn(() => promise)

@@ -67,3 +67,20 @@ test.for<[mode: string, isWaitedFor: boolean]>([
   await other.query('rollback')
   expect(await exported).not.toEqual([])
 })
+
+test('an export does not wait for writers of another database of the server', async () => {
+  const [database, other] = [openDatabase(await copyWorld()), openDatabase(await copyWorld())]
+  onTestFinished(() => database.close())
+  onTestFinished(() => other.close())
+  const release = await holdWrite(other, ({ sql }) =>
+    sql('apps').where({ id: apps.approved }).update({ version: '2-slow' }),
+  )
+  let polls = 0
+  const polledAgain = Promise.withResolvers<'waits'>()
+  database.onStatement((statement) => {
+    if (statement.includes('pg_locks') && ++polls === 2) polledAgain.resolve('waits')
+  })
+  const exported = exportLines(database)
+  expect(await Promise.race([polledAgain.promise, exported])).not.toBe('waits')
+  await release()
+})

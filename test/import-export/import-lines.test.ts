@@ -1,7 +1,11 @@
 import { Readable, Writable } from 'node:stream'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, inject, onTestFinished, test } from 'vitest'
+import { accountStore } from '../../src/accounts/account-store.ts'
+import { categoryStore } from '../../src/catalogue/category-store.ts'
+import { removeReview } from '../../src/catalogue/reviews.ts'
 import { withTemporaryCopy } from '../../src/db/copy-database.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
+import type { Connection } from '../../src/db/engine.ts'
 import { exportCatalogue } from '../../src/import-export/export-catalogue.ts'
 import type { ImportSummary } from '../../src/import-export/import-lines.ts'
 import type { Line } from '../../src/import-export/line.ts'
@@ -11,6 +15,9 @@ import { freezeClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { openEmptyCatalogue } from '../support/database.ts'
 import { startService } from '../support/service.ts'
+
+const { apps } = inject('world')
+const actor = { operator: 'test' }
 
 const app = {
   name: 'Star Map',
@@ -822,6 +829,87 @@ test('the next export starts a minute before this one, because clocks of writers
     categories: 3,
     next: new Date(now - 60_000).toISOString(),
   })
+})
+
+test.for<
+  [
+    change: string,
+    make: (connection: Connection) => Promise<unknown>,
+    /** The names of the lines of the export, and of the public one. */
+    all: string[],
+    ofAll?: string[],
+  ]
+>([
+  ['nothing', async () => {}, []],
+  [
+    'an approval',
+    (connection) => moderationStore(connection).decide('approve', apps.pending, actor),
+    ['Cloud Atlas'],
+  ],
+  [
+    'a rejection of an app that was never listed',
+    (connection) =>
+      moderationStore(connection).decide('reject', apps.pending, actor, { reason: 'No.' }),
+    ['Cloud Atlas'],
+    [],
+  ],
+  [
+    'a rejection of a listed app',
+    (connection) =>
+      moderationStore(connection).decide('reject', apps.bobs, actor, { reason: 'No.' }),
+    ['Bird Song'],
+    [`removed ${apps.bobs}`],
+  ],
+  [
+    'a restoration',
+    (connection) => moderationStore(connection).restore(apps.deleted, actor),
+    ['Gone'],
+  ],
+  [
+    'a transfer',
+    (connection) => moderationStore(connection).transfer(apps.bobs, 'Ada', actor),
+    ['Bird Song'],
+  ],
+  [
+    'a developer with another name',
+    (connection) => accountStore(connection).rename('Bob', 'Rob', actor),
+    ['Bird Song', 'Night Train'],
+    ['Bird Song'],
+  ],
+  [
+    'a category with another name',
+    (connection) => categoryStore(connection).rename('games', { name: 'Play' }, actor),
+    ['category Play', 'Bird Song'],
+  ],
+  [
+    'a category without apps, with another slug',
+    (connection) =>
+      categoryStore(connection).rename('empty', { name: 'Empty', slug: 'none' }, actor),
+    ['category Empty'],
+  ],
+  [
+    'a new category',
+    (connection) => categoryStore(connection).add('maps', 'Maps', actor),
+    ['category Maps'],
+  ],
+  ['a removed review', (connection) => removeReview(connection, 1, 'Spam.', actor), ['Tide Clock']],
+  ['a key', (connection) => accountStore(connection).issueKey({ id: 1, name: 'Ada' }, actor), []],
+])('an export since a time has %s', async ([, make, all, ofAll = all]) => {
+  const { database } = await startService()
+  const since = (await database.committedBefore()).toISOString()
+  await database.write(make)
+  const found = async (isPublic: boolean) =>
+    (await exportLines(database, { since, isPublic }))
+      .map((text) => JSON.parse(text))
+      .map((line) =>
+        line.removed
+          ? `removed ${line.removed.id}`
+          : (line.name ?? `category ${line.category.name}`),
+      )
+  expect([await found(false), await found(true)]).toEqual([all, ofAll])
+  // The next export continues after it.
+  const next = (await database.committedBefore()).toISOString()
+  expect(await exportLines(database, { since: next })).toEqual([])
 })
 
 test('an export since a time has what was imported since, whatever times its lines give', async () => {
