@@ -1,10 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
 import { generateKey } from '../../src/accounts/keys.ts'
+import { operatorStore } from '../../src/accounts/operator-store.ts'
 import type { Database } from '../../src/db/database.ts'
 import { freezeClock } from '../support/clock.ts'
 import { type Service, startService } from '../support/service.ts'
 import type { World } from '../support/world.ts'
+
+type Store = ReturnType<typeof operatorStore>
 
 const hour = 60 * 60 * 1000
 const actor = { operator: 'test' }
@@ -214,4 +217,59 @@ describe('sorts by name:', () => {
       all.map(({ developer_name }) => developer_name).toSorted(),
     )
   })
+})
+
+type Sessions = Record<'bo' | 'boElsewhere' | 'cy', string>
+
+test.for<
+  [
+    what: string,
+    act: (store: Store, of: Sessions, ids: Record<'bo' | 'cy', string>) => Promise<unknown>,
+    /** The sessions that are left, and those whose use was stored. */
+    left: (keyof Sessions)[],
+    used: (keyof Sessions)[],
+  ]
+>([
+  ['nothing', async () => {}, ['bo', 'boElsewhere', 'cy'], []],
+  ['signing out', (store, of) => store.endSession(of.bo), ['boElsewhere', 'cy'], []],
+  ['signing out again', (store) => store.endSession('x'), ['bo', 'boElsewhere', 'cy'], []],
+  ['a use', (store, of) => store.useSession(of.bo), ['bo', 'boElsewhere', 'cy'], ['bo']],
+  ['a revoked key', (store, _of, { bo }) => store.revoke(bo, actor), ['cy'], []],
+  [
+    "another's revoked key",
+    (store, _of, { cy }) => store.revoke(cy, actor),
+    ['bo', 'boElsewhere'],
+    [],
+  ],
+])('of the sessions of operators, %s ends or renews only its own', async ([, act, left, used]) => {
+  const { database } = await startService()
+  const begin = freezeClock()
+  const write = <T>(work: (store: Store) => Promise<T>) =>
+    database.write((connection) => work(operatorStore(connection)))
+  const ids = {
+    bo: (await write((store) => store.add('Bo', actor))).id,
+    cy: (await write((store) => store.add('Cy', actor))).id,
+  }
+  const sessions: Sessions = {
+    bo: await write((store) => store.beginSession(ids.bo)),
+    boElsewhere: await write((store) => store.beginSession(ids.bo)),
+    cy: await write((store) => store.beginSession(ids.cy)),
+  }
+  freezeClock(begin + hour)
+  await write((store) => act(store, sessions, ids))
+  const states = await Promise.all(
+    Object.entries(sessions).map(async ([name, token]) => {
+      const found = database.read((connection) => operatorStore(connection).findSession(token))
+      return found.then(
+        ({ operator, isUseDue }) => {
+          expect(operator.id).toBe(name === 'cy' ? ids.cy : ids.bo)
+          return [name, isUseDue ? 'left' : 'used']
+        },
+        () => [name, 'ended'],
+      )
+    }),
+  )
+  const namesOf = (...kinds: string[]) =>
+    states.filter(([, state = '']) => kinds.includes(state)).map(([name]) => name)
+  expect([namesOf('left', 'used'), namesOf('used')]).toEqual([left, used])
 })

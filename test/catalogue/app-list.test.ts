@@ -1122,6 +1122,21 @@ test('counters stay exact under any sequence of changes', async () => {
   }
 })
 
+/** Adds listed apps that no search finds, which takes a tenth of the time. */
+const addUnsearchable = ({ database, world }: Service, count: number) =>
+  database.write(async ({ sql, insertRows }) => {
+    const at = '2026-01-01T00:00:00.000Z'
+    const category_id = world.categories.empty
+    const [columns] = await sql('apps').where({ status: 'approved' }).limit(1)
+    const rows = Array.from({ length: count }, (_, index) => {
+      const { id, ...row } = columns ?? expect.fail()
+      const names = { slug: `more-${index}`, package_name: null, package_key: null }
+      return { ...row, ...names, category_id, approved_at: at }
+    })
+    await insertRows('apps', rows)
+    await sql('categories').where({ id: category_id }).increment('listed_apps', count)
+  })
+
 test.for<[what: string, query: Partial<Parameters<typeof findApps>[1]>]>([
   ['a search', { search: 'app' }],
   ['a search in an order', { search: 'app', sort: 'popular' }],
@@ -1129,6 +1144,8 @@ test.for<[what: string, query: Partial<Parameters<typeof findApps>[1]>]>([
   ['a search for some of the words', { search: 'app zephyr' }],
   ['an app by its slug', { slug: 'app-0' }],
   ['an app by its package name, searched', { search: 'app', package_name: 'org.example.app' }],
+  ['a list far behind the first page', { page: 1002, limit: 1 }],
+  ['a list of a category far behind the first page', { page: 1002, limit: 1, category: 'empty' }],
 ])(
   'a page of %s is of one moment, whichever of its statements a change comes before',
   async ([, query]) => {
@@ -1138,6 +1155,7 @@ test.for<[what: string, query: Partial<Parameters<typeof findApps>[1]>]>([
     const [id = 0] = await database.read(({ sql }) =>
       sql('apps').where({ slug: 'app-0' }).pluck('id'),
     )
+    if (query.page !== undefined) await addUnsearchable(service, 1002)
     const page = (of: Database) => findApps(of, { page: 1, limit: 20, ...query })
     const changes = [
       () => service.decide('reject', id),
@@ -1166,5 +1184,21 @@ test.for<[what: string, query: Partial<Parameters<typeof findApps>[1]>]>([
       expect(found, `changed before statement ${at + 2}`).toEqual(before)
       isOver = at + 1 >= statements
     }
+  },
+)
+
+test.for<[slug: string, full: number | undefined, message: RegExp]>([
+  ['radar-rain', undefined, /^Page 1 of 1\.$/],
+  ['radar', 0, /^No app matches all words; these match some of them\. Page 1 of 1\.$/],
+])(
+  'a search with the slug %s says how many of its own apps match all words: %j',
+  async ([slug, full, message]) => {
+    const service = await startService()
+    await publish(service, [{ name: 'Radar Rain' }, { name: 'Radar' }])
+    const { body } = await service.get(`/apps?search=radar+rain&slug=${slug}`)
+    expect([body.data.apps.map((app: Listed) => app.slug), body.data.search?.full_matches]).toEqual(
+      [[slug], full],
+    )
+    expect(body.message).toMatch(message)
   },
 )

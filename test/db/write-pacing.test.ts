@@ -1,9 +1,17 @@
+import { setImmediate } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { pauseForOthers } from '../../src/db/write-pacing.ts'
-import { importLines } from '../support/catalogue-file.ts'
+import { importFrom, importLines } from '../support/catalogue-file.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
 import { copyWorld } from '../support/database.ts'
+
+const starMap = {
+  name: 'Star Map',
+  category: 'tools',
+  developer_name: 'Ada',
+  package_name: 'org.example.starmap',
+}
 
 test.for<[work: string, milliseconds: number[], afterBatches: number[]]>([
   ['a moment', [0, 0, 0], []],
@@ -20,6 +28,7 @@ test.for<[work: string, milliseconds: number[], afterBatches: number[]]>([
     onTestFinished(() => database.close())
     let batches = 0
     const pauses: number[] = []
+    const ends: number[] = []
     const slow: Database = {
       ...database,
       async write(work, options) {
@@ -28,20 +37,19 @@ test.for<[work: string, milliseconds: number[], afterBatches: number[]]>([
         return result
       },
       optimize(options) {
-        if (!options.isLast) pauses.push(batches)
+        if (options.isLast) ends.push(batches)
+        else pauses.push(batches)
         return database.optimize(options)
       },
     }
     // Lines for the same app are in different batches.
     const lines = milliseconds.map((_, index) => ({
-      name: 'Star Map',
+      ...starMap,
       description: `Number ${index}.`,
-      category: 'tools',
-      developer_name: 'Ada',
-      package_name: 'org.example.starmap',
     }))
     expect(await importLines(slow, lines)).toMatchObject({ lines: lines.length, rejected: 0 })
     expect([batches, pauses]).toEqual([lines.length, afterBatches])
+    expect(ends, 'optimized once, after the last batch').toEqual([lines.length])
   },
 )
 
@@ -79,4 +87,35 @@ test('a pause lasts until the database is optimized', async () => {
   expect(isPaused()).toBe(true)
   optimized.resolve()
   await ended
+})
+
+test('an import reads only the next batch while it writes one', async () => {
+  const database = openDatabase(await copyWorld())
+  onTestFinished(() => database.close())
+  let read = 0
+  async function* lines() {
+    for (; read < 200; read++) {
+      // Lines for the same app are in different batches.
+      const line = { ...starMap, description: `Number ${read}.` }
+      yield Buffer.from(`${JSON.stringify(line)}\n`)
+    }
+  }
+  const begun = Promise.withResolvers<void>()
+  const goOn = Promise.withResolvers<void>()
+  onTestFinished(() => goOn.resolve())
+  const held: Database = {
+    ...database,
+    async write(work, options) {
+      begun.resolve()
+      await goOn.promise
+      return database.write(work, options)
+    },
+  }
+  const importing = importFrom(held, lines())
+  await begun.promise
+  // Enough for all lines to be read.
+  for (let turn = 0; turn < 1000; turn++) await setImmediate()
+  expect(read).toBeLessThan(10)
+  goOn.resolve()
+  expect(await importing).toMatchObject({ lines: 200, created: 1, updated: 199 })
 })

@@ -729,15 +729,37 @@ test('evicted and outdated responses are cached again when requested', async () 
   }
 })
 
-test('reads from the database if the data version is unavailable', async () => {
+test('reads from the database while the data version is unavailable, and from the cache before and afterwards', async () => {
+  let isUnavailable = true
+  let reads = 0
   const service = await startService({
     database: (database) => ({
       ...database,
-      dataVersion: () => Promise.reject(new Error('no version')),
+      read: (work, options) => {
+        reads++
+        return database.read(work, options)
+      },
+      dataVersion: () =>
+        isUnavailable ? Promise.reject(new Error('no version')) : database.dataVersion(),
     }),
   })
-  const answers = await askTimes(service, 4, 'GET', '/apps')
-  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+  const ask = async (times: number) => {
+    const before = reads
+    const answers = await askTimes(service, times, 'GET', '/apps/1')
+    const versions = answers.map(({ body }) => body.data.app.version)
+    return [[...new Set(versions)], reads - before]
+  }
+  const update = (version: string) =>
+    service.database.write(({ sql }) => sql('apps').where({ id: 1 }).update({ version }))
+  expect(await ask(3)).toEqual([['1.0.0'], 3])
+  isUnavailable = false
+  expect(await ask(3)).toEqual([['1.0.0'], 1])
+  isUnavailable = true
+  await update('2')
+  expect(await ask(3)).toEqual([['2'], 3])
+  isUnavailable = false
+  await update('3')
+  expect(await ask(3)).toEqual([['3'], 1])
 })
 
 describe('a read that begins after a write was acknowledged sees it', () => {

@@ -1,10 +1,17 @@
-import { expect, test } from 'vitest'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { gunzipSync } from 'node:zlib'
+import express from 'express'
+import { expect, onTestFinished, test } from 'vitest'
 import {
   type Coding,
   encodedEtag,
   etagOf,
   findUnchangedCoding,
+  Representation,
   satisfiesIfMatch,
+  sendRepresentation,
 } from '../../src/http/response.ts'
 
 test('an ETag depends on the content and the content coding only', () => {
@@ -74,3 +81,44 @@ test('matches an ETag whose content hash ends like the suffix of a coding', () =
   expect(satisfiesIfMatch('"a-br"', '"a-br"')).toBe(true)
   expect(findUnchangedCoding('"a-br"', '"a-br"', 'gzip')).toBe('identity')
 })
+
+const longBody = (index: number) => Buffer.from(`${index} `.repeat(1000))
+const representations = (count: number) =>
+  Array.from({ length: count }, (_, index) => new Representation('text/plain', longBody(index), {}))
+
+test('of very many bodies at once some are not encoded, and each is when it is asked for again', async () => {
+  const many = representations(600)
+  const encoded = await Promise.allSettled(many.map((one) => one.encode('gzip')))
+  const refused = many.filter((_, index) => encoded[index]?.status === 'rejected')
+  expect(refused.length).toBeGreaterThan(0)
+  for (const [index, one] of refused.entries()) {
+    expect(gunzipSync(await one.encode('gzip')), `${index}`).toEqual(one.body)
+    expect(await one.encode('gzip')).toBe(await one.encode('gzip'))
+  }
+})
+
+test.for<[method: string, length: number]>([
+  ['GET', longBody(1).length],
+  ['HEAD', 0],
+])(
+  '%s gets a body that cannot be encoded now as it is, with its own ETag',
+  async ([method, length]) => {
+    const [one = expect.fail()] = representations(1)
+    one.encode = () => Promise.reject(new Error('overloaded'))
+    const server = createServer(
+      express().use((request, response) => sendRepresentation(request, response, one)),
+    ).listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const headers = { 'Accept-Encoding': 'gzip', Connection: 'close' }
+    const response = await fetch(`http://127.0.0.1:${port}`, { method, headers })
+    expect([
+      response.status,
+      response.headers.get('content-encoding'),
+      response.headers.get('etag'),
+      response.headers.get('content-length'),
+      (await response.arrayBuffer()).byteLength,
+    ]).toEqual([200, null, one.etag, String(one.body.length), length])
+  },
+)
