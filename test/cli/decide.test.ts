@@ -143,6 +143,11 @@ test.for<[what: string, text: string | Buffer, message: RegExp]>([
   ],
   ['a repeated id', 'id,decision\n2,approve\n2@k3f9a,approve\n', /line 3: the id 2 is repeated/],
   [
+    'an id that is repeated further down',
+    'id,decision\n6,approve\n5,approve\n6,approve\n',
+    /line 4: the id 6 is repeated/,
+  ],
+  [
     'a bad id',
     'id,decision\n0x2,approve\n',
     /line 2: the id must be a number such as 108, or 108@\w+ with a revision, not "0x2"/,

@@ -1,9 +1,14 @@
-import { expect, test } from 'vitest'
+import { describe, expect, inject, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
+import { operatorStore } from '../../src/accounts/operator-store.ts'
 import { categoryStore } from '../../src/catalogue/category-store.ts'
+import { removeReview } from '../../src/catalogue/reviews.ts'
 import type { Database } from '../../src/db/database.ts'
+import type { Connection } from '../../src/db/engine.ts'
+import { createHandlers } from '../../src/http/handlers.ts'
+import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { newApp } from '../contract/valid-requests.ts'
-import { importLines } from '../support/catalogue-file.ts'
+import { importLines, setCounters } from '../support/catalogue-file.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { startService } from '../support/service.ts'
 
@@ -86,4 +91,326 @@ test('an import loses and repeats no line, with every transaction run twice', as
   })
   expect(await importLines(again(database), lines)).toMatchObject({ unchanged: 700, rejected: 0 })
   await expectConsistent(database)
+})
+
+const tables = {
+  developers: 'id',
+  api_keys: 'id',
+  categories: 'id',
+  apps: 'id',
+  slug_numbers: 'slug',
+  reviews: 'id',
+  audit: 'id',
+  idempotency_keys: 'id',
+  operators: 'id',
+  operator_sessions: 'operator_id',
+}
+
+type Row = Record<string, unknown>
+
+/** The rows of all tables, by table and key. */
+async function rowsOf(database: Database): Promise<Map<string, Row>> {
+  const rows = new Map<string, Row>()
+  for (const [table, key] of Object.entries(tables)) {
+    const found: Row[] = await database.read(({ sql }) => sql(table))
+    for (const row of found) rows.set(`${table} ${row[key]}`, row)
+  }
+  return rows
+}
+
+/**
+ * Which rows a write adds (`+`, of the audit log with the action), removes (`-`) and changes (`~`,
+ * with the columns), and its error.
+ */
+async function effectOf(database: Database, write: () => Promise<unknown>): Promise<string[]> {
+  const before = await rowsOf(database)
+  const error = await write().then(
+    () => [],
+    ({ message }: Error) => [message],
+  )
+  const after = await rowsOf(database)
+  const added = [...after].filter(([key]) => !before.has(key))
+  const changed = [...after].flatMap(([key, row]) => {
+    const columns = Object.keys(row).filter((column) => row[column] !== before.get(key)?.[column])
+    return before.has(key) && columns.length > 0 ? `~${key}: ${columns.toSorted().join(' ')}` : []
+  })
+  return [
+    ...error,
+    ...added.map(([key, { action }]) => `+${key.split(' ', 1)}${action ? `: ${action}` : ''}`),
+    ...[...before.keys()].filter((key) => !after.has(key)).map((key) => `-${key}`),
+    ...changed,
+  ].toSorted()
+}
+
+const { apps, categories, keys } = inject('world')
+const idOf = (key: string) => key.slice(5, 17)
+const { signal } = new AbortController()
+const line = { description: 'Shows stars.', category: 'games', developer_name: 'Ada' }
+
+type Write = (of: {
+  database: Database
+  bo: { id: string; session: string }
+  api: ReturnType<typeof createHandlers>
+}) => Promise<unknown>
+/** A parameter that an operation does not have is typed as never. */
+const none = {} as never
+const byAda = { caller: { developerId: 1, keyId: idOf(keys.ada) }, query: none, header: {}, signal }
+const store =
+  (work: (connection: Connection) => Promise<unknown>): Write =>
+  ({ database }) =>
+    database.write(work)
+const moderate = (work: (store: ReturnType<typeof moderationStore>) => Promise<unknown>) =>
+  store((connection) => work(moderationStore(connection)))
+const operators =
+  (
+    work: (
+      store: ReturnType<typeof operatorStore>,
+      bo: { id: string; session: string },
+    ) => Promise<unknown>,
+  ): Write =>
+  ({ database, bo }) =>
+    database.write((connection) => work(operatorStore(connection), bo))
+
+describe('changes exactly the rows that it is about, and again:', () => {
+  test.for<[what: string, write: Write, once: string[], again: string[]]>([
+    [
+      'a create',
+      ({ api }) => api.createApp({ ...byAda, path: none, body: { ...newApp, version: '1' } }),
+      ['+apps', '+audit: app create'],
+      ['+apps', '+audit: app create', '+slug_numbers'],
+    ],
+    [
+      'a create with a key',
+      ({ api }) =>
+        api.createApp({
+          ...byAda,
+          path: none,
+          header: { 'Idempotency-Key': 'k' },
+          body: { ...newApp, version: '1' },
+        }),
+      ['+apps', '+audit: app create', '+idempotency_keys'],
+      [],
+    ],
+    [
+      'an update',
+      ({ api }) =>
+        api.updateApp({ ...byAda, path: { id: apps.approved }, body: { name: 'Ebb Table' } }),
+      [
+        '+audit: app update',
+        `~apps ${apps.approved}: changed_at name revision unreviewed_changes unreviewed_since updated_at`,
+      ],
+      [],
+    ],
+    [
+      'an update to another category',
+      ({ api }) =>
+        api.updateApp({
+          ...byAda,
+          path: { id: apps.approved },
+          body: { category_id: categories.games },
+        }),
+      [
+        '+audit: app update',
+        `~apps ${apps.approved}: category_id changed_at revision unreviewed_changes unreviewed_since updated_at`,
+        `~categories ${categories.tools}: listed_apps`,
+        `~categories ${categories.games}: listed_apps`,
+      ],
+      [],
+    ],
+    [
+      'an update of a pending app to another category',
+      ({ api }) =>
+        api.updateApp({
+          ...byAda,
+          path: { id: apps.pending },
+          body: { category_id: categories.games },
+        }),
+      ['+audit: app update', `~apps ${apps.pending}: category_id changed_at revision updated_at`],
+      [],
+    ],
+    [
+      'a deletion',
+      ({ api }) => api.deleteApp({ ...byAda, path: { id: apps.approved }, body: none }),
+      [
+        '+audit: app delete',
+        `~apps ${apps.approved}: changed_at deleted_at revision updated_at`,
+        `~categories ${categories.tools}: listed_apps`,
+      ],
+      ['Not found; check the path and the id.'],
+    ],
+    [
+      'an approval',
+      moderate((of) => of.decide('approve', apps.pending, actor)),
+      [
+        '+audit: app approve',
+        `~apps ${apps.pending}: approved_at changed_at revision status updated_at`,
+        `~categories ${categories.tools}: listed_apps`,
+      ],
+      [`app ${apps.pending} is already approved`],
+    ],
+    [
+      'a rejection',
+      moderate((of) => of.decide('reject', apps.bobs, actor, { reason: 'No.' })),
+      [
+        '+audit: app reject',
+        `~apps ${apps.bobs}: changed_at rejection_reason revision status updated_at`,
+        `~categories ${categories.games}: listed_apps`,
+      ],
+      [`app ${apps.bobs} is already rejected`],
+    ],
+    [
+      'a dry run',
+      moderate((of) => of.decide('approve', apps.pending, actor, { dryRun: true })),
+      [],
+      [],
+    ],
+    [
+      'a restoration',
+      moderate((of) => of.restore(apps.deleted, actor)),
+      [
+        '+audit: app restore',
+        `~apps ${apps.deleted}: changed_at deleted_at revision updated_at`,
+        `~categories ${categories.tools}: listed_apps`,
+      ],
+      [`app ${apps.deleted} is not deleted; it is approved`],
+    ],
+    [
+      'a transfer',
+      moderate((of) => of.transfer(apps.approved, 'Bob', actor)),
+      [
+        '+audit: app transfer',
+        `~apps ${apps.approved}: changed_at developer_id revision updated_at`,
+      ],
+      [`app ${apps.approved} already belongs to "Bob"`],
+    ],
+    [
+      'a removed review',
+      store((connection) => removeReview(connection, 1, 'Spam.', actor)),
+      [
+        '+audit: review remove',
+        '-reviews 1',
+        `~apps ${apps.approved}: average_rating changed_at rating_count rating_sum review_count weighted_rating`,
+      ],
+      ['there is no review 1'],
+    ],
+    [
+      'an issued key',
+      store((connection) => accountStore(connection).issueKey({ id: 1, name: 'Ada' }, actor)),
+      ['+api_keys', '+audit: key issue'],
+      ['+api_keys', '+audit: key issue'],
+    ],
+    [
+      'a revoked key',
+      store((connection) => accountStore(connection).revoke(idOf(keys.bob), actor)),
+      ['+audit: key revoke', `~api_keys ${idOf(keys.bob)}: revoked_at`],
+      [expect.stringMatching(/^the key apps_\w{12} was already revoked at 20/)],
+    ],
+    [
+      'a renamed developer',
+      store((connection) => accountStore(connection).rename('Bob', 'Rob', actor)),
+      ['+audit: developer rename', '~developers 2: changed_at name'],
+      ['there is no developer "Bob"'],
+    ],
+    [
+      'a removed developer',
+      store((connection) => accountStore(connection).remove('Eve', actor)),
+      ['+audit: developer remove', '-api_keys eve', '-developers 3', '-idempotency_keys 2'],
+      ['there is no developer "Eve"'],
+    ],
+    [
+      'an added category',
+      store((connection) => categoryStore(connection).add('maps', 'Maps', actor)),
+      ['+audit: category add', '+categories'],
+      ['there is already a category with the slug maps'],
+    ],
+    [
+      'a renamed category',
+      store((connection) => categoryStore(connection).rename('tools', { name: 'Aids' }, actor)),
+      ['+audit: category rename', `~categories ${categories.tools}: changed_at name`],
+      ['the category tools already has the name "Aids"'],
+    ],
+    [
+      'a removed category',
+      store((connection) => categoryStore(connection).remove('empty', actor)),
+      ['+audit: category remove', `-categories ${categories.empty}`],
+      ['there is no category with the slug empty'],
+    ],
+    [
+      'an added operator',
+      operators((of) => of.add('Bo', actor)),
+      ['+audit: operator add', '+operators'],
+      ['+audit: operator add', '+operators'],
+    ],
+    [
+      'a revoked operator',
+      operators((of, { id }) => of.revoke(id, actor)),
+      ['+audit: operator revoke', '-operator_sessions bo', '~operators bo: revoked_at'],
+      [expect.stringMatching(/^the key was already revoked at 20/)],
+    ],
+    [
+      'the end of a session',
+      operators((of, { session }) => of.endSession(session)),
+      ['-operator_sessions bo'],
+      [],
+    ],
+    [
+      'an imported app',
+      ({ database }) => importLines(database, [{ ...line, name: 'Star Map', status: 'approved' }]),
+      ['+apps', '+audit: app import', `~categories ${categories.games}: listed_apps`],
+      [],
+    ],
+    [
+      'an imported change',
+      ({ database }) => importLines(database, [{ ...line, name: 'Cloud Atlas' }]),
+      [
+        '+audit: app import',
+        `~apps ${apps.pending}: category_id changed_at description revision updated_at`,
+      ],
+      [],
+    ],
+    [
+      'an imported removal',
+      ({ database }) =>
+        importLines(database, [
+          { removed: { id: apps.bobs, created_at: '2020-01-01T00:00:00.000Z' } },
+        ]),
+      [
+        '+audit: app import',
+        `~apps ${apps.bobs}: changed_at deleted_at revision`,
+        `~categories ${categories.games}: listed_apps`,
+      ],
+      [],
+    ],
+    [
+      'counters',
+      ({ database }) => setCounters(database, [{ slug: 'bird-song', total_downloads: 9 }]),
+      ['+audit: app counters', `~apps ${apps.bobs}: changed_at total_downloads`],
+      [],
+    ],
+  ])('%s', async ([, write, once, again]) => {
+    const { database } = await startService()
+    const bo = await database.write(async (connection) => {
+      const { sql } = connection
+      const eve = await accountStore(connection).findOrAddDeveloper('Eve')
+      const at = '2026-01-01T00:00:00.000Z'
+      const times = { created_at: at, expires_at: '2999-01-01T00:00:00.000Z' }
+      await sql('api_keys').insert({
+        ...{ id: 'eve', developer_id: eve.id, sha256: 'eve', revoked_at: at },
+        ...times,
+      })
+      const created_at = new Date().toISOString()
+      for (const developer_id of [2, eve.id])
+        await sql('idempotency_keys').insert({
+          ...{ developer_id, key: 'k', body_hash: '1:x', app_id: apps.bobs, created_at },
+        })
+      for (const id of ['bo', 'cy'])
+        await sql('operators').insert({ id, name: id, sha256: id, ...times })
+      await operatorStore(connection).beginSession('cy')
+      return { id: 'bo', session: await operatorStore(connection).beginSession('bo') }
+    })
+    const of = { database, bo, api: createHandlers(database, '') }
+    expect(await effectOf(database, () => write(of))).toEqual(once.toSorted())
+    expect(await effectOf(database, () => write(of))).toEqual(again)
+    await expectConsistent(database)
+  })
 })
