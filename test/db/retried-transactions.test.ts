@@ -7,9 +7,11 @@ import type { Database } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/engine.ts'
 import { createHandlers } from '../../src/http/handlers.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
+import { required } from '../../src/util/helpers.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { importLines, setCounters } from '../support/catalogue-file.ts'
 import { expectConsistent } from '../support/consistency.ts'
+import { addReviews } from '../support/reviews.ts'
 import { startService } from '../support/service.ts'
 
 /** An engine can retry a transaction. Here it runs every transaction twice. */
@@ -301,8 +303,8 @@ describe('changes exactly the rows that it is about, and again:', () => {
     ],
     [
       'a revoked key',
-      store((connection) => accountStore(connection).revoke(idOf(keys.bob), actor)),
-      ['+audit: key revoke', `~api_keys ${idOf(keys.bob)}: revoked_at`],
+      store((connection) => accountStore(connection).revoke(idOf(keys.ada), actor)),
+      ['+audit: key revoke', `~api_keys ${idOf(keys.ada)}: revoked_at`],
       [expect.stringMatching(/^the key apps_\w{12} was already revoked at 20/)],
     ],
     [
@@ -403,6 +405,13 @@ describe('changes exactly the rows that it is about, and again:', () => {
         await sql('idempotency_keys').insert({
           ...{ developer_id, key: 'k', body_hash: '1:x', app_id: apps.bobs, created_at },
         })
+      // Another review by the same person, and changes of the deleted app that wait.
+      const [review] = await sql('reviews').where({ id: 1 })
+      const { id: _, ...other } = required(review, 'a review')
+      await addReviews(connection, [other])
+      await sql('apps')
+        .where({ id: apps.deleted })
+        .update({ unreviewed_since: at, unreviewed_changes: '{"version":"0"}' })
       for (const id of ['bo', 'cy'])
         await sql('operators').insert({ id, name: id, sha256: id, ...times })
       await operatorStore(connection).beginSession('cy')

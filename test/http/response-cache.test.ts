@@ -423,8 +423,8 @@ test('a public read that is added to the document is cached, one that needs a ke
 })
 
 const listedLine = {
-  name: 'Star Map',
-  description: 'Shows stars.',
+  name: 'Moon Map',
+  description: 'Shows the moon.',
   category: 'tools',
   developer_name: 'Ada',
   status: 'approved',
