@@ -8,6 +8,7 @@ import { freePort } from '../support/free-port.ts'
 import { addressThrough, connectTo, hasPostgres } from '../support/postgres.ts'
 import { serve } from '../support/process.ts'
 import { isShortRun } from '../support/short-run.ts'
+import { createClient, dataOf } from '../support/typescript-client.ts'
 import { createWorld } from '../support/world.ts'
 import { cutAfterStatements, cutResponses } from './cutting-proxy.ts'
 import { startDatabase } from './postgres.ts'
@@ -35,22 +36,6 @@ const engines: Record<string, () => Promise<Scene>> = {
     },
   }),
 }
-
-type Client = { POST: (path: '/apps', options: { body: object }) => Promise<object> }
-type ClientModule = {
-  createClient: (
-    baseUrl: string,
-    key: string,
-    options: { retries: number; timeout: number },
-  ) => Client
-  dataOf: (result: object) => { app_id: number }
-}
-
-// At run time only, so that type checking needs neither the client's generated types nor its
-// packages.
-const { createClient, dataOf }: ClientModule = await import(
-  `${import.meta.dirname}/../../clients/typescript/src/index.ts`
-)
 
 type Create = (name: string) => Promise<number>
 

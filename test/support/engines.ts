@@ -25,14 +25,15 @@ function usesEngine(file: string, seen = new Set<string>()): boolean {
 }
 
 /**
- * Test files of what the service does with requests and responses before and after it uses the
- * database.
+ * Test files of clients, and of what the service does with requests and responses before and after
+ * it uses the database.
  */
 const onAnyEngine = [
   ...['accepted-values', 'examples', 'validation'].map((name) => `test/contract/${name}.test.ts`),
   ...['connections', 'cors', 'docs', 'rate-limits', 'request'].map(
     (name) => `test/http/${name}.test.ts`,
   ),
+  'test/clients/typescript.test.ts',
 ]
 
 /**

@@ -219,14 +219,22 @@ function isRepeatable({ method, headers }: Init, result: Response | ConnectionEr
   return result.status === 429 || (isSafe && unknownOutcomes.includes(result.status))
 }
 
-/** A server that names a longer time is not waited for longer. */
-const maxSeconds = 60
-
-/** As long as `Retry-After` says, otherwise a second. */
+/** As long as `Retry-After` says, but at least a second and at most a minute. */
 function millisecondsToWait(result: Response | ConnectionError): number {
-  const seconds =
-    result instanceof ConnectionError ? 1 : Number(result.headers.get('Retry-After')) || 1
-  return Math.min(seconds, maxSeconds) * 1000
+  const seconds = result instanceof ConnectionError ? 1 : retryAfter(result.headers) || 1
+  return Math.min(Math.max(seconds, 1), 60) * 1000
+}
+
+/**
+ * In seconds; NaN if it is neither seconds nor a date (RFC 9110, section 10.2.3). A date is compared
+ * with the response's own `Date`, so that only the server's clock counts. Web pages cannot read
+ * that.
+ */
+function retryAfter(headers: Headers): number {
+  const value = headers.get('Retry-After') ?? ''
+  const seconds = Number(value)
+  if (!Number.isNaN(seconds)) return seconds
+  return (Date.parse(value) - (Date.parse(headers.get('Date') ?? '') || Date.now())) / 1000
 }
 
 function wait(milliseconds: number, signal: Init['signal']): Promise<void> {
