@@ -88,7 +88,7 @@ function showError({ code, message, wait }) {
   const heading = code === 'not_found' ? 'App not found' : 'The catalogue is not available'
   const text = code ? message : `There is no response from ${api}.`
   draw(heading, [text], [fill('retry', { retry: 'Try again', href: location.href })])
-  if (wait) timer = setTimeout(show, wait * 1000)
+  if (wait > 0 && wait < 1e6) timer = setTimeout(show, wait * 1000) // Others would run at once.
 }
 
 function draw(heading, status, content) {

@@ -1,10 +1,10 @@
 import { getEventListeners, once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { setImmediate } from 'node:timers/promises'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { newApp } from '../contract/valid-requests.ts'
 import type { Body } from '../support/check.ts'
+import { stopTimers, waitForTimer } from '../support/clock.ts'
 import { freePort } from '../support/free-port.ts'
 import { startService } from '../support/service.ts'
 import {
@@ -452,13 +452,6 @@ describe('iterators', () => {
 const now = Date.UTC(2026, 5, 1, 12)
 const dateIn = (seconds: number) => new Date(now + seconds * 1000).toUTCString()
 
-function stopClock() {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'], now })
-  onTestFinished(() => {
-    vi.useRealTimers()
-  })
-}
-
 /** Retries are sent after a millisecond in place of the second without Retry-After. */
 function skipWaits() {
   const { setTimeout } = globalThis
@@ -476,12 +469,6 @@ async function expectWait(milliseconds: number, lines: () => string[]) {
   expect(lines(), `after ${milliseconds - 1} ms`).toEqual(before)
   await vi.advanceTimersByTimeAsync(1)
   expect(lines(), `after ${milliseconds} ms`).toEqual([...before, before.at(-1)])
-}
-
-/** Until the client waits for a retry. It must within some turns of the event loop. */
-async function waitForTimer() {
-  for (let turn = 0; turn < 1000 && vi.getTimerCount() === 0; turn++) await setImmediate()
-  expect(vi.getTimerCount(), 'timers of the client').toBe(1)
 }
 
 const repeatedStatuses = [408, 429, 502, 503, 504]
@@ -517,7 +504,7 @@ describe('a retry', () => {
       ],
       ['with a date beside an invalid Date', { 'Retry-After': dateIn(7), Date: 'today' }, 7],
     ])('%s', async ([, headers, seconds]) => {
-      stopClock()
+      stopTimers(now)
       const other = { 'Retry-After': '2' }
       const { api, lines } = startWithout([
         refusal(status, headers),
@@ -537,7 +524,7 @@ describe('a retry', () => {
     ['once with retries: 1', { retries: 1 }, 2],
     ['not with retries: 0', { retries: 0 }, 1],
   ])('happens %s, then the last response counts', async ([, options, requests]) => {
-    stopClock()
+    stopTimers(now)
     const { api, lines } = startWithout(refusals(8, 503, { 'Retry-After': '7' }), options)
     for (const sent of [requests, requests * 2]) {
       const result = api.GET('/apps')
@@ -562,7 +549,7 @@ describe('a retry', () => {
     ['DELETE', { params }],
   ])('of a %s', ([method, options]) => {
     test('follows each 429', async () => {
-      stopClock()
+      stopTimers(now)
       const { api, lines } = startWithout([
         ...refusals(2, 429, { 'Retry-After': '7' }),
         emptyList(),
@@ -580,7 +567,7 @@ describe('a retry', () => {
     })
 
     test('does not follow a 503 after a 429', async () => {
-      stopClock()
+      stopTimers(now)
       const { api, lines } = startWithout([refusal(429), refusal(503)])
       const result = api[method](item, options)
       await expectWait(1000, lines)
@@ -774,7 +761,7 @@ describe('an aborted signal', () => {
     ['a 503', refusal(503, { 'Retry-After': '7' })],
     ['a lost response', new Error('lost')],
   ])('ends the wait after %s, of this call alone', async ([, answer]) => {
-    stopClock()
+    stopTimers(now)
     const controller = new AbortController()
     const { api, lines } = startWithout([
       answer instanceof Response ? answer.clone() : answer,
@@ -794,7 +781,7 @@ describe('an aborted signal', () => {
   })
 
   test('has no listeners of calls that have ended', async () => {
-    stopClock()
+    stopTimers(now)
     const { signal } = new AbortController()
     const { api, lines } = startWithout([...refusals(2, 503), emptyList()])
     const result = api.GET('/apps', { signal })

@@ -1,4 +1,5 @@
-import { onTestFinished, vi } from 'vitest'
+import { setImmediate } from 'node:timers/promises'
+import { expect, onTestFinished, vi } from 'vitest'
 
 /**
  * Freezes the monotonic clock until the test ends. Returns a function that advances it by
@@ -26,8 +27,23 @@ export function freezeClock(time = Date.now()): number {
  * busy the machine is.
  */
 export function stopTimers() {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  stop({ toFake: ['setTimeout', 'clearTimeout'] })
+}
+
+/** Stops timers and the time of day until the test ends, so that `vi` decides when they go on. */
+export function stopTime(now = Date.now()) {
+  stop({ toFake: ['setTimeout', 'clearTimeout', 'Date'], now })
+}
+
+function stop(options: Parameters<typeof vi.useFakeTimers>[0]) {
+  vi.useFakeTimers(options)
   onTestFinished(() => {
     vi.useRealTimers()
   })
+}
+
+/** Until code under test has set its only timer, within some turns of the event loop. */
+export async function waitForTimer() {
+  for (let turn = 0; turn < 1000 && vi.getTimerCount() === 0; turn++) await setImmediate()
+  expect(vi.getTimerCount(), 'timers').toBe(1)
 }

@@ -33,7 +33,7 @@ const onAnyEngine = [
   ...['connections', 'cors', 'docs', 'rate-limits', 'request'].map(
     (name) => `test/http/${name}.test.ts`,
   ),
-  'test/clients/typescript.test.ts',
+  ...['shop-window', 'typescript'].map((name) => `test/clients/${name}.test.ts`),
 ]
 
 /**

@@ -1,0 +1,307 @@
+import { readFileSync } from 'node:fs'
+import { setImmediate } from 'node:timers/promises'
+import { compileFunction } from 'node:vm'
+import { Window } from 'happy-dom'
+import { describe, expect, inject, test, vi } from 'vitest'
+import { stopTime, waitForTimer } from '../support/clock.ts'
+import { type Service, startService } from '../support/service.ts'
+
+/**
+ * The source of examples/shop-window: what it requests and draws for an address, with the real app
+ * and with responses that the app gives rarely. test/judges/shop-window.judge.ts uses it in a
+ * browser.
+ */
+
+const { apps } = inject('world')
+
+const directory = `${import.meta.dirname}/../../examples/shop-window`
+const [page, script] = ['index.html', 'shop.js'].map((name) =>
+  readFileSync(`${directory}/${name}`, 'utf8'),
+)
+
+type Answer = Response | Error
+
+/**
+ * Opens the shop window at a path. Its requests have these results in turn, by the beginning of
+ * their paths; others are sent to the service.
+ */
+function open(path: string, api: string, answers: Record<string, Answer[]> = {}) {
+  const window = new Window({ url: `http://shop.test${path}` })
+  const { document } = window
+  document.write((page ?? '').replace('content="http://localhost:3000"', `content="${api}"`))
+  const requests: string[] = []
+  const send = async (url: string, options: RequestInit) => {
+    const requested = url.replace(api, '')
+    requests.push(requested)
+    const prefix = Object.keys(answers).find((prefix) => requested.startsWith(prefix))
+    const answer = answers[prefix ?? '']?.shift()
+    if (answer instanceof Error) throw answer
+    return answer ?? fetch(url, options)
+  }
+  const globals = { window, document, location: window.location, fetch: send }
+  compileFunction(script ?? '', Object.keys(globals))(...Object.values(globals))
+
+  const all = (selector: string) => [...document.querySelectorAll(selector)]
+  const texts = (selector: string) => all(selector).map(({ textContent }) => textContent)
+  const text = (selector: string) => texts(selector).join()
+  const main = document.querySelector('main') as unknown as { ariaBusy: boolean }
+  return {
+    document,
+    requests: (prefix = '/') => requests.filter((one) => one.startsWith(prefix)),
+    all,
+    texts,
+    text,
+    /** The addresses of links, and of hidden ones nothing. */
+    links: (selector: string) =>
+      all(selector).map((link) => (link.hasAttribute('hidden') ? '' : link.getAttribute('href'))),
+    /** Until it has drawn a result; returns its heading. */
+    drawn: async () => {
+      await expect.poll(() => main.ariaBusy).toBe(false)
+      return text('#heading')
+    },
+  }
+}
+
+/** Starts the real app, and opens the shop window on it. */
+async function start(
+  path: string,
+  change: (service: Service) => Promise<unknown> = async () => {},
+) {
+  const service = await startService()
+  await change(service)
+  return open(path, `http://127.0.0.1:${service.port}`)
+}
+
+const success = (data: object, message = 'So.') => Response.json({ success: true, message, data })
+const emptyList = () =>
+  success({ apps: [], pagination: { current_page: 1, total_pages: 0, per_page: 24 } })
+const refusal = (headers: Record<string, string> = {}) =>
+  Response.json(
+    { success: false, message: 'Too many reads.', data: { code: 'rate_limited' } },
+    { status: 429, headers },
+  )
+
+const setCounters = (id: number, counters: object) => (service: Service) =>
+  service.database.write(({ sql }) => sql('apps').where({ id }).update(counters))
+
+test('shows the apps and the categories with their counts', async () => {
+  const shop = await start('/?sort=popular')
+  expect(await shop.drawn()).toBe('All apps')
+  expect(shop.text('title')).toBe('All apps – Shop window')
+  expect(shop.texts('.card h2')).toEqual(['Tide Clock', 'Bird Song'])
+  expect(shop.texts('.card .facts')).toEqual(['4.67 of 5100 downloads', '7 downloads'])
+  expect(shop.links('.card a')).toEqual([
+    '?sort=popular&app=tide-clock',
+    '?sort=popular&app=bird-song',
+  ])
+  await expect.poll(() => shop.texts('#categories a')).toEqual(['All', 'Empty', 'Games', 'Tools'])
+  const counts = shop.all('#categories a').map((link) => link.getAttribute('data-count'))
+  expect(counts).toEqual([null, '0', '1', '1'])
+})
+
+describe('counts', () => {
+  test.for<[count: number, downloads: string, reviews: string]>([
+    [0, '0 downloads', '0 reviews'],
+    [1, '1 download', '1 review'],
+    [2, '2 downloads', '2 reviews'],
+    [1000, '1K downloads', '1K reviews'],
+    [1_234_567, '1.2M downloads', '1.2M reviews'],
+  ])('%d is shown, in the list and of the app', async ([count, downloads, reviews]) => {
+    const counters = { total_downloads: count, review_count: count }
+    const change = setCounters(apps.bobs, counters)
+    const list = await start('/?category=games', change)
+    expect([await list.drawn(), list.text('.card .facts')]).toEqual(['Games', downloads])
+    const app = await start('/?app=bird-song', change)
+    expect(await app.drawn()).toBe('Bird Song')
+    expect(app.text('#content > .facts')).toContain(downloads)
+    expect(app.text('[data-text=reviews]')).toBe(reviews)
+  })
+
+  test.for<[count: number, rating: string]>([
+    [0, ''],
+    [1, '1 of 5'],
+    [4, '2.5 of 5'],
+  ])('%d reviews make the rating "%s"', async ([count, rating]) => {
+    const shop = await start('/?category=games', ({ addReviews }) => addReviews(apps.bobs, count))
+    await shop.drawn()
+    expect(shop.text('.card [data-text=rating]')).toBe(rating)
+  })
+})
+
+test('shows an app with its texts and reviews', async () => {
+  const shop = await start('/?category=tools&page=2&app=tide-clock')
+  expect(await shop.drawn()).toBe('Tide Clock')
+  expect(shop.text('#status')).toBe('High and low water')
+  expect(shop.texts('#content .text')).toEqual(['Tide Clock is here.', '', 'Right.', 'Fine.'])
+  expect(shop.texts('#content h2')).toEqual(['3 reviews'])
+  expect(shop.texts('#content b')).toEqual(['Di', '5', 'Ed', '5', 'Cy', '4'])
+  expect(shop.links('#back')).toEqual(['?category=tools&page=2'])
+})
+
+describe('requests', () => {
+  test.for<[path: string, ...requests: string[]]>([
+    ['/', '/apps?limit=24'],
+    [
+      '/?search=tide&category=tools&sort=rating&page=2',
+      '/apps?category=tools&search=tide&sort=rating&page=2&limit=24',
+    ],
+    ['/?search=&category=&page=', '/apps?limit=24'],
+    ['/?page=0', '/apps?page=0&limit=24'],
+    ['/?search=c%2B%2B+%26+d', '/apps?search=c%2B%2B+%26+d&limit=24'],
+    ['/?utm_source=mail&limit=7&sort=latest', '/apps?sort=latest&limit=24'],
+    ['/?app=tide-clock&search=tide', '/apps?slug=tide-clock', `/apps/${apps.approved}`],
+    ['/?app=no-such-app', '/apps?slug=no-such-app'],
+  ])('%s sends them for what it shows, and one for the categories', async ([path, ...requests]) => {
+    const shop = await start(path)
+    await shop.drawn()
+    expect(shop.requests('/apps')).toEqual(requests)
+    expect(shop.requests('/categories')).toHaveLength(1)
+  })
+})
+
+describe('pages', () => {
+  test.for<[page: number, pages: number, previous: string, next: string]>([
+    [1, 0, '', ''],
+    [1, 1, '', ''],
+    [1, 2, '', '?search=tide&page=2'],
+    [2, 3, '?search=tide&page=1', '?search=tide&page=3'],
+    [10, 10, '?search=tide&page=9', ''],
+    [99, 4, '?search=tide&page=98', ''],
+  ])('%d of %d lead to "%s" and "%s"', async ([current_page, total_pages, previous, next]) => {
+    const pagination = { current_page, total_pages, per_page: 24 }
+    const shop = open(`/?search=tide&page=${current_page}`, 'http://api.test', {
+      '/apps': [success({ apps: [], pagination })],
+      '/categories': [success({ categories: [] })],
+    })
+    expect(await shop.drawn()).toBe('Results for “tide”')
+    expect(shop.links('#previous, #next')).toEqual([previous, next])
+    expect(shop.text('#position')).toBe(`Page ${current_page} of ${total_pages}`)
+  })
+})
+
+describe('links', () => {
+  const hrefs = (shop: ReturnType<typeof open>) => ({
+    categories: shop.links('#categories a'),
+    sort: shop.links('#sort a'),
+    current: shop
+      .all('[data-name]')
+      .filter((link) => 'ariaCurrent' in link && link.ariaCurrent === true)
+      .map(({ textContent }) => textContent),
+  })
+
+  test('keep the other choices, from the first page', async () => {
+    const shop = await start('/?category=tools&search=tide&page=2&sort=rating')
+    await shop.drawn()
+    await expect.poll(() => shop.all('#categories a')).toHaveLength(4)
+    expect(hrefs(shop)).toEqual({
+      categories: ['', 'empty', 'games', 'tools'].map(
+        (slug) => `?${slug && `category=${slug}&`}search=tide&sort=rating`,
+      ),
+      sort: ['', '&sort=latest', '&sort=popular', '&sort=rating'].map(
+        (sort) => `?category=tools&search=tide${sort}`,
+      ),
+      current: ['Tools', 'Best rated'],
+    })
+  })
+
+  test('say what is shown without a choice', async () => {
+    const list = await start('/')
+    await list.drawn()
+    expect(hrefs(list)).toMatchObject({
+      sort: ['', '?sort=latest', '?sort=popular', '?sort=rating'],
+      current: ['All', 'Newest'],
+    })
+    const search = await start('/?search=tide')
+    await search.drawn()
+    expect(hrefs(search).current).toEqual(['All', 'Best match'])
+  })
+
+  test('lead to the search that was made instead', async () => {
+    const shop = await start('/?search=tode&category=tools')
+    await shop.drawn()
+    expect(shop.text('#status')).toMatch(/^Did you mean tide\? /)
+    expect(shop.links('#status a')).toEqual(['?category=tools&search=tide'])
+  })
+})
+
+test('shows markup in texts as text', async () => {
+  const name = '<img src=x onerror=alert(1)>'
+  const shop = await start('/?category=games', (service) =>
+    service.database.write(({ sql }) =>
+      sql('apps').where({ id: apps.bobs }).update({ name, description: '<b>Bold</b>' }),
+    ),
+  )
+  await shop.drawn()
+  expect([shop.text('.card h2'), shop.text('.card .summary')]).toEqual([name, '<b>Bold</b>'])
+  expect(shop.all('img, .card b')).toEqual([])
+})
+
+describe('errors', () => {
+  const unavailable = 'The catalogue is not available'
+  const noResponse = 'There is no response from http://api.test.'
+  test.for<[what: string, answer: Answer, heading: string, status: string]>([
+    ['a refusal', refusal(), unavailable, 'Too many reads.'],
+    ['no response', new Error('lost'), unavailable, noResponse],
+    [
+      'a page of a proxy',
+      new Response('<h1>Bad gateway</h1>', { status: 502 }),
+      unavailable,
+      noResponse,
+    ],
+    ['no such app', success({ apps: [] }), 'App not found', 'It may have been removed.'],
+  ])('say that there was %s', async ([, answer, heading, status]) => {
+    const log = vi.spyOn(console, 'error').mockImplementation(() => {})
+    const shop = open('/?app=tide', 'http://api.test', {
+      '/apps': [answer],
+      '/categories': [new Error('lost')],
+    })
+    expect([await shop.drawn(), shop.text('#status')]).toEqual([heading, status])
+    expect(shop.links('#content a')).toEqual(['http://shop.test/?app=tide'])
+    expect(log.mock.calls).toHaveLength(status === noResponse ? 1 : 0)
+    log.mockRestore()
+  })
+
+  test.for<[retryAfter: string, seconds: number]>([
+    ['7', 7],
+    ['60', 60],
+    ['3600', 3600],
+  ])('are followed by a request after the seconds in Retry-After: %s', async ([value, seconds]) => {
+    stopTime()
+    const headers = { 'Retry-After': value }
+    const shop = open('/?sort=popular', 'http://api.test', {
+      '/apps': [refusal(headers), refusal({ 'Retry-After': '5' }), emptyList()],
+      '/categories': [success({ categories: [] })],
+    })
+    const sent = () => shop.requests('/apps').length
+    for (const [index, wait] of [seconds, 5].entries()) {
+      await waitForTimer()
+      expect(shop.text('#heading')).toBe(unavailable)
+      await vi.advanceTimersByTimeAsync(wait * 1000 - 1)
+      expect(sent(), `requests before ${wait} s`).toBe(index + 1)
+      await vi.advanceTimersByTimeAsync(1)
+      expect(sent(), `requests after ${wait} s`).toBe(index + 2)
+    }
+    expect(shop.text('#heading')).toBe('All apps')
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test.for([
+    [],
+    ['0'],
+    ['-5'],
+    ['soon'],
+    [new Date(Date.now() + 7000).toUTCString()],
+    ['9'.repeat(20)],
+  ])('are followed by none if Retry-After is no such time: %j', async ([value]) => {
+    stopTime()
+    const headers = value === undefined ? undefined : { 'Retry-After': value }
+    const shop = open('/', 'http://api.test', {
+      '/apps': [refusal(headers), emptyList()],
+      '/categories': [success({ categories: [] })],
+    })
+    for (let turn = 0; turn < 100; turn++) await setImmediate()
+    expect(shop.text('#status')).toBe('Too many reads.')
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect([vi.getTimerCount(), ...shop.requests('/apps')]).toEqual([0, '/apps?limit=24'])
+  })
+})
