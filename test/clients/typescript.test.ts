@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { newApp } from '../contract/valid-requests.ts'
 import type { Body } from '../support/check.ts'
-import { stopTimers, waitForTimer } from '../support/clock.ts'
+import { stopTime, waitForTimer } from '../support/clock.ts'
 import { freePort } from '../support/free-port.ts'
 import { startService } from '../support/service.ts'
 import {
@@ -504,7 +504,7 @@ describe('a retry', () => {
       ],
       ['with a date beside an invalid Date', { 'Retry-After': dateIn(7), Date: 'today' }, 7],
     ])('%s', async ([, headers, seconds]) => {
-      stopTimers(now)
+      stopTime(now)
       const other = { 'Retry-After': '2' }
       const { api, lines } = startWithout([
         refusal(status, headers),
@@ -524,7 +524,7 @@ describe('a retry', () => {
     ['once with retries: 1', { retries: 1 }, 2],
     ['not with retries: 0', { retries: 0 }, 1],
   ])('happens %s, then the last response counts', async ([, options, requests]) => {
-    stopTimers(now)
+    stopTime(now)
     const { api, lines } = startWithout(refusals(8, 503, { 'Retry-After': '7' }), options)
     for (const sent of [requests, requests * 2]) {
       const result = api.GET('/apps')
@@ -549,7 +549,7 @@ describe('a retry', () => {
     ['DELETE', { params }],
   ])('of a %s', ([method, options]) => {
     test('follows each 429', async () => {
-      stopTimers(now)
+      stopTime(now)
       const { api, lines } = startWithout([
         ...refusals(2, 429, { 'Retry-After': '7' }),
         emptyList(),
@@ -567,7 +567,7 @@ describe('a retry', () => {
     })
 
     test('does not follow a 503 after a 429', async () => {
-      stopTimers(now)
+      stopTime(now)
       const { api, lines } = startWithout([refusal(429), refusal(503)])
       const result = api[method](item, options)
       await expectWait(1000, lines)
@@ -761,7 +761,7 @@ describe('an aborted signal', () => {
     ['a 503', refusal(503, { 'Retry-After': '7' })],
     ['a lost response', new Error('lost')],
   ])('ends the wait after %s, of this call alone', async ([, answer]) => {
-    stopTimers(now)
+    stopTime(now)
     const controller = new AbortController()
     const { api, lines } = startWithout([
       answer instanceof Response ? answer.clone() : answer,
@@ -781,7 +781,7 @@ describe('an aborted signal', () => {
   })
 
   test('has no listeners of calls that have ended', async () => {
-    stopTimers(now)
+    stopTime(now)
     const { signal } = new AbortController()
     const { api, lines } = startWithout([...refusals(2, 503), emptyList()])
     const result = api.GET('/apps', { signal })

@@ -3,6 +3,7 @@ import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { withTemporaryCopy } from '../../src/db/copy-database.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { newApp } from '../contract/valid-requests.ts'
+import { expectStatuses } from '../support/check.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
@@ -157,18 +158,16 @@ describe.skipIf(!hasPgbouncer || configuredServer !== undefined)(
         })
       expect((await change()).status).toBe(200)
       await pooler.stop()
-      expect(
-        (await Promise.all([get('/apps'), get('/apps?search=tide'), get('/readyz'), change()])).map(
-          statusOf,
-        ),
-      ).toEqual([503, 503, 503, 503])
+      expectStatuses(
+        await Promise.all([get('/apps'), get('/apps?search=tide'), get('/readyz'), change()]),
+        [503, 503, 503, 503],
+      )
       await pooler.start()
       await expect.poll(async () => (await get('/readyz')).status).toBe(200)
-      expect(
-        (await Promise.all([get('/apps'), get('/apps?search=tide'), change()])).map(statusOf),
-      ).toEqual([200, 200, 200])
+      expectStatuses(
+        await Promise.all([get('/apps'), get('/apps?search=tide'), change()]),
+        [200, 200, 200],
+      )
     })
   },
 )
-
-const statusOf = ({ status }: { status: number }) => status

@@ -7,6 +7,7 @@ import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { findApps } from '../../src/catalogue/app-list.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import type { Connection, ServerOptions } from '../../src/db/engine.ts'
+import { expectStatuses } from '../support/check.ts'
 import {
   addressAt,
   addressThrough,
@@ -90,7 +91,7 @@ describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
       await get('/readyz'),
       await request('PUT', `/apps/${world.apps.approved}`, { key: world.keys.ada, json }),
     ]
-    expect(asked.map(({ status }) => status)).toEqual([503, 503, 503, 503])
+    expectStatuses(asked, [503, 503, 503, 503])
     await start()
     await expect.poll(async () => (await get('/readyz')).status).toBe(200)
     expect((await get('/apps?search=tide')).status).toBe(200)
@@ -111,19 +112,19 @@ describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
     const { databaseUrl, address } = await startWorld()
     const { get, request, world } = await startService({ databaseUrl, cacheSize: 0 })
     const json = { name: 'Star Map' }
-    const statuses = async () => [
-      (await get('/apps')).status,
-      (await get('/apps?search=tide')).status,
-      (await get('/readyz')).status,
-      (await request('PUT', `/apps/${world.apps.approved}`, { key: world.keys.ada, json })).status,
+    const ask = async () => [
+      await get('/apps'),
+      await get('/apps?search=tide'),
+      await get('/readyz'),
+      await request('PUT', `/apps/${world.apps.approved}`, { key: world.keys.ada, json }),
     ]
-    expect(await statuses()).toEqual([200, 200, 200, 200])
+    expectStatuses(await ask(), [200, 200, 200, 200])
     await administer(
       address,
       cause,
       `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${worldName}'`,
     )
-    expect(await statuses()).toEqual([503, 503, 503, 503])
+    expectStatuses(await ask(), [503, 503, 503, 503])
     await administer(address, repair)
     await expect.poll(async () => (await get('/readyz')).status).toBe(200)
     expect((await get('/apps?search=tide')).status).toBe(200)
@@ -137,7 +138,7 @@ describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
         key: world.keys.ada,
         json: { name: 'Star Map' },
       })
-    expect([(await update()).status, (await get('/readyz')).status]).toEqual([200, 200])
+    expectStatuses([await update(), await get('/readyz')], [200, 200])
     hang()
     expect((await get('/readyz')).status).toBe(503)
     heal()

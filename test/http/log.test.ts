@@ -8,7 +8,7 @@ import { parseKeyId } from '../../src/accounts/keys.ts'
 import { ServiceError } from '../../src/contract/errors.ts'
 import { createLogger, redact, requestId } from '../../src/http/log.ts'
 import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
-import type { RequestOptions } from '../support/check.ts'
+import { expectStatuses, type RequestOptions } from '../support/check.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
 import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
@@ -255,9 +255,9 @@ test('logs nothing at LOG_LEVEL=warn if nothing is wrong', async () => {
     ['POST', '/apps', { key: keys.ada, json: newApp }],
     ['GET', '/readyz'],
   ]
-  const statuses = []
-  for (const call of calls) statuses.push((await server.request(...call)).status)
-  expect(statuses).toEqual([200, 200, 200, 400, 404, 401, 201, 403, 429, 200])
+  const replies = []
+  for (const call of calls) replies.push(await server.request(...call))
+  expectStatuses(replies, [200, 200, 200, 400, 404, 401, 201, 403, 429, 200])
   // A client that disconnects, and one that does not speak HTTP.
   const socket = connect(port, '127.0.0.1')
   socket.end('no HTTP\r\n\r\n')
@@ -286,9 +286,9 @@ test('logs each SQL statement at LOG_LEVEL=debug, without the values that caller
     ['POST', '/apps', { key: keys.ada, json: { ...newApp, name: text } }],
     ['PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { name: text, description: text } }],
   ]
-  const statuses = []
-  for (const call of calls) statuses.push((await server.request(...call)).status)
-  expect(statuses).toEqual([200, 201, 200])
+  const replies = []
+  for (const call of calls) replies.push(await server.request(...call))
+  expectStatuses(replies, [200, 201, 200])
   await expect.poll(() => server.log.at(-1)).toContain('PUT 200')
   const lines = server.log.map((line) => JSON.parse(line))
   const statements = lines.filter(({ level }) => level === 20).map(({ msg }) => msg)

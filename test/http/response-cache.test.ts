@@ -22,7 +22,7 @@ import { namesOf, scenarioOf, tables } from '../contract/scenarios.ts'
 import { type Call, newApp } from '../contract/valid-requests.ts'
 import { connected } from '../faults/sockets.ts'
 import { importLines, setCounters } from '../support/catalogue-file.ts'
-import type { CheckedResponse, RequestOptions } from '../support/check.ts'
+import { type CheckedResponse, expectStatuses, type RequestOptions } from '../support/check.ts'
 import { share } from '../support/lifetime.ts'
 import { commandLine } from '../support/process.ts'
 import { checkedResponse, sendBytes } from '../support/raw-http.ts'
@@ -526,7 +526,7 @@ test('writes that change nothing public leave the cache as it is, and others emp
 test('errors are not cached', async () => {
   const { service, reads } = await counting()
   const answers = await askTimes(service, 4, 'GET', '/apps/999')
-  expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404])
+  expectStatuses(answers, [404, 404, 404, 404])
   expect(reads()).toBe(4)
 })
 
@@ -868,7 +868,10 @@ test('a cached response does not wait for busy database connections', async () =
     const answers = await askTimes(service, 40, 'GET', '/apps').finally(() => {
       isAnswered = true
     })
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+    expectStatuses(
+      answers,
+      answers.map(() => 200),
+    )
     // If responses waited for a connection, a slow statement would end before each.
     expect(ended).toBeLessThan(answers.length)
   })

@@ -290,7 +290,7 @@ test.for<[what: string, bytes: (service: Service) => string, statuses: string[]]
       service,
       getHead('/apps/999') + bytes(service) + getHead('/apps'),
     )
-    expect(answers.match(/(?<=HTTP\/1\.1 )\d+/g)).toEqual(statuses)
+    expect(answers.match(/(?<=HTTP\/1\.1 )\d+/g), answers).toEqual(statuses)
     expect(answers).toMatch(/^Connection: close/m)
   },
 )

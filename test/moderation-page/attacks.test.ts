@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, inject, test } from 'vitest'
+import { expectStatuses } from '../support/check.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
 import { share } from '../support/lifetime.ts'
 import {
@@ -318,7 +319,7 @@ describe('NUL and other odd values', () => {
       await ada.post('/restorations', { app: `${value}@a` }),
       await ada.post('/decisions', { app: `${value}@a`, decision: 'approve', seen: '1' }),
     ]
-    expect(responses.map(({ status }) => status)).toEqual([400, 400, 400, 400])
+    expectStatuses(responses, [400, 400, 400, 400])
     expect(await newestEntries(page, 1)).toEqual(before)
   })
 

@@ -554,7 +554,10 @@ describe('texts with markup, reversed and terminal characters', () => {
       await ada.post('/removed-reviews', { review: written, reason: written }),
       await page.get(`/${encodeURIComponent(written)}`),
     ]
-    expect(echoes.every(({ status }) => [200, 400, 401, 404, 409].includes(status))).toBe(true)
+    for (const { method, path, status, text } of echoes)
+      expect([200, 400, 401, 404, 409], `${method} ${path}: ${text.slice(0, 200)}`).toContain(
+        status,
+      )
     const decided = await ada.post('/decisions', { app, decision: 'approve' })
     expect(textOf(decided.text)).toContain(`name: ${readable} (${pending}) is approved now`)
   })

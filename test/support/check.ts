@@ -31,3 +31,14 @@ export function check(response: HttpResponse): CheckedResponse {
     body: isJson && response.text !== '' ? JSON.parse(response.text) : undefined,
   }
 }
+
+/** Compares statuses. A failure names each request, with the beginning of its response. */
+export function expectStatuses(responses: HttpResponse[], expected: number[]) {
+  const described = responses.map(
+    ({ method, path, status, text }) => `${method} ${path}: ${status} ${text.slice(0, 200)}`,
+  )
+  expect(
+    responses.map(({ status }) => status),
+    described.join('\n'),
+  ).toEqual(expected)
+}
