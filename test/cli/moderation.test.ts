@@ -1006,7 +1006,9 @@ describe('printed for people,', () => {
     }
     for (const value of Object.values(ownerValues)) expect(stdout).toContain(value)
     const unrated = await commandLine(databaseUrl).run('moderation', 'show', '2')
-    expect(unrated.stdout).toContain('\nRatings         none\nReviews         0\n')
+    expect(unrated.stdout).toContain(
+      '\nDownloads       0\nRatings         none\nReviews         0\n',
+    )
   })
 
   test('an app that was changed and changed back is still in the queue', async () => {

@@ -203,6 +203,13 @@ describe('the page of an app', () => {
           expect.stringContaining(String(value).replace(/\s+/g, isTime ? '' : ' ')),
         ])
       }
+      // Also counts of 0.
+      const { stdout } = await cli.run('moderation', 'show', String(id))
+      const counts = stdout
+        .match(/^(Downloads|Ratings|Reviews) .*/gm)
+        ?.map((line) => line.replace(/ +/, ' '))
+      expect(counts).toHaveLength(3)
+      for (const line of counts ?? []) expect(shown).toContain(line)
       const states = Object.entries(developer.apps).map(([state, count]) => `${count} ${state}`)
       expect(shown).toContain(`${developer.name}: ${states.join(', ')}`)
       expect(shown).toContain(`${category.name} (${category.slug})`)
