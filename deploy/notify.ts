@@ -1,15 +1,23 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { AuditEntry } from '../src/audit/audit-store.ts'
 import { actorOf } from '../src/audit/describe-entry.ts'
 import { toSingleLine } from '../src/util/text.ts'
 
 /**
  * Tells people about decisions and waiting apps, through a chat's webhook or by mail. A timer runs
- * it (apps-service-notify.timer). It remembers the last audit entry that it has told of only after
- * the delivery, so nothing is lost, and a failure in between repeats a message. The first run tells
- * of nothing.
+ * it (apps-service-notify.timer). It writes its place, the last audit entry that it has told of,
+ * beside the old one before the delivery, and replaces the old one afterwards. So nothing is lost,
+ * a full disk repeats no message, and a crash in between repeats one. The first run tells of nothing.
  */
 
 const { NOTIFY_WEBHOOK, NOTIFY_MAIL, MODERATION_URL, STATE_DIRECTORY } = process.env
@@ -36,14 +44,15 @@ async function notify() {
   const file = join(STATE_DIRECTORY, 'notified')
   const place = readPlace(file)
   const newest: number = ask('audit', '--limit', '1')[0]?.id ?? 0
-  if (place === undefined) return writePlace(file, newest)
+  if (place === undefined) return writePlace(file, newest)()
   if (place > newest) {
-    writePlace(file, newest)
+    writePlace(file, newest)()
     throw new Error(`the audit log ends before entry ${place}; the next run continues at its end`)
   }
   if (place === newest) return
   const { decisions, waiting, last } = readNews(place)
   const { pending, changed } = ask('status').catalogue.apps
+  const moveToPlace = writePlace(file, last)
   if (decisions.length > 0 || waiting.size > 0) {
     const more = decisions.length - maxDecisions
     const lines = [
@@ -55,7 +64,7 @@ async function notify() {
     ]
     await deliver(`${lines[0]}; waiting: ${pending + changed}`, lines.join('\n'))
   }
-  writePlace(file, last)
+  moveToPlace()
 }
 
 /** Decisions after an entry, the apps that began to wait and were not decided, and the last id. */
@@ -161,8 +170,17 @@ function readPlace(file: string): number | undefined {
   throw new Error(`${file} does not have the id of an audit entry; remove it to begin at the end`)
 }
 
-/** Atomically: a crash leaves the old place or the new one. */
-function writePlace(file: string, id: number) {
+/**
+ * Writes a place beside the file, and returns what replaces the file by it. A crash leaves the old
+ * place or the new one.
+ */
+function writePlace(file: string, id: number): () => void {
   writeFileSync(`${file}.new`, `${id}\n`, { flush: true })
-  renameSync(`${file}.new`, file)
+  return () => {
+    renameSync(`${file}.new`, file)
+    // Otherwise a power cut could bring the old place back: man 2 fsync.
+    const directory = openSync(dirname(file), 'r')
+    fsyncSync(directory)
+    closeSync(directory)
+  }
 }

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -12,6 +12,7 @@ import type { Decision } from '../src/catalogue/policy.ts'
 import { moderationStore } from '../src/moderation/moderation-store.ts'
 import { newApp } from './contract/valid-requests.ts'
 import { temporaryFolder } from './support/database.ts'
+import { canMount, mountSmallDisk } from './support/disk.ts'
 import { freePort } from './support/free-port.ts'
 import { startService } from './support/service.ts'
 
@@ -240,19 +241,90 @@ describe('nothing is lost', () => {
     expect(place()).toBe(before)
   })
 
-  test('if the place cannot be stored after the delivery: the next run tells it again', async () => {
+  test('if the place cannot be written: nothing is sent, and the next run tells it once', async () => {
     const { webhook, notify, decide, place, folder } = await startNotifying()
     const before = place()
     await decide('approve', apps.pending)
     mkdirSync(join(folder, 'notified.new'))
-    const { code, stderr } = await notify()
-    expect(code).toBe(1)
-    expect(stderr).toMatch(/^apps-service-notify: EISDIR[^\n]+\n$/)
-    expect(place()).toBe(before)
+    for (let run = 0; run < 2; run++) {
+      const { code, stderr } = await notify()
+      expect(code).toBe(1)
+      expect(stderr).toMatch(/^apps-service-notify: EISDIR[^\n]+\n$/)
+    }
+    expect([place(), webhook.texts]).toEqual([before, []])
     rmSync(join(folder, 'notified.new'), { recursive: true })
     for (let run = 0; run < 2; run++) expect(await notify()).toEqual(told)
+    expect(webhook.texts).toEqual([expect.stringMatching(/^Decisions: 1\n/)])
+  })
+
+  test.runIf(canMount)('if the disk is full: likewise', async () => {
+    const { webhook, notify, decide } = await startNotifying()
+    const disk = temporaryFolder()
+    mountSmallDisk(disk, 1)
+    const settings = { STATE_DIRECTORY: disk }
+    expect(await notify(settings)).toEqual(told)
+    await decide('approve', apps.pending)
+    writeFileSync(join(disk, 'fill'), '')
+    try {
+      for (;;) appendFileSync(join(disk, 'fill'), Buffer.alloc(4096))
+    } catch (error) {
+      expect((error as NodeJS.ErrnoException).code).toBe('ENOSPC')
+    }
+    for (let run = 0; run < 2; run++)
+      expect(await notify(settings)).toEqual(failed('ENOSPC: no space left on device, write'))
+    expect(webhook.texts).toEqual([])
+    rmSync(join(disk, 'fill'))
+    for (let run = 0; run < 2; run++) expect(await notify(settings)).toEqual(told)
+    expect(webhook.texts).toEqual([expect.stringMatching(/^Decisions: 1\n/)])
+  })
+
+  test('if it crashes after the delivery: one message comes twice, and no more', async () => {
+    const { webhook, notify, decide, place, folder } = await startNotifying()
+    const before = place()
+    await decide('approve', apps.pending)
+    const preload = join(folder, 'preload.mjs')
+    writeFileSync(
+      preload,
+      `import fs from 'node:fs'
+      import { syncBuiltinESMExports } from 'node:module'
+      fs.renameSync = () => process.kill(process.pid, 'SIGKILL')
+      syncBuiltinESMExports()`,
+    )
+    await notify({ NODE_OPTIONS: `--import=${preload}` })
+    expect([place(), webhook.texts.length]).toEqual([before, 1])
+    expect(readFileSync(join(folder, 'notified.new'), 'utf8')).not.toBe(before)
+    // What it left is longer than the next one, and is not read.
+    writeFileSync(join(folder, 'notified.new'), '999999999\n')
+    for (let run = 0; run < 3; run++) expect(await notify()).toEqual(told)
     expect(webhook.texts).toHaveLength(2)
     expect(webhook.texts[1]).toBe(webhook.texts[0])
+  })
+
+  test('if an app is decided while it runs: that is told once', async () => {
+    const { webhook, notify, decide, place, end, folder } = await startNotifying()
+    await decide('approve', apps.pending)
+    // Decides between the newest entry that it reads first and the entries that it reads then.
+    const preload = join(folder, 'preload.mjs')
+    writeFileSync(
+      preload,
+      `import childProcess from 'node:child_process'
+      import { syncBuiltinESMExports } from 'node:module'
+      const { spawnSync } = childProcess
+      childProcess.spawnSync = (file, args, options) => {
+        const result = spawnSync(file, args, options)
+        if (args.join(' ') === 'audit --limit 1 --json') {
+          const reject = ['moderation', 'reject', '${apps.approved}', '--reason', 'Spam.']
+          spawnSync(file, reject, { env: process.env })
+        }
+        return result
+      }
+      syncBuiltinESMExports()`,
+    )
+    expect(await notify({ NODE_OPTIONS: `--import=${preload}` })).toEqual(told)
+    expect(webhook.texts).toEqual([expect.stringMatching(/^Decisions: 2\nApp 2 .*\nApp 1 /)])
+    expect(place()).toBe(await end())
+    expect(await notify()).toEqual(told)
+    expect(webhook.texts).toHaveLength(1)
   })
 
   test('if there are more entries than are read at once', async () => {
