@@ -6,6 +6,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -189,54 +190,153 @@ test('as-service-account.sh needs root', () => {
 
 describe('backup.sh', () => {
   const nights = ['2026-01-01T03-04-05Z', '2026-01-02T03-04-05Z', '2026-01-03T03-04-05Z']
-  const older = nights.map((night) => `apps-${night}.sqlite`)
-  const others = ['apps-before.sqlite', 'notes.txt']
+  const nameOf = (time: string) => `apps-${time}.sqlite`
+  const older = nights.map(nameOf)
+  const later = ['2126-01-01T03-04-05Z', '2126-01-02T03-04-05Z', '9999-12-31T23-59-59Z'].map(nameOf)
+  /** Never counted nor deleted: some sort before or after every backup. */
+  const others = [
+    'apps-before.sqlite',
+    'apps-2025-01-01.sqlite',
+    'apps-20a5-01-01T03-04-05Z.sqlite',
+    'apps-2026-01-01T03-04-05Z.sqlite.gz',
+    'notes.txt',
+  ].toSorted()
 
-  async function backUp(keep: string, isBroken = false) {
-    const directory = join(temporaryFolder(), 'a directory with spaces')
+  /** A directory of backups, and what a night adds and deletes there. `stub` replaces programs. */
+  async function startNights(names: string[], databaseUrl = '') {
+    const folder = temporaryFolder()
+    const directory = join(folder, 'a directory with spaces')
     mkdirSync(directory)
-    for (const name of [...older, ...others]) writeFileSync(join(directory, name), '')
-    const databaseUrl = isBroken ? 'sqlite:/missing/apps.sqlite' : await copyWorld()
-    const { status, stderr } = spawnSync(join(deploy, 'backup.sh'), [directory], {
-      env: { PATH: process.env.PATH, DATABASE_URL: databaseUrl, KEEP: keep },
-      encoding: 'utf8',
-    })
-    const names = readdirSync(directory).filter((name) => !others.includes(name))
-    expect(readdirSync(directory)).toEqual(expect.arrayContaining(others))
-    const added = names.filter((name) => !older.includes(name))
-    return { status, stderr, kept: names.filter((name) => older.includes(name)), added, directory }
+    for (const name of [...names, ...others]) writeFileSync(join(directory, name), '')
+    const env = {
+      PATH: `${folder}:${process.env.PATH}`,
+      TZ: process.env.TZ,
+      DATABASE_URL: databaseUrl || (await copyWorld()),
+    }
+    const stub = (program: string, script: string) =>
+      writeFileSync(join(folder, program), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+    const list = () => readdirSync(directory).filter((name) => !others.includes(name))
+    function backUp(keep: string) {
+      const before = list()
+      const { status, stderr } = spawnSync(join(deploy, 'backup.sh'), [directory], {
+        env: { ...env, KEEP: keep },
+        encoding: 'utf8',
+      })
+      expect(readdirSync(directory)).toEqual(expect.arrayContaining(others))
+      const kept = list()
+      return { status, stderr, kept, added: kept.filter((name) => !before.includes(name)) }
+    }
+    return { directory, backUp, stub }
   }
+
+  /** What a run prints about names in the future. */
+  const inFuture = (directory: string, names: string[]) =>
+    names.map(
+      (name) =>
+        `apps-service-backup: ${directory}/${name} has a time in the future; it is neither counted nor deleted. Check the clock, then delete the file or rename it to when it was made.\n`,
+    )
 
   test.for([
     ['2', older.slice(2)],
     ['3', older.slice(1)],
     ['14', older],
+    ['014', older],
     ['1', []],
   ] as const)(
     'KEEP=%s keeps that many, with the new one, and other files',
     async ([keep, kept]) => {
-      const result = await backUp(keep)
-      expect(result).toMatchObject({ status: 0, stderr: '', kept })
-      const [name = '', ...more] = result.added
-      expect(more).toEqual([])
+      const { directory, backUp } = await startNights(older)
+      const result = backUp(keep)
+      expect(result.added).toHaveLength(1)
+      const [name = ''] = result.added
+      expect(result).toMatchObject({ status: 0, stderr: '', kept: [...kept, name] })
       expect(name).toMatch(/^apps-20\d\d-\d\d-\d\dT\d\d-\d\d-\d\dZ\.sqlite$/)
-      const restored = commandLine(`sqlite:${join(result.directory, name)}`)
+      const restored = commandLine(`sqlite:${join(directory, name)}`)
       expect((await restored.run('status')).code).toBe(0)
     },
   )
 
+  test.for(['1', '2'])(
+    'with KEEP=%s and names in the future, the new one is kept, each night, and they are reported',
+    async (keep) => {
+      const { directory, backUp, stub } = await startNights([...older, ...later])
+      const counted = [...older]
+      for (const hour of ['03', '04', '05']) {
+        stub('date', `exec /bin/date --date=2026-11-28T${hour}:00:00Z "$@"`)
+        counted.push(nameOf(`2026-11-28T${hour}-00-00Z`))
+        expect(backUp(keep)).toEqual({
+          status: 1,
+          stderr: inFuture(directory, later).join(''),
+          kept: [...counted.slice(-Number(keep)), ...later],
+          added: counted.slice(-1),
+        })
+      }
+    },
+  )
+
+  test('with a clock that is behind, nothing is deleted', async () => {
+    const { directory, backUp, stub } = await startNights(older)
+    stub('date', 'exec /bin/date --date=1970-01-01T00:00:07Z "$@"')
+    expect(backUp('1')).toEqual({
+      status: 1,
+      stderr: inFuture(directory, older).join(''),
+      kept: [nameOf('1970-01-01T00-00-07Z'), ...older],
+      added: [nameOf('1970-01-01T00-00-07Z')],
+    })
+  })
+
+  test('the backup of another run that began later is kept, and not reported', async () => {
+    const { directory, backUp, stub } = await startNights(older)
+    const other = nameOf('2026-11-28T03-00-01Z')
+    // The other run ends between the two times that this one reads.
+    stub(
+      'date',
+      `if [ -e '${directory}/${other}' ]; then time=03:00:02; else time=03:00:00; fi
+      touch '${directory}/${other}'
+      exec /bin/date --date=2026-11-28T$time''Z "$@"`,
+    )
+    const added = nameOf('2026-11-28T03-00-00Z')
+    expect(backUp('1')).toMatchObject({ status: 0, stderr: '', kept: [added, other] })
+  })
+
+  test('a second one within a second is refused, and deletes nothing', async () => {
+    const { directory, backUp, stub } = await startNights(older)
+    stub('date', 'exec /bin/date --date=2026-11-28T03:00:00Z "$@"')
+    const first = backUp('4')
+    expect(first.status).toBe(0)
+    const [name = ''] = first.added
+    expect(backUp('1')).toEqual({
+      status: 1,
+      stderr: `apps-service: ${directory}/${name} already exists; not overwritten\n`,
+      kept: [...older, name],
+      added: [],
+    })
+  })
+
+  test('what a killed backup left is deleted after a day', async () => {
+    const { directory, backUp } = await startNights(older)
+    for (const name of ['.apps-backup-Yes4me', '.apps-backup-Not4me']) {
+      mkdirSync(join(directory, name))
+      writeFileSync(join(directory, name, nameOf('2026-01-03T03-04-05Z')), '')
+    }
+    utimesSync(join(directory, '.apps-backup-Yes4me', nameOf('2026-01-03T03-04-05Z')), 0, 0)
+    expect(backUp('14').kept).toEqual(['.apps-backup-Not4me', ...older, expect.anything()])
+  })
+
   test('deletes none if the backup fails', async () => {
-    const { status, stderr, kept, added } = await backUp('1', true)
-    expect([kept, added]).toEqual([older, []])
+    const { backUp } = await startNights(older, 'sqlite:/missing/apps.sqlite')
+    const { status, stderr, kept } = backUp('1')
+    expect(kept).toEqual(older)
     expect([status, stderr]).toEqual([1, expect.stringContaining('/missing/apps.sqlite')])
   })
 
-  test.for(['0', '-1', '', 'all'])('refuses KEEP=%s', async (keep) => {
-    const { status, stderr, kept, added } = await backUp(keep)
-    expect([kept, added]).toEqual([older, []])
-    expect([status, stderr]).toEqual([
-      1,
-      `apps-service-backup: KEEP must be a whole number from 1, not "${keep}"\n`,
-    ])
+  test.for(['0', '-1', '', 'all', '1.5', '1 2'])('refuses KEEP=%s', async (keep) => {
+    const { backUp } = await startNights(older)
+    expect(backUp(keep)).toEqual({
+      status: 1,
+      stderr: `apps-service-backup: KEEP must be a whole number from 1, not "${keep}"\n`,
+      kept: older,
+      added: [],
+    })
   })
 })
