@@ -7,5 +7,8 @@ if [ "$(id -u)" != 0 ]; then
   exit 1
 fi
 export OPERATOR="${SUDO_USER:-${OPERATOR:-$(id -un)}}"
+node=$home/node_modules/.bin/node
+# With the empty file, it does not read the .env of the caller's directory.
 exec setpriv --reuid=apps-service --regid=apps-service --init-groups \
-  "$home/node_modules/.bin/node" --env-file=/etc/apps-service/apps-service.env "$home/src/apps-service.js" "$@"
+  "$node" "$home/deploy/with-settings.ts" --environment-first /etc/apps-service/apps-service.env \
+  "$node" --env-file=/dev/null "$home/src/apps-service.js" "$@"

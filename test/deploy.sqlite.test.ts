@@ -6,15 +6,19 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { parseEnv } from 'node:util'
 import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { exitLimit } from '../src/service.ts'
-import { copyWorld, temporaryFolder } from './support/database.ts'
+import { required } from '../src/util/helpers.ts'
+import { copyWorld, filePath, temporaryFolder } from './support/database.ts'
 import { commandLine, executable, listening } from './support/process.ts'
+import { settingLines } from './support/setting-lines.ts'
 
 /** The files of deploy/ that need no other tools. */
 
@@ -52,14 +56,124 @@ test("the image's environment serves other machines, and its health check sees a
   const { status } = await fetch(`http://127.0.0.2:${server.port}/readyz`)
   expect(status).toBe(200)
 
-  const [, ...args] = healthCheck
-  const isHealthy = () =>
-    spawnSync(process.execPath, args, { env: { PORT: String(server.port) }, timeout: 2_000 })
-      .status === 0
+  const [program, ...args] = healthCheck
+  expect(program).toBe('node')
+  const isHealthy = (timeout = 60_000) =>
+    spawnSync(process.execPath, args, { env: { PORT: String(server.port) }, timeout }).status === 0
   expect(isHealthy()).toBe(true)
+  // A restart would not bring the database back: only the proxy must notice.
+  const file = filePath(env.DATABASE_URL)
+  for (let time = 0; time < 2; time++) {
+    renameSync(file, `${file}.away`)
+    expect((await fetch(`http://127.0.0.1:${server.port}/readyz`)).status).toBe(503)
+    expect(isHealthy()).toBe(true)
+    renameSync(`${file}.away`, file)
+    expect((await fetch(`http://127.0.0.1:${server.port}/readyz`)).status).toBe(200)
+  }
   server.process.kill('SIGSTOP')
-  expect(isHealthy()).toBe(false)
+  expect(isHealthy(2_000)).toBe(false)
   server.process.kill('SIGCONT')
+})
+
+test('the image runs as an account of its own, and says what it keeps and listens on', () => {
+  const text = readFileSync(join(deploy, 'Containerfile'), 'utf8')
+  const instructions = (name: string) =>
+    [...text.matchAll(new RegExp(`^${name} (.+)$`, 'gm'))].map(([, value]) => value)
+  const directory = '--directory --owner=10001 --group=10001 --mode=0750 /data'
+  expect(instructions('RUN').at(-1)).toBe(`install ${directory}`)
+  expect(instructions('USER')).toEqual(['10001:10001'])
+  expect(instructions('VOLUME')).toEqual(['/data'])
+  expect(instructions('EXPOSE')).toEqual(['3000'])
+  expect(instructions('ENTRYPOINT')).toEqual(['["/app/apps-service"]'])
+  // SIGTERM, the default, is the signal that the server expects.
+  expect(instructions('STOPSIGNAL')).toEqual([])
+  const [check = ''] = instructions('HEALTHCHECK')
+  const seconds = Object.fromEntries(
+    [...check.matchAll(/--([a-z-]+)=(\d+)/g)].map(([, name, value]) => [name, Number(value)]),
+  )
+  expect(seconds).toEqual({ interval: 10, timeout: 5, 'start-period': 10, retries: 3 })
+})
+
+type ComposeService = {
+  environment?: Record<string, unknown>
+  ports?: string[]
+  depends_on?: string[] | Record<string, { condition: string }>
+  [setting: string]: unknown
+}
+
+describe('compose.yaml', () => {
+  const compose: {
+    services: Record<string, ComposeService>
+    volumes: Record<string, unknown>
+  } = parse(readFileSync(join(deploy, 'compose.yaml'), 'utf8'), { merge: true })
+  const { services } = compose
+  const service = (name: string) => required(services[name], name)
+
+  test('only the proxy can be reached from other machines, and the page from this one', () => {
+    const ports = Object.entries(services).flatMap(([name, { ports }]) =>
+      ports ? [[name, ports]] : [],
+    )
+    expect(Object.fromEntries(ports)).toEqual({
+      moderation: ['127.0.0.1:3001:3000'],
+      proxy: ['80:80', '443:443', '443:443/udp'],
+    })
+    expect(service('moderation').environment).toMatchObject({
+      MODERATION_PORT: 3000,
+      TRUST_PROXY: 0,
+    })
+  })
+
+  test.for(['migrate', 'server-1', 'server-2', 'moderation'])(
+    '%s is restricted, and uses the database of the others',
+    (name) => {
+      expect(service(name)).toMatchObject({
+        image: 'apps-service',
+        read_only: true,
+        tmpfs: ['/tmp'],
+        cap_drop: ['ALL'],
+        security_opt: ['no-new-privileges:true'],
+        environment: {
+          DATABASE_URL: 'postgres://apps@database/apps',
+          PGPASSWORD: expect.stringMatching(/^\$\{DATABASE_PASSWORD:\?/),
+          BASE_URL: expect.stringMatching(/^https:\/\/\$\{DOMAIN:\?/),
+        },
+      })
+    },
+  )
+
+  test('the database is ready before it is migrated, and migrated before it is served', () => {
+    const database = service('database')
+    expect(database.environment).toMatchObject({ POSTGRES_USER: 'apps' })
+    expect(database.volumes).toEqual(['database:/var/lib/postgresql/data'])
+    expect(database.healthcheck).toMatchObject({ test: expect.stringContaining('pg_isready') })
+    expect(service('migrate')).toMatchObject({
+      command: ['migrate'],
+      restart: 'on-failure',
+      depends_on: { database: { condition: 'service_healthy' } },
+    })
+    for (const name of ['server-1', 'server-2', 'moderation'])
+      expect(service(name)).toMatchObject({
+        restart: 'unless-stopped',
+        depends_on: { migrate: { condition: 'service_completed_successfully' } },
+      })
+    expect(service('server-1').environment).toMatchObject({ TRUST_PROXY: 1 })
+    expect(service('server-2')).toEqual(service('server-1'))
+    expect(service('moderation').command).toEqual(['moderation', 'serve'])
+  })
+
+  test('the proxy keeps its certificates, and knows every server', () => {
+    expect(service('proxy').volumes).toEqual([
+      './Caddyfile:/etc/caddy/Caddyfile:ro',
+      'certificates:/data',
+    ])
+    expect(Object.keys(compose.volumes)).toEqual(['database', 'certificates'])
+    const caddyfile = readFileSync(join(deploy, 'Caddyfile'), 'utf8')
+    const upstreams = [...caddyfile.matchAll(/\b([a-z]+-\d):(\d+)\b/g)]
+    expect(upstreams.map(([, name]) => name)).toEqual(service('proxy').depends_on)
+    expect(new Set(upstreams.map(([, , port]) => port))).toEqual(
+      new Set([readContainerfile().environment.PORT]),
+    )
+  })
 })
 
 /** The settings of a unit, each with its values. */
@@ -72,7 +186,11 @@ function readUnit(name: string) {
   return (setting: string) => settings.get(setting)?.join(' ') ?? ''
 }
 
-const settingsFile = parseEnv(readFileSync(join(deploy, 'apps-service.env'), 'utf8'))
+const settingsFile = Object.fromEntries(
+  [...readFileSync(join(deploy, 'apps-service.env'), 'utf8').matchAll(/^(\w+)=(.*)$/gm)].map(
+    ([, name = '', value = '']) => [name, value],
+  ),
+)
 const units = readdirSync(deploy).filter((name) => name.endsWith('.service'))
 const timers = readdirSync(deploy).filter((name) => name.endsWith('.timer'))
 
@@ -82,8 +200,17 @@ const restrictions = (unit: string) =>
     .split('\n')
     .filter((line) => /^(Protect|Private|Proc|Restrict|System|No|Cap|Lock|UMask|State)/.test(line))
 
+/** How a unit runs a command: with the settings, read as as-service-account.sh reads them. */
+const withSettings =
+  /^Exec\w+=\/opt\/apps-service\/node_modules\/\.bin\/node \/opt\/apps-service\/deploy\/with-settings\.ts (--environment-first )?\/etc\/apps-service\/apps-service\.env (?=\/opt\/)/
+
+/** The command of a unit, without what sets the settings. */
+const commandOf = (name: string, setting: string) =>
+  `${setting}=${readUnit(name)(setting)}`.replace(withSettings, '')
+
 describe.for(units)('%s', (name) => {
   const unit = readUnit(name)
+  const text = readFileSync(join(deploy, name), 'utf8')
 
   test('is restricted as the server is', () => {
     expect(restrictions('apps-service.service').length).toBeGreaterThan(20)
@@ -92,25 +219,34 @@ describe.for(units)('%s', (name) => {
 
   test('has the account and the settings of the others, and writes where its database is', () => {
     expect(unit('User')).toBe('apps-service')
-    expect(unit('EnvironmentFile')).toContain('/etc/apps-service/apps-service.env')
+    expect(unit('WorkingDirectory')).toBe('/opt/apps-service')
+    const commands = text.match(/^Exec.*$/gm) ?? []
+    expect(commands).not.toEqual([])
+    // systemd would read the settings by other rules than as-service-account.sh.
+    for (const command of commands) expect(command).toMatch(withSettings)
+    expect(unit('EnvironmentFile')).not.toContain('apps-service.env')
     const directory = `/var/lib/${unit('StateDirectory')}/`
     expect(settingsFile.DATABASE_URL).toMatch(new RegExp(`^sqlite:${directory}[^/]+$`))
   })
 
   test('runs programs of the clone', () => {
-    for (const command of [unit('ExecStartPre'), unit('ExecStart')].filter(Boolean)) {
-      const [program = ''] = command.split(' ')
-      const path = program.replace('/opt/apps-service', root)
-      expect([program, existsSync(path)]).toEqual([program, true])
-      accessSync(path, constants.X_OK)
+    for (const setting of ['ExecStartPre', 'ExecStart'].filter(unit)) {
+      const programs = [unit(setting), commandOf(name, setting)].map((command) =>
+        (command.split(' ', 1)[0] ?? '').replace('/opt/apps-service', root),
+      )
+      for (const program of programs) accessSync(program, constants.X_OK)
+      for (const [path] of unit(setting).matchAll(/\/opt\/\S+/g))
+        expect([path, existsSync(path.replace('/opt/apps-service', root))]).toEqual([path, true])
     }
   })
 })
 
 test('the server migrates first, however long that takes, and the page follows', () => {
   const server = readUnit('apps-service.service')
-  expect(server('ExecStartPre')).toBe('/opt/apps-service/apps-service migrate')
-  expect(server('ExecStart')).toBe('/opt/apps-service/apps-service serve')
+  const command = (name: string, setting = 'ExecStart') => commandOf(`${name}.service`, setting)
+  expect(command('apps-service', 'ExecStartPre')).toBe('/opt/apps-service/apps-service migrate')
+  expect(command('apps-service')).toBe('/opt/apps-service/apps-service serve')
+  expect(command('apps-service-moderation')).toBe('/opt/apps-service/apps-service moderation serve')
   expect(server('TimeoutStartSec')).toBe('infinity')
   expect(server('Restart')).toBe('on-failure')
   const page = readUnit('apps-service-moderation.service')
@@ -135,9 +271,72 @@ test.for([
 
 test('the backup unit may write to the directory of the backups', () => {
   const unit = readUnit('apps-service-backup.service')
-  const [, directory] = unit('ExecStart').split(' ')
+  const directory = '/var/backups/apps-service'
+  expect(commandOf('apps-service-backup.service', 'ExecStart')).toBe(
+    `/opt/apps-service/deploy/backup.sh ${directory}`,
+  )
   expect(unit('ReadWritePaths')).toBe(directory)
-  expect(unit('Environment')).toMatch(/^KEEP=[1-9]\d*$/)
+  expect(unit('Environment')).toBe('KEEP=14')
+})
+
+test('the notify unit has the file with its secret, which replaces settings', () => {
+  const unit = readUnit('apps-service-notify.service')
+  expect(commandOf('apps-service-notify.service', 'ExecStart')).toBe(
+    '/opt/apps-service/node_modules/.bin/node /opt/apps-service/deploy/notify.ts',
+  )
+  expect(unit('EnvironmentFile')).toBe('/etc/apps-service/notify.env')
+  expect(unit('ExecStart')).toContain(' --environment-first ')
+})
+
+test.for<[timer: string, settings: Record<string, string>]>([
+  ['apps-service-backup.timer', { OnCalendar: '*-*-* 03:00:00', RandomizedDelaySec: '30min' }],
+  ['apps-service-notify.timer', { OnCalendar: '*:0/5', RandomizedDelaySec: '' }],
+])('%s runs as often as the documents say', ([name, settings]) => {
+  const timer = readUnit(name)
+  for (const [setting, value] of Object.entries(settings)) expect(timer(setting)).toBe(value)
+})
+
+/** Absolute paths outside /opt that a text names, without a dot at the end. */
+const pathsIn = (text: string, directories: string) =>
+  [...text.matchAll(new RegExp(`(?<![\\w/.])/(?:${directories})/[\\w./-]*\\w`, 'g'))].map(
+    ([path]) => path,
+  )
+
+test('each file that the units name is named in the documents, and back', () => {
+  const documents = ['docs/running.md', 'docs/moderating.md', 'README.md']
+    .map((name) => readFileSync(join(root, name), 'utf8'))
+    .join('\n')
+  const directories = 'etc/apps-service|var/lib/apps-service|var/backups/apps-service'
+  const inUnits = units.flatMap((name) => {
+    const unit = readFileSync(join(deploy, name), 'utf8').replaceAll(/^#.*$/gm, '')
+    return pathsIn(unit, 'etc|var')
+  })
+  expect(new Set(inUnits)).toEqual(
+    new Set([
+      '/etc/apps-service/apps-service.env',
+      '/etc/apps-service/notify.env',
+      '/var/backups/apps-service',
+      '/var/lib/apps-service/apps.sqlite',
+    ]),
+  )
+  for (const path of inUnits) expect(documents).toContain(path)
+  const settings = pathsIn(documents, directories).filter((path) => path.startsWith('/etc/'))
+  expect(new Set(settings)).toEqual(new Set(inUnits.filter((path) => path.startsWith('/etc/'))))
+  const named = [...documents.matchAll(/\bdeploy\/([\w.-]+\w)/g)].map(([, name = '']) => name)
+  expect(named.length).toBeGreaterThan(5)
+  for (const name of named) expect(readdirSync(deploy)).toContain(name)
+  const unitNames = [...documents.matchAll(/\bapps-service(?:-[a-z]+)?\.(?:service|timer)\b/g)]
+  for (const [name] of unitNames) expect([...units, ...timers]).toContain(name)
+  // The documents start each unit by its name or by that of its timer.
+  for (const name of [...units, ...timers]) {
+    const [started = ''] = name.split('.')
+    expect([name, documents.includes(started)]).toEqual([name, true])
+  }
+  for (const name of [...units, ...timers]) {
+    const unit = readFileSync(join(deploy, name), 'utf8')
+    for (const page of pathsIn(unit.replaceAll('file:///opt/apps-service', '/clone'), 'clone'))
+      expect(existsSync(page.replace('/clone', root))).toBe(true)
+  }
 })
 
 test.for(timers)(
@@ -172,7 +371,7 @@ test('the files with settings name variables of the service only', () => {
   const used = [...text.matchAll(/^#?([A-Z_]+)=/gm)].map(([, name]) => name)
   expect(used).toEqual(expect.arrayContaining(['BASE_URL', 'DATABASE_URL']))
   expect(names).toEqual(expect.arrayContaining(used))
-  // systemd takes it into the value.
+  // It would be part of the value.
   expect(text).not.toMatch(/^\w+=.*#/m)
 })
 
@@ -185,6 +384,188 @@ test('as-service-account.sh needs root', () => {
     status: 1,
     stdout: '',
     stderr: expect.stringContaining('Run: sudo apps-service status\n'),
+  })
+})
+
+/** Runs a program with only these variables and PATH. */
+function runWith(program: string, args: string[], variables: Record<string, string> = {}) {
+  const { status, signal, stdout, stderr } = spawnSync(program, args, {
+    env: { PATH: process.env.PATH, ...variables },
+    encoding: 'utf8',
+  })
+  return { status: status ?? signal, stdout, stderr }
+}
+
+describe('with-settings.ts', () => {
+  const launcher = join(deploy, 'with-settings.ts')
+
+  function writeSettings(text: string | Buffer) {
+    const file = join(temporaryFolder(), 'settings.env')
+    writeFileSync(file, text)
+    return file
+  }
+
+  /** The variables of a command that it has become, besides PATH. */
+  function variablesOf(file: string, environment: Record<string, string> = {}, ...flags: string[]) {
+    const args = [launcher, ...flags, file, '/usr/bin/env', '-0']
+    const { status, stdout, stderr } = runWith(process.execPath, args, environment)
+    const variables = Object.fromEntries(
+      stdout.split('\0').map((line) => /^([^=]*)=?([\s\S]*)$/.exec(line)?.slice(1) ?? []),
+    )
+    const { PATH: _, '': __, ...others } = variables
+    return { status, stderr, variables: others }
+  }
+
+  test.for(settingLines)('reads %j as systemd does', ([text, variables, ignored = []]) => {
+    const file = writeSettings(text)
+    expect(variablesOf(file)).toEqual({
+      status: 0,
+      stderr: ignored
+        .map(
+          (line) => `apps-service: ${file}: line ${line} is ignored, since it is not NAME=value\n`,
+        )
+        .join(''),
+      variables,
+    })
+  })
+
+  test('a setting replaces a variable, or, if the environment is first, only adds one', () => {
+    const file = writeSettings('A=file\nB=file\n')
+    const environment = { B: 'environment', C: 'environment' }
+    expect(variablesOf(file, environment).variables).toEqual({
+      ...environment,
+      A: 'file',
+      B: 'file',
+    })
+    expect(variablesOf(file, environment, '--environment-first').variables).toEqual({
+      ...environment,
+      A: 'file',
+    })
+  })
+
+  test('the command has its arguments, input, exit code and the process id', () => {
+    const script = 'printf "%s|" "$@"; cat; [ "$PPID" = "$PARENT" ] && exit 7'
+    const args = [launcher, writeSettings(''), '/bin/sh', '-c', script, 'sh', 'A B', '', '--json']
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+      env: { PARENT: String(process.pid) },
+      input: 'input',
+      encoding: 'utf8',
+    })
+    expect([status, stdout, stderr]).toEqual([7, 'A B||--json|input', ''])
+  })
+
+  test('does not start the command if the settings cannot be read', () => {
+    const [missing, binary] = [join(temporaryFolder(), 'none'), writeSettings(Buffer.from([0xff]))]
+    for (const [file, reason] of [
+      [missing, 'ENOENT'],
+      [binary, 'The encoded data was not valid'],
+    ] as const) {
+      expect(runWith(process.execPath, [launcher, file, '/bin/echo', 'started'])).toEqual({
+        status: 1,
+        stdout: '',
+        stderr: expect.stringContaining(
+          `apps-service: cannot read the settings in ${file}: ${reason}`,
+        ),
+      })
+    }
+  })
+})
+
+/** The wrapper in a clone whose settings are the test's, run by a stub of setpriv, as if by root. */
+function startWrapper(settings: string) {
+  const folder = temporaryFolder()
+  const home = join(folder, 'a clone with spaces')
+  mkdirSync(join(home, 'deploy'), { recursive: true })
+  for (const name of ['node_modules', 'src', 'generated', 'deploy/with-settings.ts'])
+    symlinkSync(join(root, name), join(home, name))
+  const file = join(folder, 'settings.env')
+  writeFileSync(file, settings)
+  const script = readFileSync(join(deploy, 'as-service-account.sh'), 'utf8')
+  expect(script.split('/etc/apps-service/apps-service.env')).toHaveLength(2)
+  const wrapper = join(home, 'deploy/as-service-account.sh')
+  writeFileSync(wrapper, script.replace('/etc/apps-service/apps-service.env', file), {
+    mode: 0o755,
+  })
+  symlinkSync(wrapper, join(folder, 'apps-service'))
+  const stub = (name: string, text: string) =>
+    writeFileSync(join(folder, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 })
+  stub('id', 'case $1 in -u) echo 0;; *) echo root;; esac')
+  stub(
+    'setpriv',
+    `printf '%s\\n' "$@" >'${folder}/arguments'
+    while [ "\${1#--}" != "$1" ]; do shift; done
+    exec "$@"`,
+  )
+  return {
+    run: (args: string[], variables: Record<string, string> = {}) =>
+      runWith(join(folder, 'apps-service'), args, {
+        ...variables,
+        PATH: `${folder}:${process.env.PATH}`,
+      }),
+    /** What setpriv got. */
+    passed: () => readFileSync(join(folder, 'arguments'), 'utf8').split('\n').slice(0, -1),
+  }
+}
+
+describe('as-service-account.sh', () => {
+  test('changes to the account of the units, and passes each argument as it is', () => {
+    const { run, passed } = startWrapper('')
+    const args = ['category', 'list', 'A B', '', '*', "it's", '--', '-x']
+    run(args)
+    expect(passed().slice(0, 3)).toEqual([
+      '--reuid=apps-service',
+      '--regid=apps-service',
+      '--init-groups',
+    ])
+    expect(passed().slice(-args.length)).toEqual(args)
+  })
+
+  test('the audit log has the name of the caller, and arguments with spaces arrive', async () => {
+    const databaseUrl = await copyWorld()
+    const { run } = startWrapper(`DATABASE_URL=${databaseUrl}\nOPERATOR=file\n`)
+    const add = (slug: string) => ['category', 'add', '--slug', slug, '--name', `The ${slug} B`]
+    const callers: [expected: string, variables: Record<string, string>][] = [
+      ['ada', { SUDO_USER: 'ada', OPERATOR: 'Bo' }],
+      ['Bo', { OPERATOR: 'Bo' }],
+      ['root', {}],
+    ]
+    for (const [index, [name, variables]] of callers.entries()) {
+      expect(run(add(`c${index}`), variables)).toMatchObject({
+        status: 0,
+        stdout: expect.stringContaining(`The c${index} B (c${index})`),
+        stderr: '',
+      })
+      const { stdout } = run(['audit', '--limit', '1', '--json'])
+      expect(JSON.parse(stdout)[0].operator_name).toBe(name)
+    }
+  })
+
+  test('a variable of the caller wins over the settings, as the upgrade needs it', async () => {
+    const { run } = startWrapper('DATABASE_URL=sqlite:/missing/live.sqlite\n')
+    expect(run(['category', 'list']).stderr).toContain('/missing/live.sqlite')
+    expect(run(['category', 'list'], { DATABASE_URL: await copyWorld() })).toMatchObject({
+      status: 0,
+      stderr: '',
+    })
+  })
+
+  test('status reads the settings as the units do', async () => {
+    const databaseUrl = await copyWorld()
+    const status = (line: string) =>
+      startWrapper(`DATABASE_URL=${databaseUrl}\n${line}\n`).run(['status'])
+    for (const line of ['#', '# comment', "CONTACT_URL='https://a.example.org/#b'", '#PORT=x'])
+      expect([line, status(line)]).toEqual([
+        line,
+        expect.objectContaining({ status: 0, stderr: '' }),
+      ])
+    expect(status('BASE_URL=https://a.example.org # comment')).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('not "https://a.example.org # comment"'),
+    })
+    expect(status('export PORT=none')).toMatchObject({
+      status: 0,
+      stderr: expect.stringMatching(/: line 2 is ignored, since it is not NAME=value\n$/),
+    })
   })
 })
 

@@ -59,7 +59,7 @@ export async function run(args: string[]) {
       .configureOutput({ outputError: (text) => printInfo(commandLineError(text, program)) })
   }
   try {
-    // deploy/as-service-account.sh names another file to Node.
+    // deploy/as-service-account.sh names an empty file to Node, and sets the variables itself.
     const isReplaced = process.execArgv.some((option) => option.startsWith('--env-file'))
     if (!isReplaced && existsSync(envFile)) await loadEnvFile(envFile)
     await program.parseAsync(words, { from: 'user' })

@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs'
+
+/**
+ * Becomes a command with the settings of a file, for the units and as-service-account.sh:
+ * with-settings.ts [--environment-first] FILE COMMAND [ARGUMENT…]. Settings replace variables of the
+ * environment, or, with --environment-first, only add to them. Lines are read as systemd's
+ * EnvironmentFile= reads them (systemd.exec(5)).
+ */
+
+const args = process.argv.slice(2)
+const isEnvironmentFirst = args[0] === '--environment-first'
+const [file = '', command = '', ...rest] = isEnvironmentFirst ? args.slice(1) : args
+
+try {
+  const text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file))
+  const settings = parseSettings(text)
+  const variables = isEnvironmentFirst
+    ? { ...settings, ...process.env }
+    : { ...process.env, ...settings }
+  process.execve?.(command, [command, ...rest], variables)
+} catch (error) {
+  console.error(`apps-service: cannot read the settings in ${file}: ${(error as Error).message}`)
+  process.exitCode = 1
+}
+
+/** A line that has no valid name is reported and ignored. */
+function parseSettings(text: string): Record<string, string> {
+  const settings: Record<string, string> = {}
+  const comment = /[#;][^\n\r]*/
+  const name = /(?<name>[^\n\r][^=\n\r]*)/
+  const quoted = /(?<quoted>(?:[ \t]*(?:'[^']*'?|"(?:\\[\s\S]|[^"\\])*"?))*)/
+  const bare = /[ \t]*(?<bare>(?:\\[\s\S]|[^\n\r\\])*)\\?/
+  const assignment = `${name.source}(?:=${quoted.source}${bare.source})?`
+  const lines = new RegExp(`[ \\t\\n\\r]*(?:${comment.source}|${assignment})`, 'gy')
+  for (const { index, 0: match, groups } of text.matchAll(lines)) {
+    const key = groups?.name?.trimEnd()
+    if (key === undefined) continue
+    if (groups?.bare !== undefined && /^[A-Za-z_][A-Za-z0-9_]*$/.test(key)) {
+      settings[key] = readQuoted(groups.quoted ?? '') + readBare(groups.bare)
+    } else {
+      const begin = index + match.length - match.trimStart().length
+      const line = text.slice(0, begin).split('\n').length
+      console.error(`apps-service: ${file}: line ${line} is ignored, since it is not NAME=value`)
+    }
+  }
+  return settings
+}
+
+/** In single quotes nothing is special, in double quotes a \ before ", \, `, $ and a line break. */
+function readQuoted(text: string): string {
+  const parts = [...text.matchAll(/'([^']*)'?|"((?:\\[\s\S]|[^"\\])*)"?/g)]
+  return parts
+    .map(([, single, double = '']) => single ?? double.replaceAll(/\\(?:\n|(["\\`$]))/g, '$1'))
+    .join('')
+}
+
+/** Without the \ before a character, escaped line breaks, and spaces at the end. */
+function readBare(text: string): string {
+  const characters = text.match(/\\?[\s\S]/gu) ?? []
+  while (/^[ \t]$/.test(characters.at(-1) ?? '')) characters.pop()
+  return characters.map((character) => character.replace(/^\\[\n\r]?/, '')).join('')
+}
