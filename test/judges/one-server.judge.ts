@@ -7,6 +7,7 @@ import document from '../../generated/openapi.json' with { type: 'json' }
 import { check } from '../support/check.ts'
 import { temporaryFolder } from '../support/database.ts'
 import { share } from '../support/lifetime.ts'
+import { settingLines } from '../support/setting-lines.ts'
 import { bootMachine, canBoot, type Machine } from './machine.ts'
 import { isInstalled } from './tools.ts'
 
@@ -177,6 +178,44 @@ describe.skipIf(!canRun)(
         echo NOTIFY_WEBHOOK=http://127.0.0.1:1/ > /etc/apps-service/notify.env
         systemctl start apps-service-notify`)
       expect(await run('cat /var/lib/apps-service/notified')).toMatch(/^[1-9]\d*\n$/)
+    })
+
+    test('the settings are read by the rules of systemd', async () => {
+      for (const [text, variables] of settingLines) {
+        const output = await run(`
+          base64 --decode <<< '${Buffer.from(text).toString('base64')}' > /run/lines.env
+          systemd-run --quiet --wait --pipe --property=EnvironmentFile=/run/lines.env env -0`)
+        const ofTheFile = output.split('\0').filter((line) => /^[A-D]=/.test(line))
+        const expected = Object.entries(variables).map(([name, value]) => `${name}=${value}`)
+        expect([text, ofTheFile.toSorted()]).toEqual([text, expected])
+      }
+    })
+
+    test('a value that the command accepts is one that the server starts with, and back', async () => {
+      const file = '/etc/apps-service/apps-service.env'
+      await run(`cp ${file} /run/settings.env`)
+      for (const [line, isValid] of [
+        ['CONTACT_URL=https://apps.example.org/#contact', true],
+        ['export PORT=none', true],
+        ['#', true],
+        ["CONTACT_URL='https://apps.example.org/#contact' ", true],
+        ['CONTACT_URL=https://apps.example.org # ours', false],
+        ['READ_LIMIT=10 # a minute', false],
+      ] as const) {
+        const { code } = await machine.run(`
+          cp /run/settings.env ${file}
+          cat >> ${file} <<'END'\n${line}\nEND
+          apps-service status`)
+        const started = await machine.run(
+          'systemctl reset-failed apps-service; systemctl restart apps-service',
+        )
+        expect([line, code === 0, started.code === 0]).toEqual([line, isValid, isValid])
+      }
+      await run(`
+        cp /run/settings.env ${file}
+        systemctl reset-failed apps-service
+        systemctl restart apps-service`)
+      await untilReady()
     })
 
     test('refused keys count for the address of the client, whatever its X-Forwarded-For says', async () => {
