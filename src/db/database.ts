@@ -13,7 +13,10 @@ import { openSqlite } from './sqlite/engine.ts'
 type WorkOptions = Readonly<{
   /** May take long: searches, and pages far behind the first. Fewer of these run at once. */
   isExpensive?: boolean
-  /** Aborted when the caller disconnects: work that is still queued then never starts. */
+  /**
+   * Aborted when the caller disconnects: work that is still queued then never starts, and reads
+   * get it with their connection.
+   */
   signal?: AbortSignal | undefined
 }>
 
@@ -130,11 +133,18 @@ export function databaseFor(engine: Engine) {
 
     /** Runs work of one statement. Cannot write. */
     read: <T>(work: Work<T>, options?: WorkOptions): Promise<T> =>
-      runRead(() => work(readConnection), options),
+      runRead(() => work({ ...readConnection, signal: options?.signal }), options),
 
     /** Runs work whose statements share one snapshot. Cannot write. */
     snapshot: <T>(work: Work<T>, options?: WorkOptions): Promise<T> =>
-      runRead(() => reader.transaction((sql) => work(connectionOf(sql)), snapshotMode), options),
+      runRead(
+        () =>
+          reader.transaction(
+            (sql) => work({ ...connectionOf(sql), signal: options?.signal }),
+            snapshotMode,
+          ),
+        options,
+      ),
 
     /**
      * Runs work in a transaction that survives a crash once this resolves. The work may run several

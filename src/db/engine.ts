@@ -109,6 +109,8 @@ export type EngineConnection = Readonly<{
 /** The stores' interface: SQL that both engines support, and methods where they differ. */
 export type Connection = Omit<EngineConnection, 'insert'> &
   Readonly<{
+    /** Aborted when the caller of a read disconnects: its work need not go on. */
+    signal?: AbortSignal | undefined
     /**
      * Inserts rows that have the same columns, and returns them with their ids. A row without an id
      * gets one that was never used before. Call it in a transaction, because many rows may take

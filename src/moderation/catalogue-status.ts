@@ -91,15 +91,18 @@ export const statusStore = (connection: Connection) => {
  * The state of the database, and of the catalogue if no migrations are missing. Throws an
  * OperatorError if the database cannot be used.
  */
-export async function readStatus(database: Database) {
+export async function readStatus(database: Database, signal?: AbortSignal) {
   const healthError = await database.checkHealth()
   if (healthError !== undefined)
     throw new OperatorError(`the database ${database.name} ${healthError}`)
-  return database.snapshot(async (connection) => {
-    const { pending, unknown } = await compareMigrations(connection.sql)
-    if (unknown.size > 0)
-      throw new OperatorError(`the database ${database.name} ${schemaErrors.newer}`)
-    const catalogue = pending.size > 0 ? null : await statusStore(connection).status()
-    return { ...(await connection.describe()), pending_migrations: [...pending], catalogue }
-  })
+  return database.snapshot(
+    async (connection) => {
+      const { pending, unknown } = await compareMigrations(connection.sql)
+      if (unknown.size > 0)
+        throw new OperatorError(`the database ${database.name} ${schemaErrors.newer}`)
+      const catalogue = pending.size > 0 ? null : await statusStore(connection).status()
+      return { ...(await connection.describe()), pending_migrations: [...pending], catalogue }
+    },
+    { signal },
+  )
 }

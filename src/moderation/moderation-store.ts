@@ -80,16 +80,15 @@ export const moderationStore = (connection: Connection) => {
     async queue(queue: Queue, filter: AppFilter, limit: number, offset: number) {
       const { ids, ...page } = await findPage(connection, queues[queue], filter, limit, offset)
       const slugs = await categorySlugs()
-      const apps = []
-      for (const app of await findNamedApps(connection, ids)) {
-        apps.push({
-          ...pick(app, 'id', 'revision', 'name', 'slug', 'short_description'),
-          ...pick(app, 'developer_name', 'category_slug', 'created_at', 'updated_at'),
-          waiting_since: app.unreviewed_since ?? app.created_at,
-          changes: ownerChanges(app, slugs),
-          similar: await findSimilarApps(connection, app),
-        })
-      }
+      const found = await findNamedApps(connection, ids)
+      const similar = await findSimilarApps(connection, found)
+      const apps = found.map((app, index) => ({
+        ...pick(app, 'id', 'revision', 'name', 'slug', 'short_description'),
+        ...pick(app, 'developer_name', 'category_slug', 'created_at', 'updated_at'),
+        waiting_since: app.unreviewed_since ?? app.created_at,
+        changes: ownerChanges(app, slugs),
+        similar: required(similar[index], 'the similar apps'),
+      }))
       return { apps, ...page }
     },
 
@@ -126,7 +125,7 @@ export const moderationStore = (connection: Connection) => {
       return {
         app,
         developer: required(developer, `the developer of app ${id}`),
-        similar: await findSimilarApps(connection, app),
+        similar: (await findSimilarApps(connection, [app])).flat(),
         changes: ownerChanges(app, await categorySlugs()),
         history: entries,
         hasOlderHistory: hasOlder,

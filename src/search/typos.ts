@@ -19,10 +19,42 @@ export function similarWords(word: string): string[] {
   const words = [...spellings]
     .flatMap((letters) => withOneEdit([...letters]))
     .map((changed) => changed.normalize('NFC'))
-  return [...new Set([...words, word.replace(/[+#].*/, '')])].filter(
+  return [...new Set([...words, withoutSymbols(word)])].filter(
     (other) => other !== word && !looseJamo.test(other),
   )
 }
+
+/**
+ * Whether the texts are the same, or differ in one character that is added, removed or replaced, or
+ * in two adjacent ones that are swapped.
+ */
+export function isWithinOneEdit(one: string, other: string): boolean {
+  const shorter = Math.min(one.length, other.length)
+  // A character has one or two code units.
+  if (Math.max(one.length, other.length) - shorter > 2) return false
+  let start = 0
+  while (start < shorter && one.charCodeAt(start) === other.charCodeAt(start)) start++
+  // The halves of a character stay together.
+  if (isHighSurrogate(one.charCodeAt(start - 1))) start--
+  let end = 0
+  while (
+    end < shorter - start &&
+    one.charCodeAt(one.length - 1 - end) === other.charCodeAt(other.length - 1 - end)
+  )
+    end++
+  if (isLowSurrogate(one.charCodeAt(one.length - end))) end--
+  if (shorter - start - end > 4) return false
+  const [first, second, ...more] = [...one.slice(start, one.length - end)]
+  const others = [...other.slice(start, other.length - end)]
+  if (second === undefined && others.length <= 1) return true
+  return more.length === 0 && others.length === 2 && first === others[1] && second === others[0]
+}
+
+const isHighSurrogate = (unit: number) => unit >= 0xd800 && unit < 0xdc00
+const isLowSurrogate = (unit: number) => unit >= 0xdc00 && unit < 0xe000
+
+/** The word without the symbols at its end, as in C++, and what follows them. */
+export const withoutSymbols = (word: string) => word.replace(/[+#].*/, '')
 
 /** Letters of Hangul outside a syllable. */
 const looseJamo = /[\u1100-\u11FF]/

@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers/promises'
+
 /**
  * Returns a value that the surrounding code guarantees. Throws an error that names `what` if it is
  * missing.
@@ -10,6 +12,21 @@ export function required<T>(value: T | null | undefined, what: string): T {
 /** Splits a list into lists of `size` values; the last may be shorter. */
 export function* chunk<T>(values: readonly T[], size: number): Generator<T[]> {
   for (let first = 0; first < values.length; first += size) yield values.slice(first, first + size)
+}
+
+/**
+ * The values, each in a turn of the event loop of its own, so that work on many of them does not
+ * delay other requests. Throws the reason of the signal once it is aborted.
+ */
+export async function* yieldBetween<T>(
+  values: Iterable<T>,
+  signal?: AbortSignal,
+): AsyncGenerator<T, void, void> {
+  for (const value of values) {
+    await setImmediate()
+    signal?.throwIfAborted()
+    yield value
+  }
 }
 
 /** A copy of the object with only these fields. */

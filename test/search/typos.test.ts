@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { queryTerms } from '../../src/search/terms.ts'
-import { isCorrectable, similarWords } from '../../src/search/typos.ts'
+import { isCorrectable, isWithinOneEdit, similarWords } from '../../src/search/typos.ts'
 
 test.for<[string, string, string]>([
   ['a letter more', 'facebok', 'facebook'],
@@ -21,6 +21,52 @@ test.for<[string, string, string]>([
 ])('a word beside another: %s', ([, word, other]) => {
   expect(similarWords(word)).toContain(other)
 })
+
+test.for<[what: string, one: string, other: string, isWithin: boolean]>([
+  ['the same', 'tide', 'tide', true],
+  ['nothing and nothing', '', '', true],
+  ['nothing and a letter', '', 'a', true],
+  ['nothing and two letters', '', 'ab', false],
+  ['a letter more', 'tide', 'tiide', true],
+  ['a letter more at the start', 'tide', 'atide', true],
+  ['a letter more at the end', 'tide', 'tides', true],
+  ['two letters more', 'tide', 'tiiide', false],
+  ['another letter', 'tide', 'tile', true],
+  ['two other letters', 'tide', 'tola', false],
+  ['two swapped', 'tide', 'tdie', true],
+  ['two swapped, and another letter', 'tides', 'tdiea', false],
+  ['the first and the last swapped', 'tide', 'eidt', false],
+  ['three turned', 'tide', 'tedi', false],
+  ['two letters and none of them', 'ab', 'cd', false],
+  ['a letter repeated', 'aaaa', 'aaaaa', true],
+  ['a character of two code units more', 'tide', 'tide🔥', true],
+  ['two of them more', 'tide', 'tide🔥🔥', false],
+  ['one of them before a similar one', '🔥', '🔦🔥', true],
+  ['one of them after a similar one', '🔥', '🔥🔦', true],
+  ['another one of them', 'a🔥', 'a🐾', true],
+  ['another one with the same second half', 'a\u{10400}', 'a\u{10800}', true],
+  ['one of them instead of a letter', 'tide', 'tid🔥', true],
+  ['two of them swapped', '🔥🔦', '🔦🔥', true],
+  [
+    'two of them swapped, with the same second half',
+    '\u{10400}\u{10800}',
+    '\u{10800}\u{10400}',
+    true,
+  ],
+  ['one of them swapped with a letter', '🔥a', 'a🔥', true],
+  ['one of them instead of two letters', 'tide', 'ti🔥', false],
+])('is one edit enough for %s: %s, %s: %s', ([, one, other, isWithin]) => {
+  expect(isWithinOneEdit(one, other)).toBe(isWithin)
+  expect(isWithinOneEdit(other, one)).toBe(isWithin)
+})
+
+test.for(['facebook', 'tiles512', 'шахматы', '계산기'])(
+  'each word beside %s is within one edit',
+  (word) => {
+    const far = similarWords(word).filter((other) => !isWithinOneEdit(word, other))
+    expect(far).toEqual([])
+  },
+)
 
 test('the words beside one of nine letters are some 500, each once, and not the word itself', () => {
   const words = similarWords('abcdefghi')

@@ -37,15 +37,17 @@ export function moderationRoutes(
     router.get(path, requireOperator, async (request, response) => {
       response.send((await makePage(request, response)).text)
     })
-  const read = <T>(work: (connection: Connection) => Promise<T>): Promise<T> =>
-    database.snapshot(work, { isExpensive: true })
+  /** Ends when the client disconnects. */
+  const read = <T>({ signal }: Request, work: (connection: Connection) => Promise<T>): Promise<T> =>
+    database.snapshot(work, { isExpensive: true, signal })
   const actorOf = (response: Response): Operator => {
     const { id, name } = operatorOf(response)
     return { operator: account, operatorName: name, operatorId: id }
   }
 
-  show('/', ({ query }, response) =>
-    read(async (connection) => {
+  show('/', (request, response) =>
+    read(request, async (connection) => {
+      const { query } = request
       const queue = fieldOf(query, 'queue') === 'changed' ? 'changed' : 'pending'
       const page = positiveInteger('page', fieldOf(query, 'page') || '1')
       const filter = {
@@ -71,7 +73,7 @@ export function moderationRoutes(
 
   /** `seen` is the last audit entry of a page that was shown before: later ones are pointed out. */
   const makeAppPage = (response: Response, id: number, seen?: number, refusal?: string) =>
-    read(async (connection) => {
+    read(response.req, async (connection) => {
       const store = moderationStore(connection)
       const details = await store.reviewDetails(id, historySize)
       const developer = details.developer.name
@@ -129,18 +131,19 @@ export function moderationRoutes(
     response.redirect(303, views.appPath(app_id))
   })
 
-  show('/status', async (_request, response) =>
-    views.status(operatorOf(response), await readStatus(database)),
+  show('/status', async ({ signal }, response) =>
+    views.status(operatorOf(response), await readStatus(database, signal)),
   )
 
-  show('/audit', async ({ query }, response) => {
+  show('/audit', async (request, response) => {
+    const { query } = request
     const [app, since] = [fieldOf(query, 'app'), fieldOf(query, 'since')]
     const filter = {
       app: app ? positiveInteger('the app', app) : undefined,
       developer: fieldOf(query, 'developer').trim() || undefined,
       since: since ? isoDate('since', since) : undefined,
     }
-    const found = await read((connection) => findEntries(connection, filter, auditSize))
+    const found = await read(request, (connection) => findEntries(connection, filter, auditSize))
     return views.audit(operatorOf(response), { filter, ...found })
   })
 

@@ -23,11 +23,10 @@ test('the listed apps of version 2.0.0 are found by names that look like theirs'
     await sql.raw("delete from knex_migrations where name = '0017-search.ts'")
   })
   const similar = () =>
-    database.read(async (connection) =>
-      (await findSimilarApps(connection, { name: 'T\u0456de C1ock', developer_id: 9 })).map(
-        ({ name }) => name,
-      ),
-    )
+    database.read(async (connection) => {
+      const app = { name: 'T\u0456de C1ock', developer_id: 9 }
+      return (await findSimilarApps(connection, [app])).flat().map(({ name }) => name)
+    })
   expect(await similar()).toEqual([])
   expect(await database.migrate()).toEqual(['0017-search.ts'])
   expect(await similar()).toEqual(['Tide Clock'])
