@@ -72,15 +72,27 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse):
  * `unsupported_media_type`, `payload_too_large`, `malformed_json` and `unavailable`.
  */
 export async function readBody(request: Request, response: Response): Promise<unknown> {
+  const body = await readBytes(request, response, 'application/json')
+  return body.length === 0 ? undefined : parseJson(body)
+}
+
+/**
+ * Returns the bytes of a request's body; none if there is no body. Throws as `receiveBody` rejects,
+ * and `unsupported_media_type` unless the body has this type, is in UTF-8 and not encoded.
+ */
+export async function readBytes(
+  request: Request,
+  response: Response,
+  mediaType: string,
+): Promise<Buffer> {
   const { 'content-type': type, 'content-encoding': coding = 'identity' } = request.headers
   const received = response.context.body
-  if (!received) return undefined
-  if (type === undefined || !request.is('application/json') || !isUtf8Declared(type))
-    throw unsupportedMediaType('Send the body as application/json in UTF-8.')
+  if (!received) return Buffer.alloc(0)
+  if (type === undefined || !request.is(mediaType) || !isUtf8Declared(type))
+    throw unsupportedMediaType(`Send the body as ${mediaType} in UTF-8.`)
   if (!isUnencoded(coding))
     throw unsupportedMediaType('The Content-Encoding is not supported; send the body uncompressed.')
-  const body = await received
-  return body.length === 0 ? undefined : parseJson(body)
+  return received
 }
 
 /** The header is a list, whose elements may be empty (RFC 9110, section 5.6.1.2). */

@@ -185,7 +185,7 @@ export function findHeaderProblems({
 const hostPattern = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\w.~!$&'()*+,;=:]+\])(?::\d*)?$/
 
 /** Begins to receive the body, also of requests that turn out to need none. */
-const receiveBodies: RequestHandler = (request, response, next) => {
+export const receiveBodies: RequestHandler = (request, response, next) => {
   const { 'content-length': length, 'transfer-encoding': coding } = request.headers
   if (coding !== undefined || Number(length)) response.context.body = receiveBody(request, response)
   next()

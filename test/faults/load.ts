@@ -24,19 +24,25 @@ export type ServerUnderLoad = {
 
 const main = `${import.meta.dirname}/../../src/apps-service.js`
 
-/** Serves a copy of a database while the work runs. */
+/** Serves a copy of a database with `serve` or `moderation serve` while the work runs. */
 export async function withServer<T>(
   database: string,
   work: (server: ServerUnderLoad) => Promise<T>,
+  command = 'serve',
 ): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'apps-load-'))
   const file = join(folder, 'apps.sqlite')
   copyFileSync(database, file)
   const child = spawn(
     process.execPath,
-    ['--import', `${import.meta.dirname}/event-loop-watchdog.ts`, main, 'serve'],
+    ['--import', `${import.meta.dirname}/event-loop-watchdog.ts`, main, ...command.split(' ')],
     {
-      env: { PATH: process.env.PATH, PORT: '0', DATABASE_URL: `sqlite:${file}` },
+      env: {
+        PATH: process.env.PATH,
+        PORT: '0',
+        MODERATION_PORT: '0',
+        DATABASE_URL: `sqlite:${file}`,
+      },
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     },
   )

@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { expectStatuses } from '../support/check.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
@@ -195,10 +198,7 @@ test.for([
 })
 
 describe('a form that is wrong is a page that says so, and decides nothing', () => {
-  const types = (type: string) => ({ headers: { 'Content-Type': type } })
-  type Options = Parameters<Moderator['post']>[2]
-
-  test.for<[what: string, fields: (app: string) => Fields, told: RegExp, options?: Options]>([
+  test.for<[what: string, fields: (app: string) => Fields, told: RegExp]>([
     ['no app', () => ({ decision: 'approve' }), /choose 1 to 1000 apps, not 0/],
     ['no decision', (app) => ({ app }), /choose Approve or Reject/],
     ['another decision', (app) => ({ app, decision: 'delete' }), /choose Approve or Reject/],
@@ -244,39 +244,119 @@ describe('a form that is wrong is a page that says so, and decides nothing', () 
     [
       '3,000 apps',
       (app) => ({ app: Array(3000).fill(app), decision: 'approve' }),
-      /cannot be read; choose fewer apps/,
+      /the form has over 2000 fields; choose fewer apps/,
     ],
-    ['101 KiB', () => ({ x: 'x'.repeat(101 * 1024) }), /cannot be read; choose fewer apps/],
-    ['JSON', (app) => ({ app, decision: 'approve' }), /choose/, types('application/json')],
-    ['another type', (app) => ({ app, decision: 'approve' }), /choose/, types('text/plain')],
-    [
-      'several parts',
-      (app) => ({ app, decision: 'approve' }),
-      /choose/,
-      types('multipart/form-data; boundary=x'),
-    ],
-    [
-      'an unknown charset',
-      (app) => ({ app, decision: 'approve' }),
-      /cannot be read/,
-      types('application/x-www-form-urlencoded; charset=utf-7'),
-    ],
-    [
-      'an unknown coding',
-      (app) => ({ app, decision: 'approve' }),
-      /cannot be read/,
-      { headers: { 'Content-Encoding': 'zip' } },
-    ],
-    ['no body', () => ({}), /choose/, { body: '' }],
-  ])('%s', async ([, fields, told, options]) => {
+    ['no field', () => ({}), /choose/],
+  ])('%s', async ([, fields, told]) => {
     const before = await newestEntries(page, 1)
     const app = await referenceTo(page, apps.pending)
-    const response = await ada.post('/decisions', fields(app), options)
+    const response = await ada.post('/decisions', fields(app))
     expect(response.status).toBe(400)
     expect(response.text.replaceAll('&quot;', '"')).toMatch(told)
     expect(await newestEntries(page, 1)).toEqual(before)
     expect(await stateOf(page, apps.pending)).toMatchObject({ status: 'pending' })
   })
+})
+
+const formType = 'application/x-www-form-urlencoded'
+const gzip = { 'Content-Encoding': 'gzip' }
+/** What a form that can be read is without a valid key, and without a decision. */
+const wrongValues = { signIn: 401, decision: 400 }
+const both = (status: number) => ({ signIn: status, decision: status })
+
+test.for<
+  [
+    what: string,
+    headers: Record<string, string | undefined>,
+    body: string | Buffer,
+    statuses: { signIn: number; decision: number },
+  ]
+>([
+  ['a type that is none', { 'Content-Type': `;${formType}` }, 'key=x', both(415)],
+  ['two types', { 'Content-Type': `text/plain, ${formType}` }, 'key=x', both(415)],
+  ['JSON', { 'Content-Type': 'application/json' }, '{"key":"x"', both(415)],
+  ['plain text', { 'Content-Type': 'text/plain' }, 'key=x', both(415)],
+  ['parts', { 'Content-Type': 'multipart/form-data; boundary=x' }, '--x', both(415)],
+  ['an unknown charset', { 'Content-Type': `${formType}; charset=utf-7` }, 'key=x', both(415)],
+  ['another charset', { 'Content-Type': `${formType}; charset=iso-8859-1` }, 'key=x', both(415)],
+  ['gzip that is none', gzip, 'key=x', both(415)],
+  ['gzip that ends too early', gzip, gzipSync('key=x').subarray(0, -9), both(415)],
+  ['gzip', gzip, gzipSync('key=x'), both(415)],
+  ['deflate that is none', { 'Content-Encoding': 'deflate' }, 'key=x', both(415)],
+  ['brotli that is none', { 'Content-Encoding': 'br' }, 'key=x', both(415)],
+  ['an unknown coding', { 'Content-Encoding': 'zip' }, 'key=x', both(415)],
+  ['two codings', { 'Content-Encoding': 'identity, gzip' }, 'key=x', both(415)],
+  ['2,001 fields', {}, '&'.repeat(2000), both(400)],
+  ['260,000 fields', {}, '&'.repeat(260_000), both(400)],
+  ['257 KiB', {}, 'x'.repeat(257 * 1024), both(413)],
+  ['256 KiB', {}, 'x'.repeat(256 * 1024), wrongValues],
+  ['256 KiB of percent signs', {}, '%E0'.repeat(87_000), wrongValues],
+  ['the coding identity', { 'Content-Encoding': 'identity' }, 'key=x', wrongValues],
+  ['a charset of browsers', { 'Content-Type': `${formType};charset=UTF-8` }, 'key=x', wrongValues],
+  ['no body', {}, '', wrongValues],
+  ['no body and no type', { 'Content-Type': undefined }, '', wrongValues],
+  ['a percent sign alone', {}, 'key=%&decision=%&app=%', wrongValues],
+  ['half a character', {}, 'key=%E0%A4&decision=%E0&app=%ZZ', wrongValues],
+  ['bytes that are no text', {}, Buffer.from('key=\xFF\xC0&app=\xED', 'latin1'), wrongValues],
+  ['NUL', {}, 'key=\0&decision=%00&app=\0@\0&\0=\0', wrongValues],
+  ['a repeated field', {}, 'key=x&key=y&decision=x&decision=&app=1@a&app=', wrongValues],
+  ['fields without a name or value', {}, '&&=&==&key&decision=&app', wrongValues],
+  ['fields of objects', {}, '__proto__=x&constructor=x&toString=x&__proto__[a]=x', wrongValues],
+])('a form with %s is an error of the caller', async ([, headers, body, statuses]) => {
+  const before = await newestEntries(page, 1)
+  const logged = page.log.length
+  const form = { headers, body }
+  const foreign = { headers: { ...headers, Origin: 'https://evil.example' }, body }
+  const { status: signedIn } = await page.post('/sign-in', {}, form)
+  const decided = await Promise.all(
+    ['/decisions', '/restorations', '/removed-reviews'].map((path) => ada.post(path, {}, form)),
+  )
+  expect(signedIn).toBe(statuses.signIn)
+  expect(decided.map(({ status }) => status)).toEqual(Array(3).fill(statuses.decision))
+  // Who may not send forms learns nothing about them.
+  expect((await page.post('/decisions', {}, form)).status).toBe(401)
+  expect((await page.post('/sign-in', {}, foreign)).status).toBe(403)
+  expect((await page.post('/nowhere', {}, form)).status).toBe(404)
+  await expect.poll(() => page.log.length).toBe(logged + 7)
+  expect(page.log.slice(logged).filter((line) => JSON.parse(line).level !== 30)).toEqual([])
+  expect(await newestEntries(page, 1)).toEqual(before)
+})
+
+/** The bytes of a form of Ada, up to its body. */
+const rawHead = (path: string, type: string) =>
+  [
+    `POST ${path} HTTP/1.1`,
+    'Host: moderation.test',
+    `Origin: ${page.ownHeaders.Origin}`,
+    `Cookie: ${ada.cookie}`,
+    'Connection: close',
+    ...[type].filter(Boolean),
+    '',
+  ].join('\r\n')
+
+test.for<[what: string, type: string]>([
+  ['no type', ''],
+  ['an empty type', 'Content-Type:'],
+])('a form with %s is refused', async ([, type]) => {
+  for (const path of ['/sign-in', '/decisions']) {
+    const bytes = `${rawHead(path, type)}Content-Length: 5\r\n\r\nkey=x`
+    expect(await sendBytes(page, bytes)).toMatch(/^HTTP\/1\.1 415 /)
+  }
+})
+
+test('a form that ends too early is an aborted request, and no error of ours', async () => {
+  const logged = page.log.length
+  const paths = ['/sign-in', '/decisions']
+  for (const path of paths) {
+    const socket = connect(page.port, '127.0.0.1')
+    socket.end(`${rawHead(path, `Content-Type: ${formType}`)}Content-Length: 9\r\n\r\nkey=x`)
+    await once(socket.resume(), 'close')
+  }
+  const lines = () => page.log.slice(logged).map((line) => JSON.parse(line))
+  await expect
+    .poll(() => lines().flatMap(({ req, msg }) => (/aborted/.test(msg) ? [req.url] : [])))
+    .toEqual(paths)
+  expect(lines().filter(({ level }) => level !== 30)).toEqual([])
 })
 
 describe('NUL and other odd values', () => {

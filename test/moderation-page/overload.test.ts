@@ -1,5 +1,9 @@
-import { expect, inject, test } from 'vitest'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { expect, inject, onTestFinished, test } from 'vitest'
 import { queueLimits } from '../../src/db/database.ts'
+import { slowClients } from '../../src/http/connections.ts'
 import { freezeClock } from '../support/clock.ts'
 import { textOf, valuesOf } from '../support/html.ts'
 import {
@@ -11,7 +15,10 @@ import {
 } from '../support/moderation-page.ts'
 import { concurrency, saturate } from '../support/saturate.ts'
 
-/** While the database takes no writes, which is not the fault of a moderator or a key. */
+/**
+ * While the database takes no writes, which is not the fault of a moderator or a key, and while
+ * forms arrive slowly.
+ */
 
 const { apps } = inject('world')
 
@@ -67,4 +74,68 @@ test('pages are shown to those who are signed in, although their use cannot be s
   for (const path of ['/', `/apps/${apps.pending}`, '/status', '/audit'])
     expect((await ada.get(path)).status).toBe(200)
   await release()
+})
+
+/** Sends the head of a request, and waits until the page expects the body. */
+async function slowForm({ port, ownHeaders }: ModerationPage, request: string, headers: object) {
+  const socket = connect(port, '127.0.0.1').setEncoding('utf8')
+  onTestFinished(() => void socket.destroy())
+  const sent = {
+    Host: 'moderation.test',
+    ...ownHeaders,
+    'Content-Type': 'application/x-www-form-urlencoded',
+    Expect: '100-continue',
+    ...headers,
+  }
+  const lines = Object.entries(sent).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.write(`${request} HTTP/1.1\r\n${lines.join('')}\r\n`)
+  await once(socket, 'data')
+  return socket
+}
+
+test.for([
+  'POST /sign-in',
+  'POST /decisions',
+  'POST /sign-out',
+  'POST /nowhere',
+  'GET /sign-in',
+  'GET /',
+  'GET /healthz',
+])('a body that arrives slowly with %s counts in the budget until it is complete', async (line) => {
+  const page = await startModerationPage()
+  const socket = await slowForm(page, line, { 'Content-Length': 1000 })
+  await expect.poll(() => slowClients.calculatedSize).toBe(1000)
+  socket.write('x'.repeat(1000))
+  await expect.poll(() => slowClients.calculatedSize).toBe(0)
+})
+
+test('forms that arrive slowly share the budget; the oldest makes room with a 503', async () => {
+  const page = await startModerationPage()
+  const whole = { 'Content-Length': 256 * 1024 }
+  const oldest = await slowForm(page, 'POST /sign-in', whole)
+  const next = await slowForm(page, 'POST /sign-in', { 'Transfer-Encoding': 'chunked' })
+  const refused = text(oldest)
+  // Room for 192 forms.
+  for (let number = 2; number < 193; number++) await slowForm(page, 'POST /sign-in', whole)
+  await expect.poll(() => slowClients.calculatedSize).toBe(slowClients.maxSize)
+  oldest.on('error', () => {
+    // The page has closed the connection.
+  })
+  oldest.write('x'.repeat(256 * 1024))
+  for (const line of [/^HTTP\/1\.1 503 /, /\r\nRetry-After: 5\r\n/, /\r\nConnection: close\r\n/])
+    expect(await refused).toMatch(line)
+  // The others go on.
+  next.write('5\r\nkey=x\r\n0\r\n\r\n')
+  expect(String((await once(next, 'data'))[0])).toMatch(/^HTTP\/1\.1 401 /)
+  expect(page.log.map((line) => JSON.parse(line).level)).toEqual([30, 30])
+})
+
+test.for<[what: string, request: string, headers: object, status: number]>([
+  ['without a session', 'POST /decisions', {}, 401],
+  ['from another site', 'POST /sign-in', { Origin: 'https://evil.example' }, 403],
+])('a form %s is refused before its body has arrived', async ([, request, headers, status]) => {
+  const page = await startModerationPage()
+  const socket = await slowForm(page, request, { 'Content-Length': 1000, ...headers })
+  socket.write('x')
+  await expect.poll(() => page.log.map((line) => JSON.parse(line).res.statusCode)).toEqual([status])
 })

@@ -7,7 +7,7 @@ import { checkHtml } from './html.ts'
 type Address = { origin: string; prefix: string }
 
 /** The statuses that the page sends. */
-const statuses = [200, 204, 303, 400, 401, 403, 404, 405, 409, 429, 500, 501, 503, 505]
+const statuses = [200, 204, 303, 400, 401, 403, 404, 405, 409, 413, 415, 429, 500, 501, 503, 505]
 
 /** Every response of every test of the page passes through here. */
 export function checkPage(response: HttpResponse, address: Address) {

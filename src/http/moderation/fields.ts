@@ -1,17 +1,35 @@
+import { parse } from 'node:querystring'
+import type { RequestHandler } from 'express'
 import { OperatorError } from '../../contract/errors.ts'
 import { type AppReference, parseReference } from '../../moderation/app-reference.ts'
+import { readBytes } from '../body.ts'
 
 /**
- * Reads fields of forms and queries, which are text or, if repeated, lists. They throw an
+ * Reads forms, and fields of forms and queries, which are text or, if repeated, lists. They throw an
  * OperatorError for a value that is not valid.
  */
 
-/** A parsed form or query; undefined without a body. */
-export type FormFields = Record<string, unknown> | undefined
+/** A parsed form or query. */
+type FormFields = Record<string, unknown>
+
+/** Apps that a form can decide at once. */
+export const maxChosen = 1000
+/** Room for the references of all chosen apps, so that the answer can say how many were chosen. */
+const maxFields = 2 * maxChosen
+
+/** Sets `request.body` to the fields of a form, for the handlers after it. */
+export const readForm: RequestHandler = async (request, response, next) => {
+  const body = await readBytes(request, response, 'application/x-www-form-urlencoded')
+  const text = body.toString()
+  if (text.split('&', maxFields + 1).length > maxFields)
+    throw new OperatorError(`the form has over ${maxFields} fields; choose fewer apps`)
+  request.body = parse(text, '&', '=', { maxKeys: maxFields })
+  next()
+}
 
 /** All values of a field; of one that is empty or missing, none. PostgreSQL has no NUL in texts. */
 export const fieldsOf = (fields: FormFields, name: string): string[] =>
-  [fields?.[name] ?? []]
+  [fields[name] ?? []]
     .flat()
     .map((value) => String(value).replaceAll('\0', '\uFFFD'))
     .filter(Boolean)

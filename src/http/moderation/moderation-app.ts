@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import express, { type ErrorRequestHandler, type Express, Router } from 'express'
+import { type ErrorRequestHandler, type Express, Router } from 'express'
 import type { Logger } from 'pino'
 import type { Config } from '../../config.ts'
 import { notFound, OperatorError, ServiceError } from '../../contract/errors.ts'
@@ -9,13 +9,14 @@ import {
   checkHead,
   createErrorHandler,
   createExpress,
+  receiveBodies,
   trackRequests,
   warnAboutProxy,
 } from '../express-app.ts'
 import { securityHeaders } from '../headers.ts'
 import { healthRoutes } from '../health.ts'
 import { createRateLimits } from '../rate-limits.ts'
-import { maxChosen, moderationRoutes } from './routes.ts'
+import { moderationRoutes } from './routes.ts'
 import { createSessions } from './sessions.ts'
 import { createViews } from './views.ts'
 
@@ -50,8 +51,6 @@ export async function createModerationApp(options: ModerationOptions): Promise<E
     response.type('css').set('Cache-Control', 'no-cache').send(style)
   })
   routes.use(sessions.refuseOtherSites)
-  // Room for the references of all chosen apps.
-  routes.use(express.urlencoded({ extended: false, limit: '100kb', parameterLimit: 2 * maxChosen }))
   routes.use(sessions.routes(views))
   routes.use(moderationRoutes(database, views, sessions.requireOperator, account))
 
@@ -60,6 +59,7 @@ export async function createModerationApp(options: ModerationOptions): Promise<E
   app.use(trackRequests(logger, undefined, loggedParameters))
   if (config.trustProxy === 0) app.use(warnAboutProxy(logger))
   app.use(addCommonHeaders(pageHeaders(baseUrl), isDraining))
+  app.use(receiveBodies)
   app.use(checkHead)
   app.use(healthRoutes(database, isDraining))
   app.use(prefix || '/', routes)
@@ -95,9 +95,5 @@ const explainToOperator: ErrorRequestHandler = (error, _request, _response, next
   if (error instanceof OperatorError) next(new ServiceError('invalid_request', `${error.message}.`))
   // The path has percent signs that encode no text.
   else if (error instanceof URIError) next(notFound())
-  else if (error instanceof Error && 'type' in error && 'expose' in error) {
-    const isTooLarge = /too\.(large|many)$/.test(String(error.type))
-    const advice = isTooLarge ? '; choose fewer apps' : ''
-    next(new ServiceError('invalid_request', `The form cannot be read${advice}.`))
-  } else next(error)
+  else next(error)
 }

@@ -12,7 +12,15 @@ import { readStatus, statusStore } from '../../moderation/catalogue-status.ts'
 import { decideEach, restoreApp } from '../../moderation/decisions.ts'
 import { moderationStore } from '../../moderation/moderation-store.ts'
 import type { Html } from '../html.ts'
-import { fieldOf, fieldsOf, isoDate, positiveInteger, shownApp } from './fields.ts'
+import {
+  fieldOf,
+  fieldsOf,
+  isoDate,
+  maxChosen,
+  positiveInteger,
+  readForm,
+  shownApp,
+} from './fields.ts'
 import { operatorOf } from './sessions.ts'
 import type { Views } from './views.ts'
 
@@ -21,9 +29,6 @@ const pageSize = 50
 const historySize = 50
 const auditSize = 200
 const maxOtherApps = 20
-
-/** Apps that a form can decide at once. */
-export const maxChosen = 1000
 
 /** The pages of signed-in operators, and what their forms do. */
 export function moderationRoutes(
@@ -91,7 +96,7 @@ export function moderationRoutes(
     makeAppPage(response, positiveInteger('the id', String(params.id))),
   )
 
-  router.post('/decisions', requireOperator, async ({ body }, response) => {
+  router.post('/decisions', requireOperator, readForm, async ({ body }, response) => {
     const chosen = fieldsOf(body, 'app').map(shownApp)
     const decision = parseDecision(fieldOf(body, 'decision'))
     if (chosen.length === 0 || chosen.length > maxChosen)
@@ -116,13 +121,13 @@ export function moderationRoutes(
     } else response.send(views.results(operatorOf(response), results).text)
   })
 
-  router.post('/restorations', requireOperator, async ({ body }, response) => {
+  router.post('/restorations', requireOperator, readForm, async ({ body }, response) => {
     const app = shownApp(fieldOf(body, 'app'))
     await restoreApp(database, app, actorOf(response))
     response.redirect(303, views.appPath(app.id))
   })
 
-  router.post('/removed-reviews', requireOperator, async ({ body }, response) => {
+  router.post('/removed-reviews', requireOperator, readForm, async ({ body }, response) => {
     const review = positiveInteger('the review', fieldOf(body, 'review'))
     const reason = parseReason(fieldOf(body, 'reason'))
     const { app_id } = await database.write((connection) =>

@@ -12,7 +12,7 @@ import type { Database } from '../../db/database.ts'
 import type { OperatorRow } from '../../db/tables.ts'
 import { required } from '../../util/helpers.ts'
 import type { RateLimits } from '../rate-limits.ts'
-import { fieldOf } from './fields.ts'
+import { fieldOf, readForm } from './fields.ts'
 import type { Views } from './views.ts'
 
 /** Signing in to the moderation page: a cookie has a token, the database has its hash. */
@@ -70,7 +70,7 @@ export function createSessions(
     router.get('/sign-in', ({ query }, response) => {
       response.send(views.signIn(fieldOf(query, 'next')).text)
     })
-    router.post('/sign-in', async (request, response) => {
+    router.post('/sign-in', readForm, async (request, response) => {
       const next = fieldOf(request.body, 'next')
       try {
         await signIn(request, response)
