@@ -1,10 +1,14 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, inject, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { parseServerUrl } from '../../src/db/database-url.ts'
 import type { Connection, ServerOptions } from '../../src/db/engine.ts'
 import { required } from '../../src/util/helpers.ts'
 import { copyWorld } from '../support/database.ts'
+import { freePort } from '../support/free-port.ts'
 import { ask } from '../support/postgres.ts'
+import { listening } from '../support/process.ts'
+
+const { apps, keys } = inject('world')
 
 // Written out, not taken from the code under test. Milliseconds and KiB.
 const reading = {
@@ -64,6 +68,46 @@ test.for<
     return Object.fromEntries(pairs)
   })
   expect(found).toEqual(settings)
+})
+
+test.for<[command: string, write: (address: string) => Promise<Response>]>([
+  [
+    'serve',
+    (address) =>
+      fetch(`${address}/apps/${apps.pending}`, {
+        method: 'DELETE',
+        headers: { Authorization: `Bearer ${keys.ada}` },
+      }),
+  ],
+  [
+    'moderation serve',
+    (address) =>
+      fetch(`${address}/sign-out`, {
+        method: 'POST',
+        headers: {
+          'Sec-Fetch-Site': 'same-origin',
+          Cookie: `moderation_session=${'A'.repeat(43)}`,
+        },
+        redirect: 'manual',
+      }),
+  ],
+])('each write of %s has the timeouts of a server', async ([command, write]) => {
+  const port = String(await freePort())
+  const { log } = await listening(command, {
+    DATABASE_URL: await copyWorld(),
+    LOG_LEVEL: 'debug',
+    PORT: port,
+    MODERATION_PORT: port,
+    MODERATION_URL: 'http://moderation.test',
+  })
+  const { status } = await write(`http://127.0.0.1:${port}`)
+  expect([200, 303]).toContain(status)
+  const begun = () => log.filter((line) => line.includes('"begin isolation level'))
+  await expect.poll(begun).not.toEqual([])
+  for (const line of begun()) {
+    expect(line).toContain('set local statement_timeout = 20000;')
+    expect(line).toContain('set local idle_in_transaction_session_timeout = 25000;')
+  }
 })
 
 test.for([4, 5, 12])(
