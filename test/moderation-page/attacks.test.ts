@@ -399,7 +399,7 @@ describe('NUL and other odd values', () => {
       await ada.post('/restorations', { app: `${value}@a` }),
       await ada.post('/decisions', { app: `${value}@a`, decision: 'approve', seen: '1' }),
     ]
-    expectStatuses(responses, [400, 400, 400, 400])
+    expectStatuses(responses, [404, 400, 400, 400])
     expect(await newestEntries(page, 1)).toEqual(before)
   })
 

@@ -569,3 +569,29 @@ describe('texts with markup, reversed and terminal characters', () => {
     expect(textOf(decided.text)).toContain(`name: ${readable} (${pending}) is approved now`)
   })
 })
+
+describe('a page that does not exist', () => {
+  test.for<[path: string, status: number, told: string]>([
+    ['/apps/9999', 404, 'there is no app 9999.'],
+    ['/apps/0', 404, 'the id must be a whole number from 1, not "0".'],
+    ['/apps/abc', 404, 'the id must be a whole number from 1, not "abc".'],
+    ['/apps/', 404, 'Not found; check the path and the id.'],
+    ['/apps/1/history', 404, 'Not found; check the path and the id.'],
+    ['/nowhere', 404, 'Not found; check the path and the id.'],
+    // The page exists; its filter is wrong.
+    ['/?page=0', 400, 'page must be a whole number from 1, not "0".'],
+    ['/audit?app=abc', 400, 'the app must be a whole number from 1, not "abc".'],
+    ['/audit?since=yesterday', 400, 'since must be a date such as 2027-01-31, not "yesterday".'],
+    ['/audit?app=9999', 400, 'there is no app 9999.'],
+    ['/?developer=Nobody', 400, 'there is no developer "Nobody"'],
+  ])('%s is a %i', async ([path, status, told]) => {
+    const page = await startModerationPage()
+    const ada = await page.signIn('Ada')
+    const response = await ada.get(path)
+    expect([response.status, textOf(response.text)]).toEqual([
+      status,
+      expect.stringContaining(told),
+    ])
+    expect((await ada.request('HEAD', path)).status).toBe(status)
+  })
+})

@@ -92,9 +92,16 @@ export function moderationRoutes(
       })
     })
 
-  show('/apps/:id', ({ params }, response) =>
-    makeAppPage(response, positiveInteger('the id', String(params.id))),
-  )
+  show('/apps/:id', async ({ params }, response) => {
+    try {
+      return await makeAppPage(response, positiveInteger('the id', String(params.id)))
+    } catch (error) {
+      // The path names no app.
+      throw error instanceof OperatorError
+        ? new ServiceError('not_found', `${error.message}.`)
+        : error
+    }
+  })
 
   router.post('/decisions', requireOperator, readForm, async ({ body }, response) => {
     const chosen = fieldsOf(body, 'app').map(shownApp)
