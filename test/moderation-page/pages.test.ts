@@ -595,3 +595,18 @@ describe('a page that does not exist', () => {
     expect((await ada.request('HEAD', path)).status).toBe(status)
   })
 })
+
+test('Enter in the field of a reason decides nothing: the first button of its form is disabled', async () => {
+  const page = await startModerationPage()
+  const ada = await page.signIn('Ada')
+  const refused = await ada.post('/decisions', { app: '1@a', decision: 'approve', seen: '1' })
+  expect(refused.status).toBe(409)
+  const app = await ada.get(`/apps/${apps.pending}`)
+  for (const { text } of [await ada.get('/'), app, refused]) {
+    const forms = [...text.matchAll(/<form [^>]*action="\/decisions"[\s\S]*?<\/form>/g)].join()
+    expect(valuesOf(forms, 'decision')).toEqual(['approve', 'reject'])
+    // HTML, section 4.10.21.2: Enter presses the first button of a form, or nothing.
+    expect(/<button[^>]*>/.exec(forms)?.[0]).toMatch(/^<button( [^>]*)? disabled\b/)
+    expect(forms).not.toMatch(/<input [^>]*type="(submit|image)"/)
+  }
+})
