@@ -91,9 +91,9 @@ test('neither the key nor the token is stored or logged', async () => {
   expect(stored).toContain(hash('sha256', token))
 })
 
-describe('a refused key', () => {
-  const mistyped = (key: string) => key.replace(/.$/, (last) => (last === '0' ? '1' : '0'))
+const mistyped = (key: string) => key.replace(/.$/, (last) => (last === '0' ? '1' : '0'))
 
+describe('a refused key', () => {
   test.for<[what: string, key: (page: ModerationPage) => Promise<string> | string, told: string]>([
     ['nothing', () => '', 'This is not a sign-in key; check that it was copied completely.'],
     ['a word', () => 'open sesame', 'This is not a sign-in key'],
@@ -170,17 +170,47 @@ describe('refused keys and tokens', () => {
     expect((await bo.get('/', from('192.0.2.1'))).status).toBe(200)
     for (const _ of [1, 2, 3]) expect((await refuse(page)).status).not.toBe(429)
 
-    const refused = await page.post('/sign-in', { key }, from('192.0.2.1'))
-    expect(refused.status).toBe(429)
-    expect(refused.text).toMatch(
-      /Too many keys from this address were refused; try again in \d+ s\./,
-    )
-    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
-    expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(60)
-    expect(refused.headers['set-cookie']).toBeUndefined()
+    const wrongKey = generateKey('operator').key
+    const expectRefused = async () => {
+      const refused = await page.post('/sign-in', { key: wrongKey }, from('192.0.2.1'))
+      expect(refused.status).toBe(429)
+      expect(refused.text).toMatch(
+        /Too many keys from this address were refused; try again in \d+ s\./,
+      )
+      expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+      expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(60)
+      expect(refused.headers['set-cookie']).toBeUndefined()
+    }
+    await expectRefused()
     // Who is signed in goes on, and other addresses are not affected.
     expect((await bo.get('/', from('192.0.2.1'))).status).toBe(200)
-    expect((await page.post('/sign-in', { key }, from('192.0.2.2'))).status).toBe(303)
+    expect((await page.post('/sign-in', { key: 'x' }, from('192.0.2.2'))).status).toBe(401)
+
+    // A key that this process has not seen signs in, which ends no limit; so does the next one.
+    const signedIn = await page.post('/sign-in', { key }, from('192.0.2.1'))
+    expect(signedIn.status).toBe(303)
+    const ada = page.visitor(cookieOf(signedIn))
+    expect((await ada.get('/', from('192.0.2.1'))).status).toBe(200)
+    await expectRefused()
+    const cy = await page.addOperator('Cy')
+    expect((await page.post('/sign-in', { key: cy.key }, from('192.0.2.1'))).status).toBe(303)
+    await revoke(page, cy.id)
+    expect((await page.post('/sign-in', { key: cy.key }, from('192.0.2.1'))).status).toBe(429)
+    await expectRefused()
+  })
+
+  test.for<[what: string, key: () => string, statements: number]>([
+    ['a word', () => 'open sesame', 0],
+    ['a mistyped key', () => mistyped(generateKey('operator').key), 0],
+    ['a key that was never issued', () => generateKey('operator').key, 1],
+  ])('over the limit, %s is refused with few statements', async ([, makeKey, count]) => {
+    const page = await startModerationPage({ refusedKeyLimit: 1 })
+    for (const _ of [1, 2]) await page.post('/sign-in', { key: 'x' })
+    const statements: string[] = []
+    page.database.onStatement((sql) => statements.push(sql))
+    expect((await page.post('/sign-in', { key: makeKey() })).status).toBe(429)
+    const lookUp = expect.stringMatching(/^select \* from operators where id = /)
+    expect(statements).toEqual(Array(count).fill(lookUp))
   })
 })
 

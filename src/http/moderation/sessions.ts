@@ -44,11 +44,19 @@ export function createSessions(
       changesPublicData: () => false,
     })
 
+  /**
+   * Counts a wrong key or token, which is a 429 over the limit. A valid one is never refused:
+   * behind a tunnel, all moderators have the same address.
+   */
+  const countRefusal = (response: Response) => (error: unknown) => {
+    if (isUnauthorized(error)) limit?.enforce(response)
+    throw error
+  }
+
   /** A new token for each sign-in: one that was set before, by whomever, is never accepted. */
   async function signIn(request: Request, response: Response) {
     const key = fieldOf(request.body, 'key').trim()
-    const find = () => findKey(key)
-    const { id } = await (limit ? limit.authenticate(key, response, find) : find())
+    const { id } = await findKey(key).catch(countRefusal(response))
     const replaced = tokenOf(request)
     const token = await write(async (store) => {
       if (replaced !== undefined) await store.endSession(replaced)
@@ -95,11 +103,7 @@ export function createSessions(
     if (token === undefined) throw notSignedIn()
     const { operator, isUseDue } = await database
       .read((connection) => operatorStore(connection).findSession(token))
-      .catch((error) => {
-        // A wrong token counts as a wrong key does. A valid one is never refused.
-        if (isUnauthorized(error)) limit?.enforce(response)
-        throw error
-      })
+      .catch(countRefusal(response))
     // The page must not fail because of this; the next request tries again.
     if (isUseDue) void write((store) => store.useSession(token)).catch(() => {})
     response.locals.operator = operator
