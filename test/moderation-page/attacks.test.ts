@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { expectStatuses } from '../support/check.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
+import { textOf } from '../support/html.ts'
 import { share } from '../support/lifetime.ts'
 import {
   type Fields,
@@ -34,47 +35,91 @@ describe('a form of another site', () => {
   const own = 'http://moderation.test'
   const other = 'https://evil.example'
 
-  const sources: [what: string, headers: Record<string, string | undefined>][] = [
-    ['cross-site, with our Origin', { 'Sec-Fetch-Site': 'cross-site', Origin: own }],
-    ['of the same site', { 'Sec-Fetch-Site': 'same-site', Origin: own }],
-    ['typed by the user', { 'Sec-Fetch-Site': 'none', Origin: undefined }],
-    ['with an empty Sec-Fetch-Site', { 'Sec-Fetch-Site': '', Origin: own }],
-    ['with two of them', { 'Sec-Fetch-Site': 'same-origin, cross-site', Origin: own }],
-    ['with another Origin', { 'Sec-Fetch-Site': undefined, Origin: other }],
-    ['with the Origin null', { 'Sec-Fetch-Site': undefined, Origin: 'null' }],
-    ['with an empty Origin', { 'Sec-Fetch-Site': undefined, Origin: '' }],
-    ['with another port', { 'Sec-Fetch-Site': undefined, Origin: `${own}:8080` }],
-    ['with https', { 'Sec-Fetch-Site': undefined, Origin: 'https://moderation.test' }],
-    ['with a longer host', { 'Sec-Fetch-Site': undefined, Origin: `${own}.evil.example` }],
-    ['with two Origins', { 'Sec-Fetch-Site': undefined, Origin: `${own}, ${other}` }],
-    ['without either header', { 'Sec-Fetch-Site': undefined, Origin: undefined }],
-    ['with only a Referer', { 'Sec-Fetch-Site': undefined, Origin: undefined, Referer: `${own}/` }],
+  /** Values of Sec-Fetch-Site; browsers send none on plain http other than localhost. */
+  const sites = ['same-origin', 'same-site', 'cross-site', 'none', undefined]
+  const never = [false, false, false, false, false]
+
+  /**
+   * Whether a form is accepted, with each of these sites:
+   * - `same-origin`: the page itself sent it. A proxy's Referrer-Policy can turn the Origin into
+   *   null, but another Origin than that of MODERATION_URL is another address of the page.
+   * - `same-site` and `cross-site`: another page sent it, whatever the Origin.
+   * - `none`: a person typed an address, which sends no form. Reloading a form's result is
+   *   `same-origin`.
+   * - without the header: only the Origin says who sent it.
+   */
+  const decisions: [origin: string | undefined, accepted: boolean[]][] = [
+    [own, [true, false, false, false, true]],
+    ['null', [true, false, false, false, false]],
+    [undefined, [true, false, false, false, false]],
+    ['https://moderation.test', never],
+    [`${own}:8080`, never],
+    [other, never],
+    // A longer host, both, and none.
+    [`${own}.evil.example`, never],
+    [`${own}, ${other}`, never],
+    ['', never],
   ]
+  const table = decisions.flatMap(([origin, accepted]) =>
+    sites.map((site, column) => ({ origin, site, isAccepted: accepted[column] })),
+  )
 
-  test.for(sources)('%s is refused, and does nothing', async ([, headers]) => {
-    const app = await referenceTo(page, apps.pending)
-    const attempts: [path: string, fields: Fields][] = [
-      ['/decisions', { app, decision: 'approve' }],
-      ['/restorations', { app: await referenceTo(page, apps.deleted) }],
-      ['/removed-reviews', { review: '1', reason: 'Spam' }],
-      ['/sign-out', {}],
-      ['/sign-in', { key: ada.key }],
-    ]
-    const before = await newestEntries(page, 1)
-    for (const [path, fields] of attempts) {
-      const response = await ada.post(path, fields, { headers })
-      expect([path, response.status]).toEqual([path, 403])
-      expect(response.text).toContain('so nothing was done')
-      expect(response.headers['set-cookie']).toBeUndefined()
-    }
-    expect(await newestEntries(page, 1)).toEqual(before)
-    expect((await ada.get('/')).status).toBe(200)
-  })
+  test.for(table.filter(({ isAccepted }) => isAccepted))(
+    'with Origin $origin and Sec-Fetch-Site $site is none, and is accepted',
+    async ({ origin, site }) => {
+      const headers = { Origin: origin, 'Sec-Fetch-Site': site }
+      const { key } = await page.addOperator('Bo')
+      expect((await page.post('/sign-in', { key }, { headers })).status).toBe(303)
+      expect((await ada.post('/decisions', {}, { headers })).status).toBe(400)
+    },
+  )
 
-  test('is accepted with our Origin alone, which browsers without Sec-Fetch-Site send', async () => {
-    const headers = { 'Sec-Fetch-Site': undefined }
-    const { key } = await page.addOperator('Bo')
-    expect((await page.post('/sign-in', { key }, { headers })).status).toBe(303)
+  test.for([
+    ...table.filter(({ isAccepted }) => !isAccepted),
+    { origin: own, site: '' },
+    { origin: own, site: 'same-origin, cross-site' },
+    { origin: own, site: 'Same-Origin' },
+    { origin: undefined, site: undefined, referer: `${own}/` },
+  ])(
+    'with Origin $origin and Sec-Fetch-Site $site is refused, and does nothing',
+    async (source) => {
+      const { origin, site, referer } = { referer: undefined, ...source }
+      const headers = { Origin: origin, 'Sec-Fetch-Site': site, Referer: referer }
+      const isUnknown = site === undefined && (origin === undefined || origin === 'null')
+      const told = isUnknown
+        ? 'Your browser does not say where this form comes from, so nothing was done. Open the page over https, or keep the proxy from setting Referrer-Policy.'
+        : 'This form does not come from http://moderation.test/, so nothing was done. Open the page there.'
+      const app = await referenceTo(page, apps.pending)
+      const attempts: [path: string, fields: Fields][] = [
+        ['/decisions', { app, decision: 'approve' }],
+        ['/restorations', { app: await referenceTo(page, apps.deleted) }],
+        ['/removed-reviews', { review: '1', reason: 'Spam' }],
+        ['/sign-out', {}],
+        ['/sign-in', { key: ada.key }],
+      ]
+      const before = await newestEntries(page, 1)
+      for (const [path, fields] of attempts) {
+        const response = await ada.post(path, fields, { headers })
+        expect([path, response.status]).toEqual([path, 403])
+        expect(textOf(response.text)).toContain(told)
+        expect(response.headers['set-cookie']).toBeUndefined()
+      }
+      expect(await newestEntries(page, 1)).toEqual(before)
+      expect((await ada.get('/')).status).toBe(200)
+    },
+  )
+
+  test('is refused with the address of the page, path included', async () => {
+    const prefixed = await startModerationPage({
+      origin: 'https://staff.test:8443',
+      prefix: '/mod',
+    })
+    const headers = { Origin: 'https://staff.test' }
+    const { status, text } = await prefixed.post('/sign-in', {}, { headers })
+    expect([status, textOf(text)]).toEqual([
+      403,
+      expect.stringContaining('This form does not come from https://staff.test:8443/mod/'),
+    ])
   })
 })
 

@@ -117,21 +117,21 @@ export function createSessions(
   }
 
   /**
-   * Refuses a POST of another site. Browsers send Sec-Fetch-Site to https and localhost, and Origin
-   * everywhere.
+   * Refuses a POST of another site. Browsers send Sec-Fetch-Site to https and localhost. They send
+   * Origin everywhere, but as null if a proxy sets the Referrer-Policy no-referrer.
    */
   const refuseOtherSites: RequestHandler = ({ method, headers }, _response, next) => {
-    const { 'sec-fetch-site': site, origin } = headers
-    const isNamed = site !== undefined || origin !== undefined
-    const isOwnSite = site === undefined || site === 'same-origin'
+    if (method !== 'POST') return next()
+    const { 'sec-fetch-site': site, origin = 'null' } = headers
     // Another origin of the same page, such as http for https, would get a cookie that is less safe.
-    const isOwnOrigin = origin === undefined || origin === ownOrigin
-    if (method === 'POST' && !(isNamed && isOwnSite && isOwnOrigin))
-      throw new ServiceError(
-        'forbidden',
-        'This form does not come from this page, so nothing was done. Open the page at the address in MODERATION_URL.',
-      )
-    next()
+    const isOwnOrigin = origin === ownOrigin || (origin === 'null' && site === 'same-origin')
+    const isOwnSite = site === undefined || site === 'same-origin'
+    if (isOwnOrigin && isOwnSite) return next()
+    const problem =
+      site === undefined && origin === 'null'
+        ? 'Your browser does not say where this form comes from, so nothing was done. Open the page over https, or keep the proxy from setting Referrer-Policy.'
+        : `This form does not come from ${baseUrl}/, so nothing was done. Open the page there.`
+    throw new ServiceError('forbidden', problem)
   }
 
   return { routes, requireOperator, askToSignIn, refuseOtherSites }
