@@ -19,8 +19,6 @@ const useInterval = 5 * 60 * 1000
 export const operatorStore = (connection: Connection) => {
   const { sql } = connection
   const audit = auditStore(connection)
-  const sessionOf = (token: string) =>
-    sql('operator_sessions').where({ sha256: hash('sha256', token) })
 
   return {
     /**
@@ -80,38 +78,49 @@ export const operatorStore = (connection: Connection) => {
       const now = Date.now()
       await sql('operator_sessions').where('last_used_at', '<', startOfLife(now)).delete()
       await sql('operator_sessions').insert({
-        sha256: hash('sha256', token),
+        sha256: hashOf(token),
         operator_id: operatorId,
         last_used_at: new Date(now).toISOString(),
       })
       return token
     },
 
-    async endSession(token: string) {
-      await sessionOf(token).delete()
+    async endSessions(tokens: string[]) {
+      await sql('operator_sessions').whereIn('sha256', tokens.map(hashOf)).delete()
     },
 
     /** Stores that a session is in use. */
     async useSession(token: string) {
-      await sessionOf(token).update({ last_used_at: new Date().toISOString() })
+      await sql('operator_sessions')
+        .where({ sha256: hashOf(token) })
+        .update({ last_used_at: new Date().toISOString() })
     },
 
     /**
-     * The operator of a session, and whether its use must be stored. Throws `unauthorized` if it
-     * has ended, or its key is no longer valid.
+     * The first of the tokens that has a session, its operator, and whether its use must be stored.
+     * Throws `unauthorized` if none has: a session may have ended, or its key be no longer valid.
      */
-    async findSession(token: string): Promise<{ operator: OperatorRow; isUseDue: boolean }> {
+    async findSession(
+      tokens: string[],
+    ): Promise<{ operator: OperatorRow; token: string; isUseDue: boolean }> {
       const now = Date.now()
-      const [row] = await connection.select<OperatorRow & { session_used_at: string }>(
-        `select operators.*, operator_sessions.last_used_at as session_used_at
+      const rows = await connection.select<
+        OperatorRow & { session_sha256: string; session_used_at: string }
+      >(
+        `select operators.*, operator_sessions.sha256 as session_sha256,
+           operator_sessions.last_used_at as session_used_at
          from operator_sessions join operators on operators.id = operator_sessions.operator_id
-         where operator_sessions.sha256 = ?`,
-        [hash('sha256', token)],
+         where operator_sessions.sha256 in (${tokens.map(() => '?')})`,
+        tokens.map(hashOf),
       )
-      if (!row || row.session_used_at < startOfLife(now) || keyState(row, now) !== 'active')
-        throw notSignedIn()
-      const { session_used_at, ...operator } = row
-      return { operator, isUseDue: Date.parse(session_used_at) <= now - useInterval }
+      for (const token of tokens) {
+        const row = rows.find(({ session_sha256 }) => session_sha256 === hashOf(token))
+        if (!row || row.session_used_at < startOfLife(now) || keyState(row, now) !== 'active')
+          continue
+        const { session_sha256, session_used_at, ...operator } = row
+        return { operator, token, isUseDue: Date.parse(session_used_at) <= now - useInterval }
+      }
+      throw notSignedIn()
     },
   }
 }
@@ -121,6 +130,8 @@ export const notSignedIn = () =>
     'unauthorized',
     'You are not signed in, or no longer, so nothing was done. Sign in, go back, and try again.',
   )
+
+const hashOf = (token: string) => hash('sha256', token)
 
 /** Sessions that were last used before this time have ended. */
 const startOfLife = (now: number) => new Date(now - sessionLifetime).toISOString()

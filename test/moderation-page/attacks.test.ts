@@ -208,6 +208,7 @@ describe('cookies', () => {
     ['a quoted value', (own) => own.replace(/=(.*)/, '="$1"'), false],
     ['one character less', (own) => own.slice(0, -1), false],
     ['one character more', (own) => `${own}A`, false],
+    ['a value after the token', (own) => `${own}=x`, false],
     ['percent-encoding', (own) => own.replace('=', '=%'), false],
     ['no value', () => 'moderation_session=', false],
     ['a value in another cookie', (own) => `a="; ${own.slice(0, -3)}`, false],

@@ -338,6 +338,137 @@ describe('a session', () => {
   })
 })
 
+describe('cookies', () => {
+  test.for<[address: string, name: string]>([
+    ['http://moderation.test', 'moderation_session'],
+    ['http://moderation.test:80', 'moderation_session'],
+    ['http://localhost:3001', 'moderation_session_3001'],
+    ['http://moderation.test/mod', 'moderation_session'],
+    ['http://localhost:3001/mod', 'moderation_session_3001'],
+    ['https://moderation.test', '__Host-moderation_session'],
+    ['https://moderation.test:443', '__Host-moderation_session'],
+    ['https://moderation.test:8443', '__Host-moderation_session_8443'],
+    ['https://moderation.test/mod', 'moderation_session'],
+    ['https://moderation.test:8443/mod', 'moderation_session_8443'],
+  ])('at %s, the cookie %s is set, used and removed', async ([address, name]) => {
+    const { origin, pathname } = new URL(address)
+    const page = await startModerationPage({ origin, prefix: pathname.replace(/\/$/, '') })
+    const ada = await page.signIn('Ada')
+    expect(ada.cookie).toMatch(new RegExp(`^${name}=[\\w-]{43}$`))
+    expect(await isSignedIn(ada)).toBe(true)
+    // The checker of pages compares the attributes, which have to be those of the cookie set.
+    const left = await ada.post('/sign-out')
+    expect(cookieOf(left)).toBe(`${name}=`)
+    expect(await isSignedIn(ada)).toBe(false)
+  })
+
+  test('two pages on one host do not end the sessions of each other', async () => {
+    const databaseUrl = await copyWorld()
+    const start = (port: number) =>
+      startModerationPage({ databaseUrl, origin: `http://localhost:${port}` })
+    const [one, other] = [await start(3001), await start(3002)]
+    const ada = await one.signIn('Ada')
+    // The browser sends the cookies of one port to the other.
+    const { key } = await one.addOperator('Bo')
+    const bo = cookieOf(await other.visitor(ada.cookie).post('/sign-in', { key }))
+    const browserAt = ({ visitor }: ModerationPage, theirs = bo) =>
+      visitor(`${ada.cookie}; ${theirs}`)
+    expect((await browserAt(one).get('/')).text).toContain('Ada')
+    expect((await browserAt(other).get('/')).text).toContain('Bo')
+    // Again, which replaces the session there, and then it is left.
+    const again = cookieOf(await browserAt(other).post('/sign-in', { key }))
+    expect(await isSignedIn(browserAt(other))).toBe(false)
+    expect(await isSignedIn(browserAt(other, again))).toBe(true)
+    expect((await browserAt(other, again).post('/sign-out')).status).toBe(303)
+    expect(await isSignedIn(browserAt(other, again))).toBe(false)
+    expect(await isSignedIn(browserAt(one, again))).toBe(true)
+  })
+
+  const planted = (letter: string) => `moderation_session=${letter.repeat(43)}`
+
+  test.for<[what: string, cookies: (own: string) => string[], isFound: boolean]>([
+    ['behind one that a sibling host has set', (own) => [planted('a'), own], true],
+    ['behind three', (own) => [planted('a'), planted('b'), planted('c'), own], true],
+    ['behind four', (own) => [...['a', 'b', 'c', 'd'].map(planted), own], false],
+    ['before four', (own) => [own, ...['a', 'b', 'c', 'd'].map(planted)], true],
+    ['twice', (own) => [own, own], true],
+    [
+      'behind others that are no tokens',
+      (own) => [...Array(9).fill('moderation_session=x'), own],
+      true,
+    ],
+  ])('the session is found %s: with one statement', async ([, cookies, isFound]) => {
+    const page = await startModerationPage()
+    const ada = await page.signIn('Ada')
+    const statements: string[] = []
+    page.database.onStatement((sql) => statements.push(sql))
+    expect(await isSignedIn(page.visitor(cookies(ada.cookie).join('; ')))).toBe(isFound)
+    expect(statements.filter((sql) => sql.includes('operator_sessions'))).toHaveLength(1)
+  })
+
+  test('of two valid ones, the first counts, and its use is stored', async () => {
+    const page = await startModerationPage()
+    const start = freezeClock(Date.parse('2026-03-01T08:00:00Z'))
+    const [ada, bo] = [await page.signIn('Ada'), await page.signIn('Bo')]
+    const now = freezeClock(start + 60 * minute)
+    const first = page.visitor([planted('a'), ada.cookie, bo.cookie].join('; '))
+    expect((await first.get('/status')).text).toContain('<bdi>Ada</bdi>')
+    await expect
+      .poll(async () => (await sessionsOf(page)).map((row) => Date.parse(row.last_used_at)))
+      .toEqual(expect.arrayContaining([start, now]))
+    const second = page.visitor([bo.cookie, ada.cookie].join('; '))
+    expect((await second.get('/status')).text).toContain('<bdi>Bo</bdi>')
+  })
+})
+
+describe('a browser in which somebody is signed in', () => {
+  test('signing in ends that session, and no other, each time', async () => {
+    const page = await startModerationPage()
+    const ada = await page.signIn('Ada')
+    const bo = await page.signIn('Bo')
+    const adaElsewhere = page.visitor(cookieOf(await page.post('/sign-in', { key: ada.key })))
+    let current = ada.cookie
+    // Somebody else, the same person again, and the first one.
+    for (const { key, name } of [bo, bo, ada]) {
+      const next = cookieOf(await page.visitor(current).post('/sign-in', { key }))
+      expect(await isSignedIn(page.visitor(current))).toBe(false)
+      expect((await page.visitor(next).get('/status')).text).toContain(`<bdi>${name}</bdi>`)
+      expect(await isSignedIn(adaElsewhere)).toBe(true)
+      expect(await isSignedIn(bo)).toBe(true)
+      expect(await sessionsOf(page)).toHaveLength(3)
+      current = next
+    }
+  })
+
+  test('a wrong key ends nothing', async () => {
+    const page = await startModerationPage()
+    const ada = await page.signIn('Ada')
+    expect((await ada.post('/sign-in', { key: generateKey('operator').key })).status).toBe(401)
+    expect(await isSignedIn(ada)).toBe(true)
+  })
+
+  test.for(['/sign-in', '/sign-out'])(
+    'with the session of somebody else, which a sibling host has set, %s ends both',
+    async (path) => {
+      const page = await startModerationPage()
+      const [ada, mallory, bo] = [
+        await page.signIn('Ada'),
+        await page.signIn('Mallory'),
+        await page.signIn('Bo'),
+      ]
+      const browser = page.visitor(`${mallory.cookie}; ${ada.cookie}`)
+      const { key } = await page.addOperator('Cy')
+      const response = await browser.post(path, { key })
+      expect(response.status).toBe(303)
+      for (const visitor of [ada, mallory, browser]) expect(await isSignedIn(visitor)).toBe(false)
+      expect(await isSignedIn(bo)).toBe(true)
+      if (path === '/sign-out') return
+      const next = page.visitor(`${mallory.cookie}; ${cookieOf(response)}`)
+      expect((await next.get('/status')).text).toContain('<bdi>Cy</bdi>')
+    },
+  )
+})
+
 test('each decision is recorded with the person who signed in, and the account of the process', async () => {
   const page = await startModerationPage()
   const ada = await page.signIn('Ada')

@@ -78,7 +78,10 @@ function cookieProblems({ headers }: HttpResponse, { origin, prefix }: Address):
       ...(origin.startsWith('https:') ? ['Secure'] : []),
       'SameSite=Lax',
     ]
-    const isRight = attributes.join() === expected.join()
+    // Of a sibling host, browsers accept no cookie with this prefix, which has these attributes.
+    const isOfThisHost = origin.startsWith('https:') && prefix === ''
+    const isRight =
+      attributes.join() === expected.join() && pair.startsWith('__Host-') === isOfThisHost
     return isRight ? [] : [`the cookie ${cookie}`]
   })
 }

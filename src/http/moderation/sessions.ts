@@ -17,9 +17,9 @@ import type { Views } from './views.ts'
 
 /** Signing in to the moderation page: a cookie has a token, the database has its hash. */
 
-const cookieName = 'moderation_session'
-/** The token in a Cookie header. */
-const cookiePattern = /(?:^|; ?)moderation_session=([\w-]{43})(?:;|$)/
+const tokenPattern = /^[\w-]{43}$/
+/** Tokens of a request that are tried: another path or a sibling host can set a cookie, too. */
+const maxTokens = 4
 
 /** The operator of a request that has passed `requireOperator`. */
 export const operatorOf = ({ locals }: Response): OperatorRow =>
@@ -30,7 +30,7 @@ export function createSessions(
   limit: RateLimits['refused-keys'],
   { baseUrl, prefix }: { baseUrl: string; prefix: string },
 ) {
-  const { origin: ownOrigin, protocol } = new URL(baseUrl)
+  const { origin: ownOrigin, protocol, port } = new URL(baseUrl)
   const findKey = keyFinder(database, 'operator')
   const cookieOptions = {
     path: prefix || '/',
@@ -38,6 +38,18 @@ export function createSessions(
     sameSite: 'lax',
     secure: protocol === 'https:',
   } as const
+  // Browsers accept this prefix only from the host itself, with https and without a path (RFC
+  // 6265bis, section 4.1.3.2).
+  const hostPrefix = cookieOptions.secure && prefix === '' ? '__Host-' : ''
+  // Browsers send the cookies of a host to all its ports.
+  const cookieName = `${hostPrefix}moderation_session${port && `_${port}`}`
+  const tokensOf = ({ headers }: Request): string[] =>
+    (headers.cookie ?? '')
+      .split(/; ?/)
+      .filter((cookie) => cookie.startsWith(`${cookieName}=`))
+      .map((cookie) => cookie.slice(cookieName.length + 1))
+      .filter((value) => tokenPattern.test(value))
+      .slice(0, maxTokens)
 
   const write = <T>(work: (store: ReturnType<typeof operatorStore>) => Promise<T>): Promise<T> =>
     database.write((connection) => work(operatorStore(connection)), {
@@ -57,9 +69,9 @@ export function createSessions(
   async function signIn(request: Request, response: Response) {
     const key = fieldOf(request.body, 'key').trim()
     const { id } = await findKey(key).catch(countRefusal(response))
-    const replaced = tokenOf(request)
+    const replaced = tokensOf(request)
     const token = await write(async (store) => {
-      if (replaced !== undefined) await store.endSession(replaced)
+      await store.endSessions(replaced)
       return store.beginSession(id)
     })
     response.cookie(cookieName, token, cookieOptions)
@@ -90,8 +102,8 @@ export function createSessions(
       response.redirect(303, ownPath(next))
     })
     router.post('/sign-out', async (request, response) => {
-      const token = tokenOf(request)
-      if (token !== undefined) await write((store) => store.endSession(token))
+      const tokens = tokensOf(request)
+      if (tokens.length > 0) await write((store) => store.endSessions(tokens))
       response.clearCookie(cookieName, cookieOptions).redirect(303, `${prefix}/sign-in`)
     })
     return router
@@ -99,10 +111,10 @@ export function createSessions(
 
   /** Continues if the request has a session; throws `unauthorized` otherwise. */
   const requireOperator: RequestHandler = async (request, response, next) => {
-    const token = tokenOf(request)
-    if (token === undefined) throw notSignedIn()
-    const { operator, isUseDue } = await database
-      .read((connection) => operatorStore(connection).findSession(token))
+    const tokens = tokensOf(request)
+    if (tokens.length === 0) throw notSignedIn()
+    const { operator, token, isUseDue } = await database
+      .read((connection) => operatorStore(connection).findSession(tokens))
       .catch(countRefusal(response))
     // The page must not fail because of this; the next request tries again.
     if (isUseDue) void write((store) => store.useSession(token)).catch(() => {})
@@ -139,5 +151,3 @@ export function createSessions(
 
 const isUnauthorized = (error: unknown): error is ServiceError =>
   error instanceof ServiceError && error.code === 'unauthorized'
-
-const tokenOf = ({ headers }: Request) => cookiePattern.exec(headers.cookie ?? '')?.[1]
