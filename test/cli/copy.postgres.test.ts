@@ -1,5 +1,6 @@
 import { expect, inject, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
+import type { Connection } from '../../src/db/engine.ts'
 import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
 import { ask } from '../support/postgres.ts'
 import { commandLine } from '../support/process.ts'
@@ -34,6 +35,25 @@ test('the source may be idle for as long as the target takes', async () => {
   )
   await source.close()
   expect(rows).toEqual([{ idle_in_transaction_session_timeout: '0' }])
+})
+
+test('a database can be copied while another one of the server is in use, and not while it is', async () => {
+  const [source, other] = [openDatabase(await copyWorld()), openDatabase(await copyWorld())]
+  const countApps = ({ sql }: Connection) => sql('apps').count({ count: '*' })
+  await other.read(countApps)
+  expect(await source.withExclusiveLock(countApps)).toEqual([{ count: 6 }])
+  await source.read(countApps)
+  await expect(source.withExclusiveLock(countApps)).rejects.toThrow(/ is in use; stop the servers/)
+  await Promise.all([source.close(), other.close()])
+})
+
+test('a long write analyzes once, when it has ended', async () => {
+  const database = openDatabase(await copyWorld())
+  const statements: string[] = []
+  database.onStatement((statement) => statements.push(statement))
+  for (const isLast of [false, false, true]) await database.optimize({ isLast })
+  expect(statements).toEqual(['analyze'])
+  await database.close()
 })
 
 // Citus has statistics of the shards instead.

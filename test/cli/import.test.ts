@@ -710,6 +710,28 @@ test('an export with the printed --since has all later changes', async () => {
   expect((await run(['export'], mirror)).stdout).toBe((await run(['export'], env)).stdout)
 })
 
+test.for<[what: string, rejected: number[], message: string]>([
+  ['none', [], '0 apps and 0 categories exported.'],
+  ['one', [1], '1 removal, 0 apps and 0 categories exported.'],
+  ['two', [1, 5], '2 removals, 0 apps and 0 categories exported.'],
+  ['one of an app that was never listed', [2], '0 apps and 0 categories exported.'],
+])(
+  'a public export with --since says how many removals it has: %s',
+  async ([, rejected, message]) => {
+    const address = await copyWorld()
+    const env = { DATABASE_URL: address }
+    const database = openDatabase(address)
+    const past = '2026-01-01T00:00:00.000Z'
+    for (const table of ['apps', 'developers', 'categories'] as const)
+      await database.write(({ sql }) => sql(table).update({ changed_at: past }))
+    await database.close()
+    for (const id of rejected)
+      await run(['moderation', 'reject', String(id), '--reason', 'No.'], env)
+    const { stderr } = await run(['export', '--public', '--since', '2026-01-02'], env)
+    expect(stderr).toMatch(new RegExp(`^${message} Export later`))
+  },
+)
+
 test('a public export has listed apps, and with --since those that are no longer listed', async () => {
   const env = { DATABASE_URL: await copyWorld() }
   const mirror = { DATABASE_URL: await emptyCatalogueUrl() }
