@@ -11,6 +11,7 @@ type Store = ReturnType<typeof operatorStore>
 
 const hour = 60 * 60 * 1000
 const actor = { operator: 'test' }
+const past = '2020-01-01T00:00:00.000Z'
 const timeOf = (milliseconds: number) => new Date(milliseconds).toISOString()
 
 describe('the last use of a key', () => {
@@ -121,6 +122,37 @@ test.for(['ada', 'expired', 'revoked'] as const)(
     )
     const reply = await service.get('/apps', { key })
     expect([reply.status, reply.body.message]).toEqual([401, 'This API key is not known.'])
+  },
+)
+
+test.for<[what: string, key: (keys: World['keys']) => string, message: string]>([
+  ['revoked', ({ revoked }) => revoked, 'This API key was revoked.'],
+  ['expired', ({ expired }) => expired, `This API key expired at ${past}.`],
+  ['expired and then revoked', ({ bob }) => bob, 'This API key was revoked.'],
+  ['unknown', () => generateKey().key, 'This API key is not known.'],
+  [
+    'for signing in',
+    () => generateKey('operator').key,
+    'This is not an API key; check that it was copied completely.',
+  ],
+])(
+  'a key that is %s is refused with the reason, read and write alike',
+  async ([, keyOf, message]) => {
+    const service = await startService()
+    const { keys, apps } = service.world
+    const id = keys.bob.slice(5, 17)
+    await service.database.write(({ sql }) =>
+      sql('api_keys')
+        .where({ id })
+        .update({ expires_at: past, revoked_at: past, last_used_at: past }),
+    )
+    const key = keyOf(keys)
+    for (const reply of [
+      await service.get('/apps', { key }),
+      await service.get('/developer/apps', { key }),
+      await service.request('DELETE', `/apps/${apps.bobs}`, { key }),
+    ])
+      expect([reply.status, reply.body.message]).toEqual([401, message])
   },
 )
 

@@ -967,6 +967,13 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       problems: ['path id'],
     },
     {
+      name: 'names a parameter of the path and one of the query that has its name',
+      request: ['GET', '/apps/0?id=1'],
+      status: 400,
+      code: 'invalid_request',
+      problems: ['path id', 'query id'],
+    },
+    {
       name: 'reports parameters together with a path that cannot be decoded',
       request: ['GET', '/apps/%ff?full=1'],
       status: 400,
