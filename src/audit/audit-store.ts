@@ -66,6 +66,7 @@ type StoredEntry = AuditRow & {
 }
 
 type AuditFilter = {
+  id?: number | undefined
   appId?: number | undefined
   developerId?: number | undefined
   since?: string | undefined
@@ -97,18 +98,11 @@ export const auditStore = ({ sql, insertRows }: Connection) => ({
     await insertRows('audit', rows)
   },
 
-  /** The newest matching entries, oldest first, and whether there are older ones. */
-  async list(
-    filter: AuditFilter,
-    limit: number,
-  ): Promise<{ entries: AuditEntry[]; hasOlder: boolean }> {
-    const rows = await entriesOf(sql, filter)
-      .orderBy('audit.id', 'desc')
-      .limit(limit + 1)
-    return {
-      entries: rows.slice(0, limit).reverse().map(parseEntry),
-      hasOlder: rows.length > limit,
-    }
+  /** The newest matching entries, newest first, of those with ids below `before`. */
+  async newest(filter: AuditFilter, limit: number, before?: number): Promise<AuditEntry[]> {
+    const query = entriesOf(sql, filter).orderBy('audit.id', 'desc').limit(limit)
+    if (before !== undefined) query.where('audit.id', '<', before)
+    return (await query).map(parseEntry)
   },
 
   /** The reasons of the last rejections, each once. */
@@ -147,11 +141,41 @@ export const auditStore = ({ sql, insertRows }: Connection) => ({
   },
 })
 
-function entriesOf(sql: Connection['sql'], { appId, developerId, since }: AuditFilter) {
+/**
+ * Entries that are read at a time. One can have 200 KB, and a driver makes the texts of all rows
+ * without a pause.
+ */
+const batchSize = 16
+
+/**
+ * The newest matching entries, oldest first, and whether there are older ones. `toEntry` makes what
+ * is kept of an entry, such as its beginning. Each batch is a `read`, so that no other reader waits
+ * for all; entries never change.
+ */
+export async function readNewest<Entry>(
+  read: <T>(work: (connection: Connection) => Promise<T>) => Promise<T>,
+  filter: AuditFilter,
+  limit: number,
+  toEntry: (entry: AuditEntry) => Entry,
+): Promise<{ entries: Entry[]; hasOlder: boolean }> {
+  const entries: Entry[] = []
+  let before: number | undefined
+  for (;;) {
+    const size = Math.min(batchSize, limit + 1 - entries.length)
+    const batch = await read((connection) => auditStore(connection).newest(filter, size, before))
+    before = batch.at(-1)?.id
+    entries.push(...batch.map(toEntry))
+    if (batch.length < size || entries.length > limit)
+      return { entries: entries.slice(0, limit).reverse(), hasOlder: entries.length > limit }
+  }
+}
+
+function entriesOf(sql: Connection['sql'], { id, appId, developerId, since }: AuditFilter) {
   const query = sql('audit')
     .leftJoin('apps', 'apps.id', 'audit.app_id')
     .leftJoin('developers', 'developers.id', 'audit.developer_id')
     .leftJoin('categories', 'categories.id', 'audit.category_id')
+  if (id !== undefined) query.where('audit.id', id)
   if (appId !== undefined) query.where('audit.app_id', appId)
   if (developerId !== undefined) query.where('audit.developer_id', developerId)
   if (since !== undefined) query.where('audit.at', '>=', since)

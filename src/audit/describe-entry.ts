@@ -2,7 +2,7 @@ import { keyPrefix } from '../accounts/keys.ts'
 import type { AuditRow } from '../db/tables.ts'
 import type { AuditEntry } from './audit-store.ts'
 
-/** Who made a change, and of what, in words for operators. */
+/** Who made a change, of what, and the values, in words for operators. */
 
 type OperatorColumns = Pick<AuditRow, 'operator' | 'operator_name' | 'operator_id'>
 
@@ -36,3 +36,19 @@ export function subjectOf({
   if (action.startsWith('operator ')) return `operator ${after.name}`
   return `developer ${developer_name ?? `${developer_id} (removed)`}`
 }
+
+/** A column of an entry. `before` is missing if there was no value, or it is the same. */
+export type EntryChange = { column: string; before?: string; after: string }
+
+/** The columns of an entry that an operator sees. */
+export const changesOf = ({ before, after }: AuditEntry): EntryChange[] =>
+  Object.entries(after)
+    .filter(([, value]) => value !== null || before !== null)
+    .map(([column, value]) => ({
+      column,
+      ...(before !== null && before[column] !== value && { before: formatValue(before[column]) }),
+      after: formatValue(value),
+    }))
+
+const formatValue = (value: unknown) =>
+  value === null || value === undefined ? '–' : String(value)

@@ -205,20 +205,20 @@ export const appStore = (connection: Connection) => {
 
   return {
     /**
-     * An app with its newest 100 reviews; undefined if it is deleted, unless `includeDeleted`.
-     * `forUpdate` locks it until the transaction ends. With `visibleTo`, a hidden app is not read:
-     * reading it takes longer and so would reveal that it exists.
+     * An app with its newest 100 reviews; undefined if it is deleted. `forUpdate` locks it until the
+     * transaction ends. With `visibleTo`, a hidden app is not read: reading it takes longer and so
+     * would reveal that it exists.
      */
     async find(
       id: number,
-      options: { includeDeleted?: boolean; forUpdate?: boolean; visibleTo?: Caller } = {},
+      options: { forUpdate?: boolean; visibleTo?: Caller } = {},
     ): Promise<AppWithReviews | undefined> {
-      const { includeDeleted, forUpdate, visibleTo } = options
+      const { forUpdate, visibleTo } = options
       // Locked before the joined rows are read: one statement that joins and locks may read
       // different versions of them.
       if (forUpdate) await sql('apps').where({ id }).forUpdate().first('id')
       const [row] = await select(
-        `apps.id = ? ${includeDeleted ? '' : 'and apps.deleted_at is null'}
+        `apps.id = ? and apps.deleted_at is null
          ${visibleTo ? "and (apps.status = 'approved' or apps.developer_id = ?)" : ''}`,
         visibleTo ? [id, visibleTo.developerId] : [id],
       )

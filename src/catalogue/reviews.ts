@@ -5,19 +5,38 @@ import type { ReviewRow } from '../db/tables.ts'
 import { type AppReview, newestFirst, reviewColumns } from './app-store.ts'
 import { ratingColumns } from './ratings.ts'
 
-/** A page of an app's reviews, newest first. */
+/** A page of an app's reviews, newest first. Comments end at `maxComment` characters, if given. */
 export const findReviews = (
   { sql }: Connection,
   appId: number,
   limit: number,
   offset: number,
+  maxComment?: number,
 ): Promise<AppReview[]> =>
   sql('reviews')
     .where({ app_id: appId })
     .orderByRaw(newestFirst)
     .limit(limit)
     .offset(offset)
-    .select(...reviewColumns)
+    .select(...reviewColumns.filter((column) => column !== 'comment'))
+    .select(
+      maxComment === undefined
+        ? 'comment'
+        : sql.raw('substr(comment, 1, ?) as comment', [maxComment]),
+    )
+
+/** Throws an OperatorError if the app has no such review. */
+export async function requireReview(
+  { sql }: Connection,
+  appId: number,
+  id: number,
+): Promise<AppReview> {
+  const review = await sql('reviews')
+    .where({ app_id: appId, id })
+    .first(...reviewColumns)
+  if (!review) throw new OperatorError(`app ${appId} has no review ${id}`)
+  return review
+}
 
 /** Removes a review and its rating. Throws an OperatorError if there is no such review. */
 export async function removeReview(

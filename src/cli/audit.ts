@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander'
 import type { AuditEntry } from '../audit/audit-store.ts'
-import { actorOf, subjectOf } from '../audit/describe-entry.ts'
+import { actorOf, changesOf, subjectOf } from '../audit/describe-entry.ts'
 import { findEntries, findEntriesAfter } from '../moderation/audit-entries.ts'
 import { toSingleLine } from '../util/text.ts'
 import { formatMinute } from '../util/time.ts'
@@ -50,9 +50,7 @@ that differ; before is null if something was added.`,
       const note = `The first ${limit}; there are newer ones: --after ${entries.at(-1)?.id}.`
       return { entries, note: hasNewer && note }
     }
-    const { entries, hasOlder } = await database.snapshot((connection) =>
-      findEntries(connection, filter, limit),
-    )
+    const { entries, hasOlder } = await findEntries(database.read, filter, limit, (entry) => entry)
     return { entries, note: hasOlder && `The newest ${limit}; there are older ones (--limit).` }
   },
   toJson: ({ entries }) => entries,
@@ -89,19 +87,13 @@ export function printEntries(entries: AuditEntry[], withSubject: boolean) {
 const maxValueWidth = 24
 
 /** Returns one line with all changes; no line if there are none. */
-function changeLines({ before, after }: AuditEntry): string[] {
-  const changes = Object.entries(after)
-    .filter(([, value]) => value !== null || before !== null)
-    .map(([column, value]) => {
-      const now = formatValue(value)
-      const hasOneValue = before === null || before[column] === value
-      const change = hasOneValue
-        ? truncate(toSingleLine(now), maxValueWidth)
-        : formatDifference(formatValue(before[column]), now, maxValueWidth)
-      return `${column}: ${change}`
-    })
+function changeLines(entry: AuditEntry): string[] {
+  const changes = changesOf(entry).map(({ column, before, after }) => {
+    const change =
+      before === undefined
+        ? truncate(toSingleLine(after), maxValueWidth)
+        : formatDifference(before, after, maxValueWidth)
+    return `${column}: ${change}`
+  })
   return changes.length === 0 ? [] : [changes.join('; ')]
 }
-
-const formatValue = (value: unknown) =>
-  value === null || value === undefined ? '–' : String(value)

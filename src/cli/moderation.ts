@@ -130,7 +130,9 @@ rating_count, review_count, category: {id, slug, name},
 developer: as in developer list, similar: as in queue, changes: as in queue,
 history: the newest ${historyLimit} entries as in audit}.`,
   run: (database, id: number) =>
-    database.snapshot((connection) => moderationStore(connection).reviewDetails(id, historyLimit)),
+    database.snapshot((connection) =>
+      moderationStore(connection).reviewDetails(id, historyLimit, (entry) => entry),
+    ),
   toJson: ({ app, developer, similar, changes, history }) => ({
     ...pick(
       app,

@@ -1,5 +1,5 @@
 import stringWidth from 'string-width'
-import { sanitize, toSingleLine } from '../util/text.ts'
+import { sanitize, shorten, shortenDifference, toSingleLine } from '../util/text.ts'
 
 /**
  * Prints results and messages. Texts are made safe for a terminal, and tables fitted to its width.
@@ -43,34 +43,11 @@ export function printJson(value: unknown) {
 const terminalWidth = () => process.stdout.columns ?? 80
 
 /** Shortens text to a width, with … at the end. */
-export function truncate(text: string, width: number): string {
-  if (stringWidth(text) <= width) return text
-  // Made here, because the first one takes 15 ms, and most commands need none.
-  const graphemes = new Intl.Segmenter()
-  let result = ''
-  for (const { segment } of graphemes.segment(text)) {
-    if (stringWidth(result + segment) >= width) break
-    result += segment
-  }
-  return `${result}…`
-}
+export const truncate = (text: string, width: number) => shorten(text, width, stringWidth)
 
-/** Characters shown before the first difference. */
-const contextLength = 8
-
-/**
- * Both texts on one line, each at most `width` wide and, if that is too narrow, from shortly before
- * the first difference.
- */
-export function formatDifference(before: string, after: string, width: number): string {
-  const [old, now] = [[...toSingleLine(before)], [...toSingleLine(after)]]
-  const fits = Math.max(old.length, now.length) <= width
-  const first = old.findIndex((character, index) => character !== now[index])
-  const start = fits ? 0 : Math.max(0, (first === -1 ? old.length : first) - contextLength)
-  const shown = (characters: string[]) =>
-    truncate((start > 0 ? '…' : '') + characters.slice(start).join(''), width)
-  return `${shown(old)} → ${shown(now)}`
-}
+/** Both texts on one line, each at most `width` wide, around the first difference. */
+export const formatDifference = (before: string, after: string, width: number): string =>
+  shortenDifference(before, after, width, stringWidth).join(' → ')
 
 export const noValue = '(none)'
 

@@ -1,5 +1,5 @@
 import { accountStore } from '../accounts/account-store.ts'
-import { auditStore } from '../audit/audit-store.ts'
+import { type AuditEntry, auditStore, readNewest } from '../audit/audit-store.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/engine.ts'
 import { moderationStore } from './moderation-store.ts'
@@ -8,17 +8,25 @@ import { moderationStore } from './moderation-store.ts'
 
 /** A field that is left out does not filter. `developer` is a name. */
 export type EntryFilter = {
+  /** The id of the only entry. */
+  entry?: number | undefined
   app?: number | undefined
   developer?: string | undefined
   since?: string | undefined
 }
 
 /**
- * The newest entries, oldest first, and whether there are older ones. Throws an OperatorError if the
- * app or the developer does not exist.
+ * The newest entries, oldest first, and whether there are older ones; `read` and `toEntry` as in
+ * `readNewest`. Throws an OperatorError if the app or the developer does not exist.
  */
-export async function findEntries(connection: Connection, filter: EntryFilter, limit: number) {
-  return auditStore(connection).list(await toIds(connection, filter), limit)
+export async function findEntries<Entry>(
+  read: <T>(work: (connection: Connection) => Promise<T>) => Promise<T>,
+  filter: EntryFilter,
+  limit: number,
+  toEntry: (entry: AuditEntry) => Entry,
+) {
+  const ids = await read((connection) => toIds(connection, filter))
+  return readNewest(read, ids, limit, toEntry)
 }
 
 /**
@@ -38,9 +46,9 @@ export async function findEntriesAfter(
   )
 }
 
-async function toIds(connection: Connection, { app, developer, since }: EntryFilter) {
+async function toIds(connection: Connection, { entry, app, developer, since }: EntryFilter) {
   if (app !== undefined) await moderationStore(connection).requireApp(app)
   const owner =
     developer === undefined ? undefined : await accountStore(connection).requireDeveloper(developer)
-  return { appId: app, developerId: owner?.id, since }
+  return { id: entry, appId: app, developerId: owner?.id, since }
 }

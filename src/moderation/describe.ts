@@ -15,7 +15,7 @@ export type Fields = Record<string, string | number | null>
 export const formatSimilar = ({ id, name, developer_name, total_downloads }: SimilarApp) =>
   `${id} ${name} by ${developer_name}, ${formatCount(total_downloads)} downloads`
 
-export function appFields({ app, developer }: AppReviewDetails): Fields {
+export function appFields({ app, developer }: Pick<AppReviewDetails, 'app' | 'developer'>): Fields {
   const states = Object.entries(developer.apps).map(([state, count]) => `${count} ${state}`)
   return {
     App: `${formatReference(app)} (${app.slug})`,

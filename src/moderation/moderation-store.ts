@@ -1,6 +1,6 @@
 import { type Account, accountStore } from '../accounts/account-store.ts'
-import { type Actor, type AuditEntry, auditStore } from '../audit/audit-store.ts'
-import { type AppWithReviews, appStore, findNamedApps } from '../catalogue/app-store.ts'
+import { type Actor, type AuditEntry, readNewest } from '../audit/audit-store.ts'
+import { appStore, findNamedApps, type NamedAppRow, namedApps } from '../catalogue/app-store.ts'
 import { categoryStore } from '../catalogue/category-store.ts'
 import {
   canDecide,
@@ -15,7 +15,7 @@ import { OperatorError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
 import type { Connection } from '../db/engine.ts'
 import type { AppRow, AppStatus } from '../db/tables.ts'
-import { pick, required } from '../util/helpers.ts'
+import { chunk, pick, required } from '../util/helpers.ts'
 import { type AppFilter, type AppState, findPage, queues, states } from './app-filter.ts'
 import { findSimilarApps, type SimilarApp } from './similar-names.ts'
 
@@ -25,14 +25,14 @@ import { findSimilarApps, type SimilarApp } from './similar-names.ts'
 export type Change = { field: string; before: string | null; after: string | null }
 
 /** Everything that a decision on an app may need. */
-export type AppReviewDetails = {
-  app: AppWithReviews
+export type AppReviewDetails<Entry = AuditEntry> = {
+  app: NamedAppRow
   developer: Account
   /** Listed apps of other developers with a similar name. */
   similar: SimilarApp[]
   changes: Change[]
   /** The newest audit entries, oldest first. */
-  history: AuditEntry[]
+  history: Entry[]
   hasOlderHistory: boolean
 }
 
@@ -51,17 +51,26 @@ export type DecisionOptions = {
 
 export type Queue = keyof typeof queues
 
+/**
+ * Apps of a queue that are read at a time. One can have 160 KB, and a driver makes the texts of all
+ * rows without a pause.
+ */
+const queueBatchSize = 16
+
 export const moderationStore = (connection: Connection) => {
   const apps = appStore(connection)
 
   /** Throws an OperatorError if there is no such app. Finds deleted ones, too. */
-  async function requireApp(id: number, { forUpdate = false } = {}): Promise<AppWithReviews> {
-    const app = await apps.find(id, { includeDeleted: true, forUpdate })
+  async function requireApp(id: number, { forUpdate = false } = {}): Promise<NamedAppRow> {
+    // Before the joined rows are read: a statement that joins and locks may see the two in
+    // different versions.
+    if (forUpdate) await connection.sql('apps').where({ id }).forUpdate().first('id')
+    const [app]: NamedAppRow[] = await namedApps(connection, [id])
     if (!app) throw new OperatorError(`there is no app ${id}`)
     return app
   }
 
-  async function requireActiveApp(id: number): Promise<AppWithReviews> {
+  async function requireActiveApp(id: number): Promise<NamedAppRow> {
     const app = await requireApp(id, { forUpdate: true })
     if (app.deleted_at)
       throw new OperatorError(`app ${id} is deleted now; it must be restored first`)
@@ -80,16 +89,24 @@ export const moderationStore = (connection: Connection) => {
     async queue(queue: Queue, filter: AppFilter, limit: number, offset: number) {
       const { ids, ...page } = await findPage(connection, queues[queue], filter, limit, offset)
       const slugs = await categorySlugs()
-      const found = await findNamedApps(connection, ids)
-      const similar = await findSimilarApps(connection, found)
-      const apps = found.map((app, index) => ({
-        ...pick(app, 'id', 'revision', 'name', 'slug', 'short_description'),
-        ...pick(app, 'developer_name', 'category_slug', 'created_at', 'updated_at'),
-        waiting_since: app.unreviewed_since ?? app.created_at,
-        changes: ownerChanges(app, slugs),
+      const apps = []
+      for (const batch of chunk(ids, queueBatchSize)) {
+        for (const app of await findNamedApps(connection, batch)) {
+          apps.push({
+            ...pick(app, 'id', 'revision', 'name', 'slug', 'short_description'),
+            ...pick(app, 'developer_id', 'developer_name', 'category_slug'),
+            ...pick(app, 'created_at', 'updated_at'),
+            waiting_since: app.unreviewed_since ?? app.created_at,
+            changes: ownerChanges(app, slugs),
+          })
+        }
+      }
+      const similar = await findSimilarApps(connection, apps)
+      const withSimilar = apps.map(({ developer_id, ...app }, index) => ({
+        ...app,
         similar: required(similar[index], 'the similar apps'),
       }))
-      return { apps, ...page }
+      return { apps: withSimilar, ...page }
     },
 
     /**
@@ -117,11 +134,22 @@ export const moderationStore = (connection: Connection) => {
       return { apps, ...page }
     },
 
-    /** Throws an OperatorError if there is no such app. */
-    async reviewDetails(id: number, historyLimit: number): Promise<AppReviewDetails> {
+    /**
+     * `toEntry` as in `readNewest`. Throws an OperatorError if there is no such app.
+     */
+    async reviewDetails<Entry>(
+      id: number,
+      historyLimit: number,
+      toEntry: (entry: AuditEntry) => Entry,
+    ): Promise<AppReviewDetails<Entry>> {
       const app = await requireApp(id)
       const [developer] = await accountStore(connection).accounts([app.developer_id])
-      const { entries, hasOlder } = await auditStore(connection).list({ appId: id }, historyLimit)
+      const { entries, hasOlder } = await readNewest(
+        (work) => work(connection),
+        { appId: id },
+        historyLimit,
+        toEntry,
+      )
       return {
         app,
         developer: required(developer, `the developer of app ${id}`),

@@ -15,3 +15,64 @@ export const formatCount = (count: number) => count.toLocaleString('en')
 export const formatMegabytes = (bytes: number) => `${formatCount(Math.round(bytes / 1e5) / 10)} MB`
 
 export const withArticle = (noun: string) => `${/^[aeiou]/i.test(noun) ? 'an' : 'a'} ${noun}`
+
+/** The size of a text, such as its columns in a terminal. */
+type Measure = (text: string) => number
+
+/** Code units that a text may have for each unit of its size: more than any script or emoji needs. */
+const maxDensity = 8
+
+/**
+ * Shortens text to a size, with … at the end. Looks only at its beginning, so the work does not
+ * grow with the text.
+ */
+export function shorten(text: string, size: number, measure: Measure): string {
+  const beginning = text.slice(0, maxDensity * size)
+  if (beginning.length === text.length && measure(text) <= size) return text
+  // Made here, because the first one takes 15 ms, and most commands need none.
+  const graphemes = new Intl.Segmenter()
+  let room = size - measure('…')
+  let end = 0
+  for (const { segment, index } of graphemes.segment(beginning)) {
+    room -= measure(segment)
+    if (room < 0) break
+    end = index + segment.length
+  }
+  return `${beginning.slice(0, end)}…`
+}
+
+/** Characters shown before the first difference. */
+const contextLength = 8
+
+/**
+ * Both texts on one line, each shortened to the size and, if one is too long, from shortly before
+ * the first difference.
+ */
+export function shortenDifference(
+  before: string,
+  after: string,
+  size: number,
+  measure: Measure,
+): [before: string, after: string] {
+  const fits = (text: string) =>
+    text.length <= maxDensity * size && measure(toSingleLine(text)) <= size
+  const start = fits(before) && fits(after) ? 0 : startBefore(firstDifference(before, after))
+  const shown = (text: string) => {
+    const end = start + maxDensity * size
+    const part = (start > 0 ? '…' : '') + toSingleLine(text.slice(start, end))
+    return shorten(end < text.length ? `${part}…` : part, size, measure)
+  }
+  return [shown(before), shown(after)]
+
+  function startBefore(index: number): number {
+    const first = Math.max(0, index - contextLength)
+    // Not between the halves of a surrogate pair.
+    return /^[\uDC00-\uDFFF]/.test(before.charAt(first)) ? Math.max(0, first - 1) : first
+  }
+}
+
+function firstDifference(before: string, after: string): number {
+  let index = 0
+  while (index < before.length && before[index] === after[index]) index++
+  return index
+}

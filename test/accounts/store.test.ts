@@ -263,8 +263,8 @@ test.for<
   ]
 >([
   ['nothing', async () => {}, ['bo', 'boElsewhere', 'cy'], []],
-  ['signing out', (store, of) => store.endSession(of.bo), ['boElsewhere', 'cy'], []],
-  ['signing out again', (store) => store.endSession('x'), ['bo', 'boElsewhere', 'cy'], []],
+  ['signing out', (store, of) => store.endSessions([of.bo]), ['boElsewhere', 'cy'], []],
+  ['signing out again', (store) => store.endSessions(['x']), ['bo', 'boElsewhere', 'cy'], []],
   ['a use', (store, of) => store.useSession(of.bo), ['bo', 'boElsewhere', 'cy'], ['bo']],
   ['a revoked key', (store, _of, { bo }) => store.revoke(bo, actor), ['cy'], []],
   [
@@ -291,7 +291,7 @@ test.for<
   await write((store) => act(store, sessions, ids))
   const states = await Promise.all(
     Object.entries(sessions).map(async ([name, token]) => {
-      const found = database.read((connection) => operatorStore(connection).findSession(token))
+      const found = database.read((connection) => operatorStore(connection).findSession([token]))
       return found.then(
         ({ operator, isUseDue }) => {
           expect(operator.id).toBe(name === 'cy' ? ids.cy : ids.bo)

@@ -915,7 +915,7 @@ describe('a decision', () => {
     expect({ ...after, updated_at: before.updated_at }).toEqual(before)
     expect(updated_at > before.updated_at).toBe(true)
     const { history } = await service.database.read((connection) =>
-      moderationStore(connection).reviewDetails(apps.approved, 1),
+      moderationStore(connection).reviewDetails(apps.approved, 1, (entry) => entry),
     )
     expect(history).toEqual([
       // To toMatchObject, any object is {}.

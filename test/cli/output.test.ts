@@ -14,6 +14,12 @@ test.for<[text: string, width: number, cut: string]>([
   expect(truncate(text, width)).toBe(expected)
 })
 
+test('characters without a width do not make a line endless', () => {
+  const marks = `e${'\u0301'.repeat(20_000)}`
+  expect(truncate(marks, 4).length).toBeLessThan(40)
+  expect(formatDifference(`${marks}a`, `${marks}b`, 4).length).toBeLessThan(80)
+})
+
 test('a sanitized text has no control or bidirectional characters', () => {
   expect(toSingleLine(' a\u001b[31mb\r\n\tc\u202ed\u2069 ')).toBe('a\uFFFD[31mb c\uFFFDd\uFFFD')
   expect(sanitize('a\r\nb\rc\td\u0007')).toBe('a\nb\nc    d\uFFFD')
@@ -46,6 +52,13 @@ test.for<[what: string, before: string, after: string, shown: string]>([
     `8 or so ${'a'.repeat(30)}`,
     `8 or so ${'b'.repeat(30)}`,
     `8 or so ${'a'.repeat(11)}… → 8 or so ${'b'.repeat(11)}…`,
+  ],
+  ['no emoji is split', '😀'.repeat(30), `${'😀'.repeat(29)}😁`, '…😀😀😀😀😀 → …😀😀😀😀😁'],
+  [
+    'wide texts that differ at the end',
+    `${'日'.repeat(12)}本`,
+    `${'日'.repeat(12)}語`,
+    '…日日日日日日日日本 → …日日日日日日日日語',
   ],
   ['an addition at the end', 'x'.repeat(30), `${'x'.repeat(30)} end`, '…xxxxxxxx → …xxxxxxxx end'],
 ])('a difference: %s', ([, before, after, shown]) => {

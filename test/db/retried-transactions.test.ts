@@ -351,7 +351,7 @@ describe('changes exactly the rows that it is about, and again:', () => {
     ],
     [
       'the end of a session',
-      operators((of, { session }) => of.endSession(session)),
+      operators((of, { session }) => of.endSessions([session])),
       ['-operator_sessions bo'],
       [],
     ],

@@ -407,13 +407,25 @@ test('a form that ends too early is an aborted request, and no error of ours', a
 
 describe('NUL and other odd values', () => {
   const values = ['\0', 'a\0b', '\u{10FFFF}', '\uFFFD', "'; drop table apps; --", '%', '[object]']
-  const queries = ['queue', 'developer', 'category', 'search', 'page', 'select', 'app', 'since']
+  const queries = [
+    'queue',
+    'developer',
+    'category',
+    'search',
+    'page',
+    'select',
+    'app',
+    'since',
+    'entry',
+  ]
   const huge = '9'.repeat(400)
 
   test.for<[name: string, value: string]>([
     ...queries.flatMap((name) => [...values, huge].map((value): [string, string] => [name, value])),
     ['page', '999999999999999'],
     ['app', '999999999999999'],
+    ['entry', '999999999999999'],
+    ['review', '999999999999999'],
     ['app', '1e3'],
     ['app', '0x1'],
     ['since', '2026-02-30'],

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { auditStore } from '../../src/audit/audit-store.ts'
 import { cutNote } from '../../src/search/best-matches.ts'
+import type { HttpResponse } from '../contract/checker.ts'
 import { copyWorld } from '../support/database.ts'
 import { linksOf, optionsOf, textOf, titleOf, valuesOf } from '../support/html.ts'
 import { share } from '../support/lifetime.ts'
@@ -8,10 +9,12 @@ import {
   addApps,
   type ModerationPage,
   type Moderator,
+  newestEntries,
   referenceTo,
   startModerationPage,
 } from '../support/moderation-page.ts'
 import { commandLine } from '../support/process.ts'
+import { addReviews } from '../support/reviews.ts'
 import { startService } from '../support/service.ts'
 
 const { apps, categories, keys } = inject('world')
@@ -309,11 +312,17 @@ describe('the page of an app', () => {
     }
   })
 
-  test('of an app that does not exist is an error that leads back', async () => {
+  test('of an app or with a review that does not exist is an error that leads back', async () => {
     const page = await startModerationPage()
     const ada = await page.signIn('Ada')
-    const { text } = await ada.get('/apps/999')
-    expect(textOf(text)).toContain('there is no app 999')
+    const [review] = valuesOf((await ada.get(`/apps/${apps.approved}`)).text, 'review')
+    const missing = {
+      '/apps/999': 'there is no app 999',
+      [`/apps/${apps.bobs}?review=${review}`]: `app ${apps.bobs} has no review ${review}`,
+      [`/apps/${apps.bobs}?review=x`]: 'the review must be a whole number from 1, not "x"',
+    }
+    for (const [path, told] of Object.entries(missing))
+      expect(textOf((await ada.get(path)).text)).toContain(told)
   })
 })
 
@@ -380,6 +389,12 @@ describe('the audit log', () => {
     [`app=${apps.bobs}&since=2999-01-01`, () => 0],
     ['developer=Bob&since=2999-01-01', () => 0],
     ['since=2999-01-01', () => 0],
+    ['entry=1', () => 1],
+    ['entry=999999', () => 0],
+    [
+      `entry=1&app=${apps.bobs}`,
+      (all) => all.filter((one) => one.id === 1 && one.app_id === apps.bobs).length,
+    ],
     ['since=2026-01-01', (all) => all.filter(({ at }) => String(at) >= '2026-01-01').length],
     ['since=2020-01-01', (all) => all.length],
   ])('filtered by %s', async ([query, count]) => {
@@ -389,13 +404,14 @@ describe('the audit log', () => {
     expect(rows).toHaveLength(count(all))
     if (rows.length === 0) expect(textOf(text)).toContain('No entries.')
     for (const [name, value] of new URLSearchParams(query))
-      expect(valuesOf(text, name)).toEqual([value])
+      if (name !== 'entry') expect(valuesOf(text, name)).toEqual([value])
   })
 
   test.for<[query: string, told: string]>([
     ['app=999', 'there is no app 999'],
     ['app=x', 'the app must be a whole number from 1, not "x"'],
     ['developer=Nobody', 'there is no developer "Nobody"'],
+    ['entry=x', 'the entry must be a whole number from 1, not "x"'],
     ['since=lately', 'since must be a date such as 2027-01-31, not "lately"'],
   ])('asked for %s, says what is wrong', async ([query, told]) => {
     const { status, text } = await ada.get(`/audit?${query}`)
@@ -406,8 +422,11 @@ describe('the audit log', () => {
     const own = await startModerationPage()
     const bo = await own.signIn('Bo')
     await addApps(own, Array(210).fill({}))
-    expect(textOf((await bo.get('/audit')).text)).toContain('The newest 200;')
-    expect((await bo.get('/audit')).text.match(/<tr><td>/g)).toHaveLength(200)
+    const { text } = await bo.get('/audit')
+    expect(textOf(text)).toContain('The newest 200;')
+    expect(text.match(/<tr><td>/g)).toHaveLength(200)
+    const listed = linksOf(text).filter(([name]) => name.startsWith('app '))
+    expect(new Set(listed.map(([name]) => name)).size).toBe(listed.length)
   })
 
   test('the command line distinguishes who has signed in from who claims a name', async () => {
@@ -511,21 +530,24 @@ describe('texts with markup, reversed and terminal characters', () => {
       })
     })
     const app = await referenceTo(page, pending)
+    const [entry] = await newestEntries(page, 1)
     const pages: [path: string, fields: string[]][] = [
-      ['/', ['operator', 'name', 'short_description', 'developer', 'category']],
-      ['/?queue=changed', ['name', 'before', 'developer']],
+      // The list of categories has only the beginning of so long a name.
+      ['/', ['operator', 'name', 'short_description', 'developer']],
+      ['/?queue=changed', ['name', 'developer']],
       [
         `/apps/${listed}`,
         [
           ...['name', 'short_description', 'description', 'version'],
           ...['developer', 'category', 'operator', 'reviewer', 'comment', 'person'],
-          ...['column', 'value', 'value before'],
+          'before',
         ],
       ],
       [`/apps/${pending}`, ['name', 'package']],
       [`/apps/${rejected}`, ['rejection_reason', 'developer']],
       ['/status', ['name', 'operator']],
-      ['/audit', ['person', 'value', 'value before', 'reason', 'developer']],
+      ['/audit', ['person', 'column']],
+      [`/audit?entry=${entry?.id}`, ['person', 'column', 'value', 'value before', 'reason']],
     ]
     // Each page passes the checker, which knows every element and attribute that may be there.
     for (const [path, fields] of pages) {
@@ -609,4 +631,163 @@ test('Enter in the field of a reason decides nothing: the first button of its fo
     expect(/<button[^>]*>/.exec(forms)?.[0]).toMatch(/^<button( [^>]*)? disabled\b/)
     expect(forms).not.toMatch(/<input [^>]*type="(submit|image)"/)
   }
+})
+/** Characters that are long as HTML, as UTF-8, or of no width. */
+const fillers: [what: string, pattern: string][] = [
+  ['quotation marks', '"'],
+  ['emoji', '😀'],
+  ['marks above quotation marks', '"\u0301\u0323'],
+]
+
+describe.for(fillers)('if others wrote as much as they may, of %s,', ([, pattern]) => {
+  const maxBytes = 1_000_000
+  const fill = (length: number, begin = '') =>
+    begin + [...pattern.repeat(length)].slice(0, length - begin.length).join('')
+  /** The columns that owners set. The values of a and b differ from their beginnings on. */
+  const columns = (begin: string) => ({
+    name: fill(100, begin),
+    short_description: fill(200, begin),
+    description: fill(20_000, begin),
+    version: fill(50, begin),
+  })
+  const at = '2026-05-01T00:00:00.000Z'
+  const fullReview = { reviewer_name: fill(100), rating: 1, created_at: at }
+  let page: ModerationPage
+  let ada: Moderator
+  /** The first ten pending and the changed apps, whose texts are as long as they may be. */
+  let pending: number[]
+  let changed: number[]
+  const [entries, reviewed] = [200, 100]
+
+  beforeAll(() =>
+    share(async () => {
+      page = await startModerationPage()
+      ada = await page.signIn('Ada')
+      const slugOf = (index: number) => `${'s'.repeat(74)}-${index}`
+      const added = await addApps(
+        page,
+        Array.from({ length: 100 }, (_, index) => ({ ...columns('b'), slug: slugOf(index) })),
+      )
+      pending = added.slice(0, 50)
+      changed = added.slice(50)
+      const [app_id = 0] = pending
+      const before = { ...columns('a'), package_name: `a.b.${'c'.repeat(251)}` }
+      const audited = { category_id: 1, status: 'rejected', developer_id: bobsId, deleted_at: at }
+      await page.database.write(async (connection) => {
+        const { sql, insertRows } = connection
+        await sql('developers')
+          .where({ id: bobsId })
+          .update({ name: fill(100) })
+        await sql('operators').update({ name: fill(100) })
+        await insertRows(
+          'categories',
+          Array.from({ length: 990 }, (_, index) => ({
+            slug: `${'c'.repeat(76)}${index}`,
+            name: fill(100, String(index)),
+            created_at: at,
+            changed_at: at,
+          })),
+        )
+        const unreviewed_changes = JSON.stringify(before)
+        await sql('apps').whereIn('id', added).update({ unreviewed_since: at, unreviewed_changes })
+        await sql('apps').whereIn('id', changed).update({ status: 'approved', approved_at: at })
+        await addReviews(
+          connection,
+          Array.from({ length: reviewed }, () => ({
+            ...{ ...fullReview, app_id, comment: fill(20_000) },
+          })),
+        )
+        const operator = { operator: 'root', operatorName: fill(100), operatorId: ada.id }
+        for (let index = 0; index < entries; index++) {
+          const rejection_reason = fill(1000, String(index))
+          await auditStore(connection).record(operator, {
+            action: index < 20 ? 'app reject' : 'app update',
+            at,
+            app_id,
+            developer_id: bobsId,
+            before: { ...before, ...audited, rejection_reason: fill(1000) },
+            after: { ...before, ...audited, ...columns('b'), rejection_reason },
+          })
+        }
+      })
+    }),
+  )
+
+  // Not compared as texts, because a failure would print whole pages.
+  const sizeOf = ({ status, text }: HttpResponse) => {
+    const bytes = Buffer.byteLength(text)
+    return [status, bytes < maxBytes ? 'small' : bytes]
+  }
+  const has = (page: string, text: string) => page.includes(text.replaceAll('"', '&quot;'))
+  const hasAll = (page: string, begin: string) =>
+    Object.values(columns(begin)).every((text) => has(page, text))
+  const follow = async (page: string, name: string) => {
+    const [, address = ''] = linksOf(page).find(([one]) => one === name) ?? []
+    const found = await ada.get(address.replace(/#.*/, ''))
+    expect([address, ...sizeOf(found)]).toEqual([expect.stringMatching(/^\//), 200, 'small'])
+    return { text: found.text, address }
+  }
+
+  test.for<[what: string, path: () => string]>([
+    ['the queue', () => '/'],
+    ['the queue of changes', () => '/?queue=changed'],
+    ['the page of an app', () => `/apps/${pending[0]}`],
+    ['the audit log', () => '/audit'],
+    ['the status', () => '/status'],
+  ])('%s has less than a megabyte', async ([, path]) => {
+    expect(sizeOf(await ada.get(path()))).toEqual([200, 'small'])
+  })
+
+  test('two pages at once are both answered', async () => {
+    // A busy machine may take too long for the second.
+    const isEachAnswered = async () => {
+      const both = await Promise.all([ada.get('/audit'), ada.get('/audit')])
+      return both.every(({ status }) => status === 200)
+    }
+    let isAnswered = false
+    for (let tries = 0; !isAnswered && tries < 10; tries++) isAnswered = await isEachAnswered()
+    expect(isAnswered).toBe(true)
+  })
+
+  test('an entry is whole on demand, from the audit log and the history', async () => {
+    const [newest] = await newestEntries(page, 1)
+    for (const path of ['/audit', `/apps/${pending[0]}`]) {
+      const { text } = await ada.get(path)
+      const whole = await follow(text, `Show entry ${newest?.id} whole`)
+      expect(whole.text.match(/<tr><td>/g)).toHaveLength(1)
+      expect(['a', 'b'].map((begin) => hasAll(whole.text, begin))).toEqual([true, true])
+      expect(linksOf(whole.text).filter(([name]) => name.endsWith('whole'))).toEqual([])
+    }
+  })
+
+  test('changes are whole on the page of the app, to which the queue links', async () => {
+    const { text } = await ada.get('/?queue=changed')
+    const whole = await follow(text, `Show the changes of app ${changed[0]} whole`)
+    expect(whole.address).toMatch(/#changes$/)
+    expect(whole.text).toContain('id="changes"')
+    expect(['a', 'b'].map((begin) => hasAll(whole.text, begin))).toEqual([true, true])
+  })
+
+  test('a review is whole on demand, and can be removed there', async () => {
+    const { text } = await ada.get(`/apps/${pending[0]}`)
+    const reviews = valuesOf(text, 'review')
+    expect(reviews).toHaveLength(reviewed)
+    const whole = await follow(text, `Show review ${reviews[1]} whole`)
+    expect(has(whole.text, `>${fill(20_000)}</p>`)).toBe(true)
+    expect(valuesOf(whole.text, 'review')).toEqual([reviews[1]])
+  })
+
+  test('so have the pages after decisions', async () => {
+    const stale = { app: `${pending[0]}@stale`, seen: '1', decision: 'approve' }
+    expect(sizeOf(await ada.post('/decisions', stale))).toEqual([409, 'small'])
+    const others = Array.from({ length: 950 }, () => ({ name: fill(100) }))
+    await addApps(page, others)
+    const waiting = await page.database.read(({ sql }) =>
+      sql('apps').where({ status: 'pending' }).orderBy('id', 'desc').limit(1000),
+    )
+    const app = waiting.map(({ id, revision }) => `${id}@${revision}`)
+    const decided = await ada.post('/decisions', { app, decision: 'reject', reason: fill(1000) })
+    expect(titleOf(decided.text)).toBe('Decided 1,000 of 1,000 – Moderation')
+    expect(sizeOf(decided)).toEqual([200, 'small'])
+  })
 })

@@ -35,7 +35,17 @@ type ModerationOptions = {
 }
 
 /** Query parameters that are logged. */
-const loggedParameters = ['queue', 'developer', 'category', 'page', 'select', 'app', 'since']
+const loggedParameters = [
+  'queue',
+  'developer',
+  'category',
+  'page',
+  'select',
+  'app',
+  'since',
+  'entry',
+  'review',
+]
 
 /** The moderation page, not yet listening. */
 export async function createModerationApp(options: ModerationOptions): Promise<Express> {

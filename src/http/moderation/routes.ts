@@ -2,7 +2,7 @@ import { type Request, type RequestHandler, type Response, Router } from 'expres
 import { auditStore, type Operator } from '../../audit/audit-store.ts'
 import { categoryStore } from '../../catalogue/category-store.ts'
 import type { Decision } from '../../catalogue/policy.ts'
-import { removeReview } from '../../catalogue/reviews.ts'
+import { findReviews, removeReview, requireReview } from '../../catalogue/reviews.ts'
 import { OperatorError, ServiceError } from '../../contract/errors.ts'
 import { parseReason } from '../../contract/field-rules.ts'
 import type { Database } from '../../db/database.ts'
@@ -11,6 +11,7 @@ import { findEntries } from '../../moderation/audit-entries.ts'
 import { readStatus, statusStore } from '../../moderation/catalogue-status.ts'
 import { decideEach, restoreApp } from '../../moderation/decisions.ts'
 import { moderationStore } from '../../moderation/moderation-store.ts'
+import { pick } from '../../util/helpers.ts'
 import type { Html } from '../html.ts'
 import {
   fieldOf,
@@ -22,6 +23,7 @@ import {
   shownApp,
 } from './fields.ts'
 import { operatorOf } from './sessions.ts'
+import { maxReadComment, shortEntry, shortenChanges, wholeEntry } from './short-texts.ts'
 import type { Views } from './views.ts'
 
 const pageSize = 50
@@ -29,6 +31,7 @@ const pageSize = 50
 const historySize = 50
 const auditSize = 200
 const maxOtherApps = 20
+const maxReviews = 100
 
 /** The pages of signed-in operators, and what their forms do. */
 export function moderationRoutes(
@@ -69,6 +72,7 @@ export function moderationRoutes(
         pages: Math.ceil(found.total / pageSize),
         isAllSelected: fieldOf(query, 'select') === 'all',
         ...found,
+        apps: await shortenChanges(found.apps),
         counts: await statusStore(connection).countApps(),
         categories: await categoryStore(connection).all(),
         reasons: await auditStore(connection).recentReasons(),
@@ -76,15 +80,31 @@ export function moderationRoutes(
     }),
   )
 
-  /** `seen` is the last audit entry of a page that was shown before: later ones are pointed out. */
-  const makeAppPage = (response: Response, id: number, seen?: number, refusal?: string) =>
+  /**
+   * `seen` is the last audit entry of a page that was shown before: later ones are pointed out. With
+   * `review`, that one is shown whole instead of the newest ones.
+   */
+  const makeAppPage = (
+    response: Response,
+    id: number,
+    {
+      seen,
+      refusal,
+      review,
+    }: { seen?: number; refusal?: string; review?: number | undefined } = {},
+  ) =>
     read(response.req, async (connection) => {
       const store = moderationStore(connection)
-      const details = await store.reviewDetails(id, historySize)
+      const details = await store.reviewDetails(id, historySize, shortEntry)
       const developer = details.developer.name
       const { apps } = await store.list(undefined, { developer }, maxOtherApps + 1, 0)
       return views.app(operatorOf(response), {
         ...details,
+        reviews:
+          review === undefined
+            ? await findReviews(connection, id, maxReviews, 0, maxReadComment)
+            : [await requireReview(connection, id, review)],
+        isReviewWhole: review !== undefined,
         otherApps: apps.filter((app) => app.id !== id).slice(0, maxOtherApps),
         reasons: await auditStore(connection).recentReasons(),
         news: seen === undefined ? [] : details.history.filter((entry) => entry.id > seen),
@@ -92,9 +112,11 @@ export function moderationRoutes(
       })
     })
 
-  show('/apps/:id', async ({ params }, response) => {
+  show('/apps/:id', async ({ params, query }, response) => {
+    const review = fieldOf(query, 'review')
+    const shown = { review: review ? positiveInteger('the review', review) : undefined }
     try {
-      return await makeAppPage(response, positiveInteger('the id', String(params.id)))
+      return await makeAppPage(response, positiveInteger('the id', String(params.id)), shown)
     } catch (error) {
       // The path names no app.
       throw error instanceof OperatorError
@@ -117,13 +139,16 @@ export function moderationRoutes(
           'unavailable',
           'The database cannot be used now. Some of the apps may have been decided; look at them again.',
         )
-      results.push(result)
+      // Without the texts of the app, of which there may be a thousand.
+      results.push(
+        'error' in result ? result : { ...pick(result, 'id', 'status'), name: result.before.name },
+      )
     }
     const [first] = results
     const seen = fieldOf(body, 'seen')
     if (seen && first && 'error' in first) {
       const refusal = `Nothing was decided: ${first.error}.`
-      const page = await makeAppPage(response, first.id, Number(seen), refusal)
+      const page = await makeAppPage(response, first.id, { seen: Number(seen), refusal })
       response.status(409).send(page.text)
     } else response.send(views.results(operatorOf(response), results).text)
   })
@@ -149,13 +174,19 @@ export function moderationRoutes(
 
   show('/audit', async (request, response) => {
     const { query } = request
-    const [app, since] = [fieldOf(query, 'app'), fieldOf(query, 'since')]
+    const [entry, app, since] = ['entry', 'app', 'since'].map((name) => fieldOf(query, name))
     const filter = {
+      entry: entry ? positiveInteger('the entry', entry) : undefined,
       app: app ? positiveInteger('the app', app) : undefined,
       developer: fieldOf(query, 'developer').trim() || undefined,
       since: since ? isoDate('since', since) : undefined,
     }
-    const found = await read(request, (connection) => findEntries(connection, filter, auditSize))
+    const found = await findEntries(
+      (work) => read(request, work),
+      filter,
+      auditSize,
+      entry ? wholeEntry : shortEntry,
+    )
     return views.audit(operatorOf(response), { filter, ...found })
   })
 

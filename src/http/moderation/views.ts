@@ -1,5 +1,4 @@
-import type { AuditEntry } from '../../audit/audit-store.ts'
-import { actorOf, subjectOf } from '../../audit/describe-entry.ts'
+import type { AppReview } from '../../catalogue/app-store.ts'
 import type { Category } from '../../contract/contract.ts'
 import type { OperatorRow } from '../../db/tables.ts'
 import type { AppFilter } from '../../moderation/app-filter.ts'
@@ -11,21 +10,30 @@ import { appFields, type Fields, formatSimilar, statusFields } from '../../moder
 import type {
   AppReviewDetails,
   Change,
+  DecisionResult,
   moderationStore,
   Queue,
 } from '../../moderation/moderation-store.ts'
 import { formatCount } from '../../util/text.ts'
 import { formatAge, formatMinute } from '../../util/time.ts'
 import { type Html, html } from '../html.ts'
+import {
+  type ShownEntry,
+  shortenComment,
+  shortenValue,
+  type WithShortChanges,
+} from './short-texts.ts'
 
 /** The HTML of the moderation page. `prefix` is the path of MODERATION_URL. */
 
 export type Views = ReturnType<typeof createViews>
 
 type Store = ReturnType<typeof moderationStore>
-type QueuedApp = Awaited<ReturnType<Store['queue']>>['apps'][number]
+type QueuedApp = WithShortChanges<Awaited<ReturnType<Store['queue']>>['apps'][number]>
 type ListedApp = Awaited<ReturnType<Store['list']>>['apps'][number]
-type Result = Awaited<ReturnType<ReturnType<typeof decideEach>['next']>>['value']
+type Result =
+  | (Pick<DecisionResult, 'id' | 'status'> & { name: string })
+  | Extract<Awaited<ReturnType<ReturnType<typeof decideEach>['next']>>['value'], { error: string }>
 
 type QueuePage = {
   queue: Queue
@@ -41,11 +49,14 @@ type QueuePage = {
   reasons: string[]
 }
 
-type AppPage = AppReviewDetails & {
+type AppPage = AppReviewDetails<ShownEntry> & {
+  /** The newest ones, or the only one that is shown, whole. */
+  reviews: AppReview[]
+  isReviewWhole: boolean
   otherApps: ListedApp[]
   reasons: string[]
-  /** Entries that were written after the page that the operator decided on. */
-  news: AuditEntry[]
+  /** The entries of the history that were written after the page that the operator decided on. */
+  news: ShownEntry[]
   /** Why a decision was refused. */
   refusal?: string | undefined
 }
@@ -68,29 +79,6 @@ const changeTable = (changes: Change[]) => html`<table class="changes">
 )}</tbody>
 </table>`
 
-/** The newest entries first. Without `subject`, all are about the same app. */
-const entryTable = (entries: AuditEntry[], subject?: (entry: AuditEntry) => Html) =>
-  entries.length === 0
-    ? html`<p>No entries.</p>`
-    : html`<table class="entries">
-<thead><tr><th>When (UTC)</th><th>Who</th><th>What</th>${subject && html`<th>On</th>`}<th>Changes</th></tr></thead>
-<tbody>${entries.toReversed().map(
-        (entry) => html`
-<tr><td>${time(entry.at)}</td><td>${actorOf(entry)}</td><td>${entry.action}</td>${subject && html`<td>${subject(entry)}</td>`}<td class="text">${changesOf(entry)}</td></tr>`,
-      )}</tbody>
-</table>`
-
-const changesOf = ({ before, after }: AuditEntry) =>
-  Object.entries(after)
-    .filter(([, value]) => value !== null || before !== null)
-    .map(([column, value]) => {
-      const former =
-        before !== null && before[column] !== value && html`<del>${shown(before[column])}</del> `
-      return html`<div>${column}: ${former}<ins>${shown(value)}</ins></div>`
-    })
-
-const shown = (value: unknown) => String(value ?? '–')
-
 /** The empty, disabled button is the default one: the key Enter in a field sends nothing. */
 const decisionFields = (reasons: string[]) => html`<button disabled hidden></button>
 <button name="decision" value="approve">Approve</button>
@@ -102,6 +90,24 @@ export function createViews(prefix: string) {
   const appPath = (id: number) => `${prefix}/apps/${id}`
   const appLink = (id: number, name: string) =>
     html`<a href="${appPath(id)}"><bdi>${name}</bdi></a>`
+
+  /** The newest entries first. Without `subject`, all are about the same app. */
+  const entryTable = (entries: ShownEntry[], subject?: (entry: ShownEntry) => Html) =>
+    entries.length === 0
+      ? html`<p>No entries.</p>`
+      : html`<table class="entries">
+<thead><tr><th>When (UTC)</th><th>Who</th><th>What</th>${subject && html`<th>On</th>`}<th>Changes</th></tr></thead>
+<tbody>${entries.toReversed().map(
+          (entry) => html`
+<tr><td>${time(entry.at)}</td><td>${entry.actor}</td><td>${entry.action}</td>${subject && html`<td>${subject(entry)}</td>`}<td class="text">${changeLines(entry)}</td></tr>`,
+        )}</tbody>
+</table>`
+
+  const changeLines = ({ id, changes, isShortened }: ShownEntry) =>
+    html`${changes.map(
+      ({ column, before, after }) =>
+        html`<div>${column}: ${before !== undefined && html`<del>${before}</del> `}<ins>${after}</ins></div>`,
+    )}${isShortened && html`<a href="${prefix}/audit?entry=${id}">Show entry ${id} whole</a>`}`
 
   const layout = (title: string, operator: OperatorRow | undefined, content: Html) =>
     html`<!doctype html>
@@ -164,7 +170,7 @@ ${content}
 <label>Developer <input name="developer" value="${filter.developer}"></label>
 <label>Category <select name="category"><option value="">any</option>${categories.map(
         ({ slug, name }) =>
-          html`<option value="${slug}"${slug === filter.category && html` selected`}>${name}</option>`,
+          html`<option value="${slug}"${slug === filter.category && html` selected`}>${shortenValue(name)}</option>`,
       )}</select></label>
 <button>Filter</button>
 </form>
@@ -202,6 +208,7 @@ ${page.page < page.pages && html`<a rel="next" href="${linkTo(page, { page: page
 ${app.similar.map((one) => html`<p class="problem">Looks like <bdi>${formatSimilar(one)}</bdi></p>`)}
 ${app.short_description && html`<p>${app.short_description}</p>`}
 ${queue === 'changed' && (app.changes.length > 0 ? changeTable(app.changes) : html`<p>Changed, and changed back.</p>`)}
+${app.isShortened && html`<p><a href="${appPath(app.id)}#changes">Show the changes of app ${app.id} whole</a></p>`}
 </div>
 </li>`
 
@@ -214,24 +221,25 @@ ${queue === 'changed' && (app.changes.length > 0 ? changeTable(app.changes) : ht
           ? html`
 <li class="problem">Nothing was decided: <a href="${appPath(result.id)}">${result.error}</a></li>`
           : html`
-<li>${appLink(result.id, result.before.name)} (${result.id}) is ${result.status} now</li>`,
+<li>${appLink(result.id, result.name)} (${result.id}) is ${result.status} now</li>`,
       )}</ul>
 <p><a href="${prefix}/">Go to the queue</a></p>`,
     )
 
   function app(operator: OperatorRow, page: AppPage) {
-    const { app, developer, history } = page
+    const { app, developer, history, news } = page
     const newest = history.at(-1)?.id
+    const older = history.filter((entry) => !news.includes(entry))
     return layout(
       app.name,
       operator,
       html`${page.refusal && html`<p role="alert" class="problem">${page.refusal}</p>`}
-${page.news.length > 0 && html`<h2>Changed since you looked</h2>${entryTable(page.news)}`}
+${news.length > 0 && html`<h2>Changed since you looked</h2>${entryTable(news)}`}
 ${page.similar.map((one) => html`<p class="problem">Looks like <bdi>${formatSimilar(one)}</bdi></p>`)}
 ${fieldList(appFields(page))}
 <h2>Description</h2>
 <p class="text">${app.description}</p>
-${page.changes.length > 0 && html`<h2>Changed since the last decision</h2>${changeTable(page.changes)}`}
+${page.changes.length > 0 && html`<h2 id="changes">Changed since the last decision</h2>${changeTable(page.changes)}`}
 ${
   app.deleted_at
     ? html`<form method="post" action="${prefix}/restorations">
@@ -248,19 +256,31 @@ ${page.otherApps.length > 0 && html`<h2>Other apps of <bdi>${developer.name}</bd
         (other) =>
           html`<li>${appLink(other.id, other.name)}, ${other.deleted_at ? 'deleted' : other.status}</li>`,
       )}</ul>
-${app.reviews.length > 0 && html`<h2>Newest reviews, of ${formatCount(app.review_count)}</h2>`}
-<ul class="reviews">${app.reviews.map(
-        ({ id, reviewer_name, rating, comment, created_at }) => html`<li>
+${reviewList(page)}
+<h2>History${news.length > 0 && html` before`}${page.hasOlderHistory && html` (newest ${older.length})`}</h2>
+${entryTable(older)}`,
+    )
+  }
+
+  function reviewList({ app, reviews, isReviewWhole }: AppPage) {
+    if (reviews.length === 0) return html``
+    const heading = isReviewWhole
+      ? html`<h2>Review ${reviews[0]?.id}</h2>
+<p><a href="${appPath(app.id)}">Show the newest reviews</a></p>`
+      : html`<h2>Newest reviews, of ${formatCount(app.review_count)}</h2>`
+    return html`${heading}
+<ul class="reviews">${reviews.map((review) => {
+      const { id, reviewer_name, rating, comment, created_at } = review
+      const shown = isReviewWhole ? comment : shortenComment(comment)
+      return html`<li>
 <p><bdi>${reviewer_name}</bdi>, ${rating} of 5, ${time(created_at)}</p>
-<p class="text">${comment}</p>
+<p class="text">${shown}</p>
+${shown !== comment && html`<p><a href="${appPath(app.id)}?review=${id}">Show review ${id} whole</a></p>`}
 <form method="post" action="${prefix}/removed-reviews">
 <label>Reason <input name="reason" maxlength="1000" required><span class="hidden"> for removing the review of ${reviewer_name}</span></label>
 <button name="review" value="${id}">Remove</button>
-</form></li>`,
-      )}</ul>
-<h2>History${page.hasOlderHistory && html` (newest ${history.length})`}</h2>
-${entryTable(history)}`,
-    )
+</form></li>`
+    })}</ul>`
   }
 
   const status = (operator: OperatorRow, found: Awaited<ReturnType<typeof readStatus>>) =>
@@ -268,7 +288,7 @@ ${entryTable(history)}`,
 
   const audit = (
     operator: OperatorRow,
-    page: { filter: EntryFilter; entries: AuditEntry[]; hasOlder: boolean },
+    page: { filter: EntryFilter; entries: ShownEntry[]; hasOlder: boolean },
   ) =>
     layout(
       'Audit log',
@@ -280,10 +300,8 @@ ${entryTable(history)}`,
 <button>Filter</button>
 </form>
 ${page.hasOlder && html`<p>The newest ${page.entries.length}; <code>./apps-service audit --limit NUMBER</code> lists more.</p>`}
-${entryTable(page.entries, (entry) =>
-  entry.app_id === null
-    ? html`${subjectOf(entry)}`
-    : html`<a href="${appPath(entry.app_id)}">${subjectOf(entry)}</a>`,
+${entryTable(page.entries, ({ app_id, subject }) =>
+  app_id === null ? html`${subject}` : html`<a href="${appPath(app_id)}">${subject}</a>`,
 )}`,
     )
 

@@ -1,0 +1,76 @@
+import { setImmediate } from 'node:timers/promises'
+import type { AuditEntry } from '../../audit/audit-store.ts'
+import { actorOf, changesOf, type EntryChange, subjectOf } from '../../audit/describe-entry.ts'
+import type { Change } from '../../moderation/moderation-store.ts'
+import { shorten, shortenDifference } from '../../util/text.ts'
+import { htmlSize } from '../html.ts'
+
+/**
+ * Shortens what others wrote, so that no page has more than a megabyte:
+ * docs/decisions/0027-moderation-page.md adds up the worst cases. Sizes are in bytes of HTML.
+ */
+
+const valueSize = 150
+const commentSize = 1000
+
+/** Characters of a comment that are read for a list: one more than it can show. */
+export const maxReadComment = commentSize + 1
+
+export const shortenValue = (text: string) => shorten(text, valueSize, htmlSize)
+
+export const shortenComment = (text: string) => shorten(text, commentSize, htmlSize)
+
+/** An entry of the audit log as a page shows it. */
+export type ShownEntry = Pick<AuditEntry, 'id' | 'at' | 'action' | 'app_id'> & {
+  actor: string | null
+  subject: string
+  changes: EntryChange[]
+  isShortened: boolean
+}
+
+export const wholeEntry = (entry: AuditEntry): ShownEntry => ({
+  id: entry.id,
+  at: entry.at,
+  action: entry.action,
+  app_id: entry.app_id,
+  actor: actorOf(entry),
+  subject: subjectOf(entry),
+  changes: changesOf(entry),
+  isShortened: false,
+})
+
+export function shortEntry(entry: AuditEntry): ShownEntry {
+  const whole = wholeEntry(entry)
+  const changes = whole.changes.map(({ column, before, after }): EntryChange => {
+    if (before === undefined) return { column, after: shortenValue(after) }
+    const [old, now] = shortenDifference(before, after, valueSize, htmlSize)
+    return { column, before: old, after: now }
+  })
+  return { ...whole, changes, isShortened: differ(changes, whole.changes) }
+}
+
+/** An app of a queue, with what its list shows of the changes. */
+export type WithShortChanges<App> = App & { isShortened: boolean }
+
+/** Other requests run between the apps. */
+export async function shortenChanges<App extends { changes: Change[] }>(
+  apps: App[],
+): Promise<WithShortChanges<App>[]> {
+  const shortened = []
+  for (const app of apps) {
+    const changes = app.changes.map(({ field, before, after }): Change => {
+      const [old, now] = shortenDifference(before ?? '', after ?? '', valueSize, htmlSize)
+      return { field, before: before && old, after: after && now }
+    })
+    shortened.push({ ...app, changes, isShortened: differ(changes, app.changes) })
+    await setImmediate()
+  }
+  return shortened
+}
+
+type Values = { before?: string | null; after: string | null }
+
+const differ = (shown: Values[], whole: Values[]) =>
+  shown.some(
+    ({ before, after }, index) => before !== whole[index]?.before || after !== whole[index]?.after,
+  )
