@@ -65,13 +65,25 @@ const ignored = /[™℠]|(?<=[\p{L}\p{M}])[\u200C\u200D](?=\p{L})/gu
  */
 const manyMarks = /(\p{M}{30})\p{M}+/gu
 
-/** Removes the differences that search ignores: case, diacritics and width. */
+/**
+ * UTF-16 units that compatibility characters may make of a text: twice as many as an app's texts
+ * have characters, since ligatures such as ﬁ are two. U+FDFA becomes 18, and takes as many times as
+ * long in all later steps.
+ */
+const maxNormalizedLength = 42_000
+
+/**
+ * Removes the differences that search ignores: case, diacritics and width. Cuts texts that
+ * normalization makes too long.
+ */
 export function fold(text: string): string {
   if (isAscii(text)) return text.toLowerCase()
   return text
     .replace(manyMarks, '$1')
     .replace(ignored, '')
-    .normalize('NFKD')
+    .normalize('NFKC')
+    .slice(0, maxNormalizedLength)
+    .normalize('NFD')
     .replace(diacritics, '')
     .toLowerCase() // ẞ becomes ß
     .toUpperCase() // and ß two letters, as it is in capitals
@@ -223,9 +235,11 @@ export function toSearchDocument(app: SearchedApp, developerName: string): Searc
   const nameTokens = indexTokens(name)
   const joinedTokens = new Set(indexTokens(name.replace(/[\s\p{P}]+/gu, '_')))
   const packageName = app.package_name ?? ''
-  const lead = [name, developerName, app.short_description, app.description]
-  // The dots would join the parts of a package name into words such as "comexample".
-  const texts = [...lead, packageName.replaceAll('.', ' ')]
+  const first = [name, developerName, app.short_description]
+  const lead = [...first, app.description]
+  // The dots would join the parts of a package name into words such as "comexample". The
+  // description is last because `fold` may cut the end.
+  const texts = [...first, packageName.replaceAll('.', ' '), app.description]
   const keys = [app.name, packageName]
     .filter((text) => text !== '')
     .flatMap((text) => [keyToken(text), ...skeletonTokens(text)])

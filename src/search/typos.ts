@@ -14,9 +14,10 @@ const correctable = /^[\p{L}\p{N}].{3,29}$/u
  * letters swapped; and the word without the symbols at its end, as in C++.
  */
 export function similarWords(word: string): string[] {
-  // In Hangul, a typo may change a syllable or one of its letters.
-  const spellings = new Set([word, word.normalize('NFD')])
-  const words = [...spellings]
+  // In Hangul, a typo may change a syllable or one of its letters. A syllable has up to three.
+  const letters = word.normalize('NFD')
+  const spellings = letters !== word && correctable.test(letters) ? [word, letters] : [word]
+  const words = spellings
     .flatMap((letters) => withOneEdit([...letters]))
     .map((changed) => changed.normalize('NFC'))
   return [...new Set([...words, withoutSymbols(word)])].filter(
@@ -59,6 +60,9 @@ export const withoutSymbols = (word: string) => word.replace(/[+#].*/, '')
 /** Letters of Hangul outside a syllable. */
 const looseJamo = /[\u1100-\u11FF]/
 
+/** Letters of Hangul that no syllable of Unicode has. */
+const archaicJamo = /[\u1113-\u1160\u1176-\u11A7\u11C3-\u11FF]/
+
 function withOneEdit(letters: string[]): string[] {
   const alphabet = alphabetOf(letters)
   return [...letters, ''].flatMap((letter, at) => {
@@ -98,5 +102,5 @@ function alphabetOf(letters: string[]): string[] {
   return [...blocks]
     .flatMap((block) => Array.from({ length: blockSize }, (_, index) => block * blockSize + index))
     .map((point) => String.fromCodePoint(point))
-    .filter((letter) => wanted.test(letter) && fold(letter) === letter)
+    .filter((letter) => wanted.test(letter) && !archaicJamo.test(letter) && fold(letter) === letter)
 }

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { findApps } from '../../src/catalogue/app-list.ts'
 import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
 import type { Database } from '../../src/db/database.ts'
-import { expectConsistent } from '../support/consistency.ts'
+import { toSearchDocument } from '../../src/search/terms.ts'
+import { expectConsistent, found as foundBy } from '../support/consistency.ts'
 import { addReviews } from '../support/reviews.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -756,14 +757,37 @@ describe('search', () => {
     },
   )
 
-  test('finds the developer of an app whose description expands so much that the index truncates it', async () => {
+  test('finds an app by all its other texts if the index truncates its description', async () => {
     const service = await startService()
+    const description = 'ﷺ'.repeat(20_000)
     await publish(service, [
-      { name: 'Long', short_description: 'Of it.', description: 'ﷺ'.repeat(20_000) },
+      { name: 'Long', short_description: 'Of it.', package_name: 'org.example.wide', description },
     ])
-    for (const search of ['ada', 'of']) {
+    for (const search of ['ada', 'of', 'wide', 'صلى']) {
       expect(namesOf(await service.get(`/apps?search=${search}&category=empty`))).toEqual(['Long'])
     }
+  })
+
+  test('an index entry of a version with other tokens is replaced by an update and removed by a deletion', async () => {
+    const service = await startService()
+    const { keys, categories } = service.world
+    await publish(service, [
+      { id: 50, slug: 'a-50', name: 'Updated' },
+      { id: 51, slug: 'a-51', name: 'Deleted' },
+    ])
+    const entry = toSearchDocument({ name: 'Former', description: 'ancient' }, 'Ada')
+    await service.database.write(({ search }) =>
+      search.index(
+        [50, 51].map((id) => ({ id, slug: `a-${id}`, categoryId: categories.empty, ...entry })),
+      ),
+    )
+    expect(await foundBy(service.database, 'ancient')).toEqual(['Deleted', 'Updated'])
+    const update = { key: keys.ada, json: { description: 'Modern.' } }
+    await service.request('PUT', '/apps/50', update)
+    await service.request('DELETE', '/apps/51', { key: keys.ada })
+    expect(await foundBy(service.database, 'ancient')).toEqual([])
+    expect(await foundBy(service.database, 'modern')).toEqual(['Updated'])
+    await expectConsistent(service.database)
   })
 
   test('a corrected search gets a new ETag when the corrections change', async () => {

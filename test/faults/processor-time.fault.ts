@@ -187,29 +187,40 @@ function* hostileRequests() {
   }
 }
 
-/** Milliseconds for which threads of the server have run on a processor. */
-function processorTime({ process: { pid } }: Served): number {
-  const nanoseconds = readdirSync(`/proc/${pid}/task`).map((thread) =>
-    Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ', 1)[0]),
-  )
-  return nanoseconds.reduce((sum, each) => sum + each, 0) / 1e6
-}
+type Clock = (server: Served) => number
+
+/** Milliseconds for which a thread of the server has run on a processor. */
+const threadTime = (pid: number | undefined, thread: string) =>
+  Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ', 1)[0]) / 1e6
+
+/** The same of all its threads. */
+const processorTime: Clock = ({ process: { pid } }) =>
+  readdirSync(`/proc/${pid}/task`).reduce((sum, thread) => sum + threadTime(pid, thread), 0)
+
+/** The same of the thread that runs JavaScript. */
+const eventLoopTime: Clock = ({ process: { pid } }) => threadTime(pid, `${pid}`)
 
 /**
  * Sends a request until it takes no more than the bound, `rounds` times at most; the least that it
  * took.
  */
-async function measure(server: Served, request: string, bound: number) {
+async function measure(
+  server: Served,
+  requestOf: (round: number) => string,
+  bound: number,
+  clock = processorTime,
+) {
   let answer = ''
   let milliseconds = Number.POSITIVE_INFINITY
   for (let round = 0; round < rounds && milliseconds > bound; round++) {
-    const before = processorTime(server)
+    const request = requestOf(round)
+    const before = clock(server)
     // The second request is answered after the access log has a line for the first.
     answer = await exchange(
       server.port,
       `${request}${textOf({ method: 'GET', target: '/healthz', isLast: true })}`,
     )
-    milliseconds = Math.min(milliseconds, processorTime(server) - before)
+    milliseconds = Math.min(milliseconds, clock(server) - before)
   }
   return { milliseconds, status: answer.slice(9, 12) }
 }
@@ -220,7 +231,7 @@ test('no request of 16 KiB takes much processor time, whatever character fills a
   for (let time = 0; time < 300; time++) {
     const { milliseconds } = await measure(
       server,
-      textOf({ method: 'GET', target: '/apps/1' }),
+      () => textOf({ method: 'GET', target: '/apps/1' }),
       limit,
     )
     ordinary = Math.min(ordinary, milliseconds)
@@ -230,7 +241,7 @@ test('no request of 16 KiB takes much processor time, whatever character fills a
   const measured: { name: string; milliseconds: number }[] = []
   const statuses: Record<string, number> = {}
   for (const { name, text } of hostileRequests()) {
-    const { milliseconds, status } = await measure(server, text, bound)
+    const { milliseconds, status } = await measure(server, () => text, bound)
     measured.push({ name, milliseconds })
     statuses[status] = (statuses[status] ?? 0) + 1
   }
@@ -248,4 +259,62 @@ test('no request of 16 KiB takes much processor time, whatever character fills a
   )
   // Such are refused before the service sees them.
   expect(statuses[431]).toBeUndefined()
+})
+
+const { maxLength } = document.components.schemas.NewAppDescription
+
+/** The update of a listed app, another one in each round, since an equal one changes nothing. */
+const describe = (description: string, round: number) =>
+  textOf({
+    method: 'PUT',
+    target: `/apps/${inject('world').apps.approved}`,
+    hasKey: true,
+    body: JSON.stringify({ description: `${round}${[...description].slice(1).join('')}` }),
+  })
+
+/** The longest description, of these characters. */
+const filled = (unit: string) => unit.repeat(maxLength / [...unit].length)
+
+/** The longest description in words of five letters, all different: of 26 from the first one on. */
+function words(first: string): string {
+  const letterOf = (digit: string) =>
+    String.fromCodePoint((first.codePointAt(0) ?? 0) + Number.parseInt(digit, 26))
+  const all = Array.from({ length: maxLength / 6 }, (_, index) =>
+    [...(7 * index).toString(26).padStart(5, '0')].map(letterOf).join(''),
+  )
+  return all.join(' ')
+}
+
+/** Characters that normalization makes longer than any letter of an alphabet. */
+const lengthening = Array.from({ length: 0x11_00_00 }, (_, point) =>
+  String.fromCodePoint(point),
+).filter((character) => character.normalize('NFKC').length > 3)
+
+test('no description keeps the event loop busy more than twice as long as Latin text of as many bytes', async () => {
+  const server = await serve(`sqlite:${copyWorldFile()}`)
+  const measureText = (text: string, bound: number) =>
+    measure(server, (round) => describe(text, round), bound, eventLoopTime)
+  const latin = words('a')
+  // The first rounds also compile the code.
+  await measureText(latin, 0)
+  const ofLatin = await measureText(latin, 0)
+  const texts = [...lengthening, ...units].map(filled)
+  const measured: { share: number; told: string }[] = []
+  for (const text of [...texts, ...['Ḁ', '가', 'ぁ', '一'].map(words)]) {
+    const expected = (ofLatin.milliseconds * Buffer.byteLength(text)) / Buffer.byteLength(latin)
+    const { milliseconds, status } = await measureText(text, 2 * expected)
+    // Descriptions that cannot be seen are refused.
+    if (status !== '200') continue
+    const told = `${milliseconds.toFixed(1)} ms, Latin text ${expected.toFixed(1)}: ${text.slice(0, 20)}`
+    measured.push({ share: milliseconds / expected, told })
+  }
+  expect(measured.length).toBeGreaterThan(lengthening.length)
+  const slowest = measured.toSorted((a, b) => b.share - a.share)
+  console.log(
+    slowest
+      .slice(0, 5)
+      .map(({ told }) => told)
+      .join('\n'),
+  )
+  expect(slowest.filter(({ share }) => share > 2).map(({ told }) => told)).toEqual([])
 })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import {
+  fold,
   indexTokens,
   nameKey,
   phrasesOf,
@@ -207,6 +208,34 @@ test.for<[what: string, text: string, tokens: string[]]>([
   ],
 ])('%s do not keep a text from being indexed', ([, text, tokens]) => {
   expect(indexTokens(text)).toEqual(tokens)
+})
+
+test('no character of Unicode makes the longest description more than about twice as long', () => {
+  const lengthening = Array.from({ length: 0x11_00_00 }, (_, point) => String.fromCodePoint(point))
+    .filter((character) => character.normalize('NFKC').length > 3)
+    .map((character) => ({ character, length: fold(character.repeat(20_000)).length }))
+  expect(lengthening.length).toBeGreaterThan(50)
+  expect(lengthening.filter(({ length }) => length > 42_000)).toEqual([])
+})
+
+test.for<[script: string, syllable: string]>([
+  ['Latin', 'a'],
+  ['Vietnamese', 'ệ'],
+  ['Hangul', '한'],
+  ['Greek of four parts', 'ᾧ'],
+  ['Arabic ligatures of two letters', 'ﻼ'],
+  ['Devanagari', 'क़ि'],
+  ['Han beyond the basic plane', '𠮷'],
+  ['Chakma, whose vowel signs come apart', '𑄇𑄮'],
+])('the longest texts of an app are indexed to their last word: %s', ([, syllable]) => {
+  const filled = (length: number) => syllable.repeat(length / [...syllable].length)
+  const app = {
+    name: filled(100),
+    short_description: filled(200),
+    package_name: `org.example.${'a'.repeat(243)}`,
+    description: `${filled(19_996)} end`,
+  }
+  expect(toSearchDocument(app, filled(100)).tokens).toContain('end')
 })
 
 test('the last word of a long text is indexed', () => {

@@ -98,3 +98,14 @@ test.for<[string, boolean]>([
 ])('a typo in %s is corrected: %s', ([text, isCorrected]) => {
   expect(queryTerms(text).map(isCorrectable)).toEqual([isCorrected])
 })
+
+test.for<[syllables: number, areTried: boolean]>([
+  [10, true],
+  [11, false],
+])(
+  'other letters within a syllable are tried in a word of %i syllables of three letters: %s',
+  ([syllables, areTried]) => {
+    const words = similarWords('강'.repeat(syllables))
+    expect(words.includes(`${'강'.repeat(syllables - 1)}항`)).toBe(areTried)
+  },
+)
