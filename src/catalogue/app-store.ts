@@ -12,7 +12,8 @@ import {
   toSearchDocument,
 } from '../search/terms.ts'
 import { chunk, required } from '../util/helpers.ts'
-import { isListed, ownerColumns } from './policy.ts'
+import { auditedColumns } from './app-columns.ts'
+import { isListed } from './policy.ts'
 import { toSlug, uniqueSlugs } from './slugs.ts'
 
 /** An app with the names of its developer and category. */
@@ -310,19 +311,6 @@ export type AppStore = ReturnType<typeof appStore>
 export const hasChanges = (row: Partial<AppRow>, changes: AppRowChanges) =>
   Object.entries(changes).some(([column, value]) => row[column as keyof AppRow] !== value)
 
-/** The columns whose changes the audit log records, in the order in which operators see them. */
-const auditedColumns = [
-  ...ownerColumns,
-  'status',
-  'rejection_reason',
-  'deleted_at',
-  'developer_id',
-  'approved_at',
-  'total_downloads',
-  'average_rating',
-  'other_rating_count',
-] as const
-
 export const auditedDifference = (before: Partial<AppRow> | undefined, after: Partial<AppRow>) =>
   difference(before, after, auditedColumns)
 
@@ -338,14 +326,15 @@ const hasSameDocument = (before: AppRow, after: AppRow) =>
   popularity(before.total_downloads) === popularity(after.total_downloads)
 
 /** A complete row, except for a generated id. */
-const toRow = (app: NewAppRow, slug: string) => ({
-  ...appDefaults,
-  ...app,
-  slug,
-  package_key: app.package_name && packageKey(app.package_name),
-  changed_at: new Date().toISOString(),
-  revision: newRevision(),
-})
+function toRow(app: NewAppRow, slug: string) {
+  const row = { ...appDefaults, ...app, slug }
+  return {
+    ...row,
+    package_key: row.package_name && packageKey(row.package_name),
+    changed_at: new Date().toISOString(),
+    revision: newRevision(),
+  }
+}
 
 /** Which app of the developer has the package name that is taken, and what to do. */
 const describeOwnHolder = ({ id, deleted_at }: Pick<AppRow, 'id' | 'deleted_at'>) =>

@@ -1,7 +1,8 @@
-import type { AppChanges, Caller } from '../contract/contract.ts'
+import type { Caller } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { AppRow, AppStatus } from '../db/tables.ts'
 import { pick } from '../util/helpers.ts'
+import { type OwnerColumn, ownerColumns } from './app-columns.ts'
 
 /**
  * Rules for who may change an app, and how a change affects its status and review. An owner's
@@ -39,21 +40,6 @@ export const canDecide = (decision: Decision, app: Pick<AppRow, 'status' | 'unre
   app.status !== statusAfterDecision[decision] ||
   (decision === 'approve' && app.unreviewed_since !== null)
 
-export type OwnerColumn = keyof AppChanges
-
-/**
- * The columns that owners can change, in the order in which operators see changes. `satisfies` makes
- * a missing one a type error.
- */
-export const ownerColumns = Object.keys({
-  name: true,
-  short_description: true,
-  description: true,
-  version: true,
-  package_name: true,
-  category_id: true,
-} satisfies Record<OwnerColumn, true>) as OwnerColumn[]
-
 /** The columns of an app without unreviewed changes. */
 export const reviewedColumns = { unreviewed_since: null, unreviewed_changes: null }
 
@@ -65,7 +51,7 @@ export function mergeUnreviewed(app: AppRow, changes: Partial<AppRow>): string {
   // For a column that was changed before, keep the earlier value, from the last decision.
   const before: UnreviewedChanges = { ...pick(app, ...changed), ...parseUnreviewed(app) }
   // In the order of the columns, so that equal changes give equal texts.
-  return JSON.stringify(before, ownerColumns)
+  return JSON.stringify(before, [...ownerColumns])
 }
 
 /**

@@ -9,14 +9,20 @@ type Generated<Row, Column extends keyof Row> = Omit<Row, Column> & Partial<Pick
 
 export type AppStatus = App['status']
 
-export type AppRow = {
-  id: number
+/** T with each optional field required and nullable, as in a row. */
+export type Nullable<T> = {
+  [Field in keyof T]-?: Record<never, never> extends Pick<T, Field>
+    ? Exclude<T[Field], undefined> | null
+    : T[Field]
+}
+
+/** The fields of an `App` that other tables have. */
+type JoinedField = 'developer_name' | 'category_name' | 'category_slug' | 'reviews'
+
+/** The document says of most columns what they hold. */
+export type AppRow = Nullable<Omit<App, JoinedField>> & {
   developer_id: number
-  category_id: number
-  status: AppStatus
   deleted_at: string | null
-  /** First approval; kept when the app is taken down. */
-  approved_at: string | null
   /** When the owner first changed the app after an operator's last decision. */
   unreviewed_since: string | null
   /**
@@ -24,36 +30,30 @@ export type AppRow = {
    * reads and writes it.
    */
   unreviewed_changes: string | null
-  created_at: string
-  updated_at: string
   /** When the row or one of its reviews was last written in this database. */
   changed_at: string
-  total_downloads: number
-  /** Of all ratings, to two decimals. */
-  average_rating: number
-  review_count: number
   /** Sums of ratings are whole numbers of hundredths. These ratings came without a review. */
   other_rating_sum: number
   other_rating_count: number
-  /** Of all ratings, like the next two. */
+  /** Of all ratings. */
   rating_sum: number
-  rating_count: number
   /** The sort key of the order by rating; catalogue/ratings.ts computes it. */
   weighted_rating: number
-  slug: string
-  package_name: string | null
   package_key: string | null
-  version: string
-  name: string
-  short_description: string | null
-  rejection_reason: string | null
-  description: string
   /** Renewed by each change that matters to an operator's decision; catalogue/app-store.ts. */
   revision: string
 }
 
-/** Columns that an insert may leave out. */
+type OptionalColumn = {
+  [Column in keyof AppRow]: null extends AppRow[Column] ? Column : never
+}[keyof AppRow]
+
+/** Columns that an insert may leave out: all that can be null, and ratings. */
 export const appDefaults = {
+  short_description: null,
+  package_name: null,
+  rejection_reason: null,
+  approved_at: null,
   deleted_at: null,
   unreviewed_since: null,
   unreviewed_changes: null,
@@ -64,7 +64,7 @@ export const appDefaults = {
   rating_sum: 0,
   rating_count: 0,
   weighted_rating: 0,
-} as const satisfies Partial<AppRow>
+} as const satisfies Partial<AppRow> & Record<Exclude<OptionalColumn, 'package_key'>, null>
 
 export type ReviewRow = {
   id: number
@@ -145,7 +145,7 @@ declare module 'knex/types/tables.js' {
     developers: Table<DeveloperRow, 'id'>
     api_keys: Table<ApiKeyRow, 'name' | 'revoked_at' | 'last_used_at'>
     categories: Table<CategoryRow, 'id' | 'listed_apps'>
-    apps: Table<AppRow, 'id' | 'rejection_reason' | keyof typeof appDefaults>
+    apps: Table<AppRow, 'id' | keyof typeof appDefaults>
     catalogue_version: { id: number; value: string }
     slug_numbers: { slug: string; last: number }
     operators: Table<OperatorRow, 'revoked_at' | 'last_used_at'>

@@ -1,5 +1,6 @@
 import DataLoader from 'dataloader'
 import document from '../../generated/openapi.json' with { type: 'json' }
+import { ownerValues } from '../catalogue/app-columns.ts'
 import { type AppPage, findApps } from '../catalogue/app-list.ts'
 import {
   type AppRowChanges,
@@ -24,6 +25,7 @@ import type {
 } from '../contract/contract.ts'
 import { notFound, ServiceError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
+import type { Nullable } from '../db/tables.ts'
 import { required } from '../util/helpers.ts'
 import { etagOfResponse, satisfiesIfMatch, strongestTag } from './response.ts'
 
@@ -182,13 +184,6 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
 /** Apps per statement: with 8, an app costs a sixth more. Each number is another prepared statement. */
 const maxBatchSize = 32
 
-/** T with each optional field required and nullable, as in a database row. */
-type Nullable<T> = {
-  [Field in keyof T]-?: Record<never, never> extends Pick<T, Field>
-    ? Exclude<T[Field], undefined> | null
-    : T[Field]
-}
-
 const { schemas } = document.components
 
 /** The app as callers see it. */
@@ -219,29 +214,18 @@ const etagOfApp = (app: AppWithReviews) => etagOfResponse(found(app))
 function newApp(caller: Caller, body: NewApp): NewAppRow {
   const now = new Date().toISOString()
   return {
+    ...ownerValues(body),
     developer_id: caller.developerId,
-    category_id: body.category_id,
     status: 'pending',
-    approved_at: null,
-    rejection_reason: null,
     created_at: now,
     updated_at: now,
     total_downloads: 0,
-    package_name: body.package_name ?? null,
-    version: body.version,
-    name: body.name.trim(),
-    short_description: body.short_description?.trim() || null,
-    description: body.description.trim(),
   }
 }
 
 function rowChanges(app: AppWithReviews, body: AppChanges): AppRowChanges {
-  const { name, description, short_description, ...others } = body
   const changes = {
-    ...others,
-    ...(name !== undefined && { name: name.trim() }),
-    ...(description !== undefined && { description: description.trim() }),
-    ...(short_description !== undefined && { short_description: short_description.trim() || null }),
+    ...ownerValues(body),
     status: statusAfterUpdate(app.status),
     rejection_reason: null,
   }

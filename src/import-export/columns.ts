@@ -1,3 +1,4 @@
+import { importedColumns } from '../catalogue/app-columns.ts'
 import type { NamedAppRow, NewAppRow } from '../catalogue/app-store.ts'
 import { reviewedColumns } from '../catalogue/policy.ts'
 import {
@@ -16,6 +17,7 @@ import {
   type Line,
   type LineChange,
   type LineReview,
+  lineFields,
   problem,
 } from './line.ts'
 
@@ -36,11 +38,9 @@ export function toColumns(
   const before = existing ?? { ...newAppColumns, created_at: firstTime(line, now) }
   const after = { ...before, ...line }
   return {
-    ...pick(after, 'name', 'description', 'version', 'package_name', 'total_downloads'),
-    ...pick(after, 'status', 'created_at', 'deleted_at'),
+    ...withoutEmpty(pick(after, ...plainColumns)),
     developer_id: required(ownerIds.get(line.developer_name), 'the owner of an app'),
     category_id: required(categoryIds.get(slugOf(line.category)), 'the category of a line'),
-    short_description: after.short_description || null,
     rejection_reason:
       line.status === undefined ? before.rejection_reason : (line.rejection_reason ?? null),
     approved_at:
@@ -56,14 +56,21 @@ export function toColumns(
   }
 }
 
+/** The columns that a line sets to its values, or leaves as they are. */
+const plainColumns = importedColumns.filter(
+  (column) => column !== 'id' && column !== 'slug' && column !== 'updated_at',
+)
+
+/** An empty text removes what was there, as in the API. */
+const withoutEmpty = <Row extends object>(row: Row): Row =>
+  Object.fromEntries(
+    Object.entries(row).map(([column, value]) => [column, value === '' ? null : value]),
+  ) as Row
+
 const newAppColumns = {
   ...appDefaults,
   status: 'pending',
   version: defaultVersion,
-  package_name: null,
-  short_description: null,
-  rejection_reason: null,
-  approved_at: null,
   total_downloads: 0,
 } as const
 
@@ -84,24 +91,10 @@ export function toNewRow(line: Line, given: Given): NewAppRow {
   }
 }
 
-const changeableFields = [
-  'name',
-  'short_description',
-  'description',
-  'version',
-  'package_name',
-  'category',
-  'developer_name',
-  'status',
-  'rejection_reason',
-  'total_downloads',
-  'average_rating',
-  'rating_count',
-  'created_at',
-  'updated_at',
-  'approved_at',
-  'deleted_at',
-] as const satisfies (keyof Line)[]
+/** The fields of an existing app that a line can change; its reviews are compared separately. */
+const changeableFields = lineFields.filter(
+  (field) => field !== 'id' && field !== 'slug' && field !== 'reviews',
+)
 
 /** Returns the fields of an app, except its reviews, that a line changes. */
 export const listChanges = (

@@ -1,17 +1,17 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
+import { importedColumns, isPublicField } from '../catalogue/app-columns.ts'
 import {
   type AppWithReviews,
   type NamedAppRow,
   namedApps,
   reviewColumns,
 } from '../catalogue/app-store.ts'
-import type { App } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
 import type { Connection } from '../db/engine.ts'
 import { listed } from '../db/listed-apps.ts'
 import { chunk, pick, required } from '../util/helpers.ts'
-import type { Line, ParsedLine, RemovedApp } from './line.ts'
+import { type Line, lineFields, type ParsedLine, type RemovedApp } from './line.ts'
 
 export type ExportOptions = {
   /** Exports what has changed since that time, and possibly more. */
@@ -124,42 +124,20 @@ async function readApps(
 }
 
 /** Has every field of a line; null if it is not set. */
-const toLine = (app: AppWithReviews): Required<Line> => ({
-  ...pick(app, 'id', 'name', 'short_description', 'description', 'version', 'package_name', 'slug'),
-  category: { id: app.category_id, slug: app.category_slug, name: app.category_name },
-  ...pick(app, 'developer_name', 'status', 'rejection_reason', 'total_downloads'),
-  average_rating:
-    app.other_rating_count === 0 ? null : app.other_rating_sum / (100 * app.other_rating_count),
-  rating_count: app.other_rating_count === 0 ? null : app.other_rating_count,
-  ...pick(app, 'created_at', 'updated_at', 'approved_at', 'deleted_at'),
-  reviews: app.reviews,
-})
+function toLine(app: AppWithReviews): Required<Line> {
+  const { other_rating_sum: sum, other_rating_count: count } = app
+  const line = {
+    ...pick(app, ...importedColumns),
+    category: { id: app.category_id, slug: app.category_slug, name: app.category_name },
+    developer_name: app.developer_name,
+    average_rating: count === 0 ? null : sum / (100 * count),
+    rating_count: count === 0 ? null : count,
+    reviews: app.reviews,
+  }
+  return pick(line, ...lineFields)
+}
 
-/**
- * Has what the API shows of a listed app, and `deleted_at`, which is null: it brings back an app
- * that was hidden before.
- */
-const toPublicLine = (
-  app: AppWithReviews,
-): Required<Pick<Line, keyof Line & Exclude<keyof App, 'rejection_reason'>>> & Line =>
-  pick(
-    toLine(app),
-    'id',
-    'name',
-    'short_description',
-    'description',
-    'version',
-    'package_name',
-    'slug',
-    'category',
-    'developer_name',
-    'status',
-    'total_downloads',
-    'average_rating',
-    'rating_count',
-    'created_at',
-    'updated_at',
-    'approved_at',
-    'deleted_at',
-    'reviews',
-  )
+/** Has what everybody sees of a listed app. */
+const toPublicLine = (app: AppWithReviews): Line => pick(toLine(app), ...publicFields)
+
+const publicFields = lineFields.filter(isPublicField)

@@ -1,6 +1,7 @@
 import { Ajv, type SchemaValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
+import type { ImportedColumn } from '../catalogue/app-columns.ts'
 import { addCharacterRules } from '../contract/character-rules.ts'
 import type { Problem } from '../contract/contract.ts'
 import {
@@ -20,23 +21,7 @@ import { isNestedTooDeeply, isObject, type LineProblem, unwrapReject } from './r
 
 /** A line of a catalogue file: an app. An omitted field keeps its value; null removes it. */
 export type Line = Pick<AppRow, 'name' | 'description'> &
-  Partial<
-    Pick<
-      AppRow,
-      | 'id'
-      | 'slug'
-      | 'short_description'
-      | 'version'
-      | 'package_name'
-      | 'total_downloads'
-      | 'status'
-      | 'rejection_reason'
-      | 'created_at'
-      | 'updated_at'
-      | 'approved_at'
-      | 'deleted_at'
-    >
-  > & {
+  Partial<Pick<AppRow, ImportedColumn>> & {
     category: string | LineCategory
     developer_name: string
     average_rating?: number | null
@@ -268,6 +253,11 @@ export const lineSchema = {
     ...oldFields,
   } satisfies Record<keyof Line | 'removed' | keyof typeof oldFields, object>,
 }
+
+/** The fields of a line that is an app, in the order in which exports have them. */
+export const lineFields = Object.keys(lineSchema.properties).filter(
+  (field): field is keyof Line => field !== 'removed' && !(field in oldFields),
+)
 
 /**
  * A line of a file of counters: the app that has the slug or package name gets the downloads and

@@ -1,12 +1,11 @@
 import { type Account, accountStore } from '../accounts/account-store.ts'
 import { type Actor, type AuditEntry, readNewest } from '../audit/audit-store.ts'
+import { type OwnerColumn, ownerColumns } from '../catalogue/app-columns.ts'
 import { appStore, findNamedApps, type NamedAppRow, namedApps } from '../catalogue/app-store.ts'
 import { categoryStore } from '../catalogue/category-store.ts'
 import {
   canDecide,
   type Decision,
-  type OwnerColumn,
-  ownerColumns,
   parseUnreviewed,
   reviewedColumns,
   statusAfterDecision,

@@ -1,0 +1,104 @@
+import type { App, AppChanges } from '../contract/contract.ts'
+import type { AppRow } from '../db/tables.ts'
+
+/**
+ * What each column of an app is for. Lists of columns are filters of this record, in its order. A
+ * column that is missing here, or whose uses contradict the document, does not compile.
+ */
+
+export type AppColumn = keyof AppRow
+
+/**
+ * - `owner`: owners can change it, so that moderators see its changes.
+ * - `audited`: the audit log records its changes.
+ * - `public`: everybody sees it of a listed app, so that the public export has it.
+ * - `imported`: a catalogue file has it, under the same name.
+ */
+type Use = 'owner' | 'audited' | 'public' | 'imported'
+
+/** Files have the category by its slug and name. */
+type OwnerUses<Column> = Column extends 'category_id'
+  ? readonly ['owner', 'audited', 'public']
+  : readonly ['owner', 'audited', 'public', 'imported']
+
+type PublicUses =
+  | readonly ['public', ...'imported'[]]
+  | readonly ['audited', 'public', ...'imported'[]]
+
+/** What moderators call a column, and its uses. */
+type ColumnUses<Column extends AppColumn> = Readonly<{
+  label: string
+  uses: Column extends keyof AppChanges
+    ? OwnerUses<Column>
+    : Column extends keyof Omit<App, 'rejection_reason'>
+      ? PublicUses
+      : readonly Exclude<Use, 'owner'>[]
+}>
+
+export const appColumns = {
+  name: { label: 'Name', uses: ['owner', 'audited', 'public', 'imported'] },
+  short_description: { label: 'In short', uses: ['owner', 'audited', 'public', 'imported'] },
+  description: { label: 'Description', uses: ['owner', 'audited', 'public', 'imported'] },
+  version: { label: 'Version', uses: ['owner', 'audited', 'public', 'imported'] },
+  package_name: { label: 'Package name', uses: ['owner', 'audited', 'public', 'imported'] },
+  category_id: { label: 'Category', uses: ['owner', 'audited', 'public'] },
+  status: { label: 'Status', uses: ['audited', 'public', 'imported'] },
+  rejection_reason: { label: 'Reason', uses: ['audited', 'imported'] },
+  // A public export has it as null, which brings back an app that was hidden before.
+  deleted_at: { label: 'Deleted', uses: ['audited', 'public', 'imported'] },
+  developer_id: { label: 'Developer', uses: ['audited'] },
+  approved_at: { label: 'First approved', uses: ['audited', 'public', 'imported'] },
+  total_downloads: { label: 'Downloads', uses: ['audited', 'public', 'imported'] },
+  // The field of this name in a file is the average of the ratings without a review.
+  average_rating: { label: 'Average rating', uses: ['audited', 'public'] },
+  other_rating_count: { label: 'Ratings without a review', uses: ['audited'] },
+  other_rating_sum: { label: 'Sum of ratings without a review', uses: [] },
+  rating_count: { label: 'Ratings', uses: ['public'] },
+  rating_sum: { label: 'Sum of ratings', uses: [] },
+  weighted_rating: { label: 'Weighted rating', uses: [] },
+  review_count: { label: 'Reviews', uses: ['public'] },
+  id: { label: 'App', uses: ['public', 'imported'] },
+  slug: { label: 'Slug', uses: ['public', 'imported'] },
+  created_at: { label: 'Created', uses: ['public', 'imported'] },
+  updated_at: { label: 'Updated', uses: ['public', 'imported'] },
+  changed_at: { label: 'Written', uses: [] },
+  unreviewed_since: { label: 'Changed since', uses: [] },
+  unreviewed_changes: { label: 'Values at the last decision', uses: [] },
+  package_key: { label: 'Package name in lower case', uses: [] },
+  revision: { label: 'Revision', uses: [] },
+} as const satisfies { [Column in AppColumn]: ColumnUses<Column> }
+
+type ColumnWith<Wanted extends Use> = {
+  [Column in AppColumn]: Wanted extends (typeof appColumns)[Column]['uses'][number] ? Column : never
+}[AppColumn]
+
+function columnsWith<Wanted extends Use>(use: Wanted): readonly ColumnWith<Wanted>[] {
+  const columns = Object.keys(appColumns) as AppColumn[]
+  return columns.filter((column): column is ColumnWith<Wanted> => hasUse(column, use))
+}
+
+const hasUse = (column: AppColumn, use: Use) =>
+  (appColumns[column].uses as readonly Use[]).includes(use)
+
+export type OwnerColumn = ColumnWith<'owner'>
+export type ImportedColumn = ColumnWith<'imported'>
+
+export const ownerColumns = columnsWith('owner')
+export const auditedColumns = columnsWith('audited')
+export const importedColumns = columnsWith('imported')
+
+/** Whether everybody sees the field of a listed app. Fields that are no columns are public. */
+export const isPublicField = (field: string) =>
+  !(field in appColumns) || hasUse(field as AppColumn, 'public')
+
+type Given<Fields> = { [Field in keyof Fields & OwnerColumn]: AppRow[Field] }
+
+/** An owner's fields as columns: texts are trimmed, and an empty one is removed. */
+export function ownerValues<Fields extends AppChanges>(fields: Fields): Given<Fields> {
+  const values = Object.entries(fields).map(([column, value]) => [
+    column,
+    typeof value === 'string' ? value.trim() || null : value,
+  ])
+  // Valid fields, of which only those that may be removed can be empty.
+  return Object.fromEntries(values) as Given<Fields>
+}
