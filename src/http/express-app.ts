@@ -17,15 +17,17 @@ import {
   ServiceError,
 } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
+import { createApi } from './api.ts'
 import { receiveBody } from './body.ts'
 import { docsRouter } from './docs.ts'
+import { parameterNames } from './document-operations.ts'
 import { type ErrorResponse, toErrorResponse } from './error-response.ts'
 import { createHandlers } from './handlers.ts'
 import { corsHeaders, preflightHeaders, securityHeaders } from './headers.ts'
 import { healthRoutes } from './health.ts'
 import { createRequestContext, logRequest } from './log.ts'
 import type { Metrics } from './metrics.ts'
-import { createApi, handleOperations, parameterNames } from './operations.ts'
+import { handleOperations } from './operations.ts'
 import { createRateLimits, type RateLimitsConfig } from './rate-limits.ts'
 import { createResponseCache } from './response-cache.ts'
 

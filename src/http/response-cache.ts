@@ -1,13 +1,10 @@
 import type { Request } from 'express'
 import { LRUCache } from 'lru-cache'
 import type { Operation } from 'openapi-backend'
-import { isPublic, parameterNames } from './operations.ts'
+import { isPublic, parameterNames } from './document-operations.ts'
 import type { ReadReply } from './response.ts'
 
 export type ResponseCache = ReturnType<typeof createResponseCache>
-
-/** A reply to a read. `isHit`: it is from the cache, or another request has computed it. */
-type Loaded = { isHit: boolean; reply: ReadReply }
 
 /** Characters. Requests with a longer URL or ETag bypass the cache. */
 const maxLength = 1000
@@ -27,7 +24,7 @@ export function createResponseCache(
     (operation) => operation.method === 'get' && isPublic(operation),
   )
   const urls = publicReads.map(({ path }) => urlPattern(path))
-  // Others than If-None-Match could change the response.
+  // A header that an operation declares may change its response; If-None-Match only its status.
   const headerNames = parameterNames(publicReads, 'header').filter(
     (name) => name !== 'If-None-Match',
   )
@@ -48,9 +45,10 @@ export function createResponseCache(
 
   return { counts, isCacheable, load }
 
-  /** Whether clients can share the response to a GET or HEAD. */
-  function isCacheable({ url, headers }: Request): boolean {
+  /** Whether clients can share the response to a request. */
+  function isCacheable({ method, url, headers }: Request): boolean {
     return (
+      (method === 'GET' || method === 'HEAD') &&
       url.length <= maxLength &&
       urls.some((pattern) => pattern.test(url)) &&
       headers.authorization === undefined &&
@@ -60,12 +58,13 @@ export function createResponseCache(
   }
 
   /**
-   * The reply for a URL: from the cache, or computed and then cached. Throws what `compute` throws.
+   * The reply for a URL: from the cache, from another request that computes it, or computed and then
+   * cached. Throws what `compute` throws.
    */
-  async function load(url: string, compute: () => Promise<ReadReply>): Promise<Loaded> {
+  async function load(url: string, compute: () => Promise<ReadReply>): Promise<ReadReply> {
     const version = await currentVersion().catch(() => undefined)
     // The database cannot be read now; the computation reports why.
-    if (version === undefined) return { isHit: false, reply: await compute() }
+    if (version === undefined) return compute()
     if (version !== entriesVersion) {
       entries.clear()
       pending = new Map()
@@ -76,7 +75,7 @@ export function createResponseCache(
     // request computes its own.
     const shared = pending.get(url)
     const cached = entries.get(url) ?? (shared && (await shared.catch(() => undefined)))
-    if (cached) return { isHit: true, reply: cached }
+    if (cached) return cached
     counts.miss++
     const current = pending
     const computing = compute()
@@ -84,7 +83,7 @@ export function createResponseCache(
     try {
       const reply = await computing
       if (current === pending) entries.set(url, reply)
-      return { isHit: false, reply }
+      return reply
     } finally {
       current.delete(url)
     }

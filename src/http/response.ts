@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
-import type { NextFunction, Request, Response } from 'express'
+import type { Request, Response } from 'express'
 import { LRUCache } from 'lru-cache'
 import Negotiator from 'negotiator'
 import type { Operation } from 'openapi-backend'
@@ -49,14 +49,7 @@ export function toReply(
   return { operation, representation }
 }
 
-/** Sends a reply. Without one, calls `next`. */
-export async function sendReply(
-  request: Request,
-  response: Response,
-  reply: Reply | undefined,
-  next: NextFunction,
-) {
-  if (!reply) return next()
+export async function sendReply(request: Request, response: Response, reply: Reply) {
   if ('representation' in reply) return sendRepresentation(request, response, reply.representation)
   response.status(reply.status).set(reply.headers)
   if (reply.content) response.type(jsonType).send(reply.content)

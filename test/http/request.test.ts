@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { expect, test } from 'vitest'
+import { toApiRequest } from '../../src/http/api.ts'
 import { findHeaderProblems } from '../../src/http/express-app.ts'
-import { toApiRequest } from '../../src/http/operations.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { startService } from '../support/service.ts'
 
