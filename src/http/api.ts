@@ -100,7 +100,7 @@ export async function createApi(
         if (authorization === undefined) return undefined
         const findOwner = async () => authenticate(bearerToken(authorization))
         const limit = limits['refused-keys']
-        return limit ? limit.authenticate(authorization, response, findOwner) : findOwner()
+        return limit ? limit.guard(authorization, response, findOwner) : findOwner()
       },
     },
 

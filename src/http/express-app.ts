@@ -32,7 +32,8 @@ import { createRateLimits, type RateLimitsConfig } from './rate-limits.ts'
 import { createResponseCache } from './response-cache.ts'
 
 export type AppOptions = {
-  config: Pick<Config, 'baseUrl' | 'prefix' | 'contact' | 'cacheSize'> & RateLimitsConfig
+  config: Pick<Config, 'baseUrl' | 'prefix' | 'contact' | 'cacheSize' | 'trustProxy'> &
+    RateLimitsConfig
   database: Database
   document: Document
   /** The Redoc page; without it there is no /docs. */
@@ -59,7 +60,7 @@ export async function createApp(options: AppOptions): Promise<Express> {
     cacheSize > 0 ? createResponseCache(operations, cacheSize, database.dataVersion) : undefined
   metrics?.addService({ database, limits, cache })
 
-  const app = createExpress()
+  const app = createExpress(config)
   app.use(trackRequests(logger, metrics, parameterNames(operations, 'query')))
   if (config.trustProxy === 0) app.use(warnAboutProxy(logger))
   const headers = { ...securityHeaders(baseUrl), ...corsHeaders }
@@ -81,8 +82,9 @@ export async function createApp(options: AppOptions): Promise<Express> {
 }
 
 /** Express as all applications here use it. */
-export function createExpress(): Express {
+export function createExpress({ trustProxy }: Pick<Config, 'trustProxy'>): Express {
   const app = express()
+  app.set('trust proxy', trustProxy)
   app.disable('x-powered-by')
   app.set('query parser', false)
   // The operations set ETags; Express would add one to errors too.

@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto'
-import type { ServerResponse } from 'node:http'
 import { SocketAddress } from 'node:net'
+import type { Response } from 'express'
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
-import proxyaddr from 'proxy-addr'
 import type { Config } from '../config.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { required } from '../util/helpers.ts'
@@ -25,7 +24,7 @@ type RateLimitOptions = {
   limit: number
   /** Begins the message of a 429. */
   message: string
-  clientOf: (response: ServerResponse) => string | number
+  clientOf: (response: Response) => string | number
 }
 
 /** The requests of a client; `end` is by `performance.now()`. */
@@ -50,13 +49,13 @@ class RateLimit {
   }
 
   /** Counts a request by its response. Throws `rate_limited` if its client had none left. */
-  enforce(response: ServerResponse) {
+  enforce(response: Response) {
     const window = this.count(response)
     if (window.used > this.#options.limit) throw this.#refuse(window)
   }
 
   /** Counts a request and adds the headers. Refuses none. */
-  count(response: ServerResponse): Window {
+  count(response: Response): Window {
     const client = this.#options.clientOf(response)
     const window = this.#currentWindow(client) ?? this.#newWindow(client)
     window.used++
@@ -65,7 +64,7 @@ class RateLimit {
   }
 
   /** Throws `rate_limited` if the client of the response has no request left. Does not count. */
-  assertNotExceeded(response: ServerResponse) {
+  assertNotExceeded(response: Response) {
     const window = this.#currentWindow(this.#options.clientOf(response))
     if (!window || window.used < this.#options.limit) return
     this.#addHeaders(response, window)
@@ -87,7 +86,7 @@ class RateLimit {
    * Adds the headers of draft-ietf-httpapi-ratelimit-headers-11, sections 3 and 4, after those of
    * other limits.
    */
-  #addHeaders(response: ServerResponse, window: Window) {
+  #addHeaders(response: Response, window: Window) {
     const { name, limit } = this.#options
     const left = Math.max(0, limit - window.used)
     response
@@ -116,9 +115,10 @@ class RefusedKeyLimit extends RateLimit {
   /** When keys were accepted last, by their hashes, which are no secret. */
   readonly #acceptedAt = new LRUCache<string, number>({ max: maxAcceptedKeys })
 
-  async authenticate<T>(
+  /** Calls `authenticate` unless the limit forbids it, and counts a refused key. */
+  async guard<T>(
     authorization: string,
-    response: ServerResponse,
+    response: Response,
     authenticate: () => Promise<T>,
   ): Promise<T> {
     const key = hash('sha256', authorization)
@@ -138,21 +138,12 @@ class RefusedKeyLimit extends RateLimit {
   }
 }
 
-export type RateLimitsConfig = Pick<
-  Config,
-  'writeLimit' | 'refusedKeyLimit' | 'readLimit' | 'trustProxy'
->
+export type RateLimitsConfig = Pick<Config, 'writeLimit' | 'refusedKeyLimit' | 'readLimit'>
 export type RateLimits = ReturnType<typeof createRateLimits>
 
 /** A limit of 0 is undefined. Reads and refused keys count by network, writes by developer. */
-export function createRateLimits({
-  writeLimit,
-  refusedKeyLimit,
-  readLimit,
-  trustProxy,
-}: RateLimitsConfig) {
-  const network = networkResolver(trustProxy)
-  const developer = ({ context }: ServerResponse) =>
+export function createRateLimits({ writeLimit, refusedKeyLimit, readLimit }: RateLimitsConfig) {
+  const developer = ({ context }: Response) =>
     required(context.caller, 'the caller of a write').developerId
   const writes = {
     limit: writeLimit,
@@ -162,9 +153,13 @@ export function createRateLimits({
   const refused = {
     limit: refusedKeyLimit,
     message: 'Too many keys from this address were refused',
-    clientOf: network,
+    clientOf: networkOf,
   }
-  const reads = { limit: readLimit, message: 'Too many reads from this address', clientOf: network }
+  const reads = {
+    limit: readLimit,
+    message: 'Too many reads from this address',
+    clientOf: networkOf,
+  }
   return {
     writes: writeLimit ? new RateLimit({ name: 'writes', ...writes }) : undefined,
     'refused-keys': refusedKeyLimit
@@ -178,23 +173,15 @@ export function createRateLimits({
 const maxAddressLength = '[0000:0000:0000:0000:0000:0000:255.255.255.255]:65535'.length
 
 /**
- * Finds the network that a request comes from, past trusted proxies: an IPv4 address, or the 56
- * bits of IPv6 that one household or machine gets as a whole (RIPE-690, section 4.2).
+ * The network that a request comes from, past trusted proxies: an IPv4 address, or the 56 bits of
+ * IPv6 that one household or machine gets as a whole (RIPE-690, section 4.2).
  */
-function networkResolver(trustProxy: Config['trustProxy']): (response: ServerResponse) => string {
-  const trust =
-    typeof trustProxy === 'number'
-      ? (_address: string, index: number) => index < trustProxy
-      : proxyaddr.compile([...trustProxy])
-  return ({ req }) => {
-    // Undefined if the client has disconnected; the type does not say so.
-    const address: string = proxyaddr(req, trust) ?? ''
-    return networkOf(address.slice(0, maxAddressLength))
-  }
-}
+const networkOf = ({ req }: Response) =>
+  // Without an address, the client has disconnected.
+  networkOfAddress((req.ip ?? '').slice(0, maxAddressLength))
 
 /** Text that is no address is taken as it is: a trusted proxy sent it. */
-function networkOf(forwarded: string): string {
+function networkOfAddress(forwarded: string): string {
   // Some proxies add the port, which puts IPv6 in brackets.
   const address = SocketAddress.parse(forwarded)?.address ?? forwarded
   if (!ipaddr.isValid(address)) return address

@@ -1,5 +1,6 @@
 import { describe, expect, inject, test } from 'vitest'
 import { generateKey } from '../../src/accounts/keys.ts'
+import type { Config } from '../../src/config.ts'
 import { ServiceError } from '../../src/contract/errors.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { Connection } from '../../src/db/engine.ts'
@@ -242,19 +243,18 @@ describe('refused keys', () => {
       writeLimit: 0,
       refusedKeyLimit: 1,
       readLimit: 0,
-      trustProxy: 0,
     })
     // What the limit uses of a response: requests with so many keys would take minutes.
     const response = {
-      req: { headers: {}, socket: { remoteAddress: '127.0.0.1' } },
+      req: { ip: '127.0.0.1' },
       appendHeader: () => response,
     } as never
-    const accept = (key: number) => limit?.authenticate(`Bearer ${key}`, response, async () => key)
+    const accept = (key: number) => limit?.guard(`Bearer ${key}`, response, async () => key)
     for (let key = 0; key <= 10_000; key++) await accept(key)
     const refusal = new ServiceError('unauthorized', 'Unknown.', { refusedKey: true })
-    await expect(
-      limit?.authenticate('Bearer x', response, () => Promise.reject(refusal)),
-    ).rejects.toBe(refusal)
+    await expect(limit?.guard('Bearer x', response, () => Promise.reject(refusal))).rejects.toBe(
+      refusal,
+    )
     expect([await accept(1), await accept(10_000)]).toEqual([1, 10_000])
     await expect(accept(0)).rejects.toMatchObject({ code: 'rate_limited' })
   })
@@ -337,17 +337,11 @@ describe('reads', () => {
 })
 
 describe('by address', () => {
-  const limits = (trustProxy: RateLimitsConfig['trustProxy']) => ({ readLimit: 1, trustProxy })
+  const limits = (trustProxy: Config['trustProxy']) => ({ readLimit: 1, trustProxy })
   const read: Call = ['GET', '/apps']
 
   test.for<
-    [
-      what: string,
-      trust: RateLimitsConfig['trustProxy'],
-      first: string,
-      second: string,
-      status: number,
-    ]
+    [what: string, trust: Config['trustProxy'], first: string, second: string, status: number]
   >([
     ['ignores the header if no proxy is trusted', 0, '192.0.2.1', '192.0.2.2', 429],
     ['distinguishes clients of a trusted proxy', 1, '192.0.2.1', '192.0.2.2', 200],
@@ -395,7 +389,7 @@ describe('by address', () => {
     expectStatuses(await sendInTurn(service, from(first, read), from(second, read)), [200, status])
   })
 
-  test.for<[what: string, trustProxy: RateLimitsConfig['trustProxy'], warnings: number]>([
+  test.for<[what: string, trustProxy: Config['trustProxy'], warnings: number]>([
     ['is logged as a warning once if no proxy is trusted', 0, 1],
     ['is not logged if one is', 1, 0],
   ])('X-Forwarded-For %s', async ([, trustProxy, warnings]) => {
@@ -421,11 +415,10 @@ describe('by address', () => {
       writeLimit: 0,
       refusedKeyLimit: 0,
       readLimit: 1,
-      trustProxy: 1,
     })
     const isExceeded = (address: string) => {
       const response = {
-        req: { headers: { 'x-forwarded-for': address }, socket: { remoteAddress: '127.0.0.1' } },
+        req: { ip: address },
         appendHeader: () => response,
       }
       return Number(reads?.count(response as never).used) > 1

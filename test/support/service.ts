@@ -57,7 +57,7 @@ export type ServiceOptions = {
   cacheSize?: number
   metrics?: Metrics
   /** Limits other than the defaults. */
-  limits?: Partial<RateLimitsConfig>
+  limits?: Partial<RateLimitsConfig & Pick<Config, 'trustProxy'>>
   /** The database; a new copy of the world by default. */
   databaseUrl?: string
   /** Wraps the operations' database, to make it fail. */

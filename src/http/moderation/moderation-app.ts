@@ -64,7 +64,7 @@ export async function createModerationApp(options: ModerationOptions): Promise<E
   routes.use(sessions.routes(views))
   routes.use(moderationRoutes(database, views, sessions.requireOperator, account))
 
-  const app = createExpress()
+  const app = createExpress(config)
   app.set('query parser', 'simple')
   app.use(trackRequests(logger, undefined, loggedParameters))
   if (config.trustProxy === 0) app.use(warnAboutProxy(logger))
