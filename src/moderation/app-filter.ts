@@ -1,11 +1,11 @@
 import { accountStore } from '../accounts/account-store.ts'
-import type { StateCounts } from '../catalogue/app-store.ts'
+import { findNamedApps, type StateCounts } from '../catalogue/app-store.ts'
 import { categoryStore } from '../catalogue/category-store.ts'
 import type { Connection } from '../db/engine.ts'
 import { listed } from '../db/listed-apps.ts'
 import { bestMatches, cutNote, maxMatches, toQuery } from '../search/best-matches.ts'
 import { hasTerms, toSearchDocument } from '../search/terms.ts'
-import { required } from '../util/helpers.ts'
+import { chunk, required, yieldBetween } from '../util/helpers.ts'
 
 /** Finds apps for operators by state, developer, category and text. */
 
@@ -53,17 +53,23 @@ export const states: Record<AppState | 'any', AppSet> = {
 }
 const unlisted = [states.pending, states.rejected, states.deleted]
 
-/** Apps that are read at a time: some megabytes. */
-const batchSize = 500
-/** Not a join, so that the planner cannot begin with the developers. */
-const developerName = 'select name from developers where id = apps.developer_id'
+/**
+ * Of each set, the apps whose texts a search reads: at most so many, with so many characters. That
+ * takes some seconds.
+ */
+const maxSearched = { apps: 10_000, characters: 20_000_000 }
+const partNote =
+  'There are too many apps here to search them all; choose a developer or a category.'
+
+/** Apps that are read at a time: a megabyte or two. */
+const batchSize = 50
 
 /**
  * A page of a set's apps, in its order, and the total; `note` says why the list is incomplete.
  * Throws an OperatorError if the developer or category is missing. With a search text and without a
  * developer, listed apps are found by the catalogue's search, best match first, unless the set has
- * an index. That search has only listed apps, so the texts of the others are read; those that match
- * come first.
+ * an index. That search has only listed apps, so the texts of the others are read, up to a limit;
+ * those that match come first.
  */
 export async function findPage(
   connection: Connection,
@@ -88,12 +94,17 @@ export async function findPage(
   }
   const query = toQuery(search, categoryId)
   const isRanked = !set.hasOwnIndex && developerId === undefined
+  let isPart = false
   const found = isRanked ? await findRanked() : await findMatches(set)
   const matches = found.slice(0, maxMatches)
+  const notes = [
+    ...(found.length > maxMatches ? [cutNote(isRanked ? 'best' : 'first')] : []),
+    ...(isPart ? [partNote] : []),
+  ]
   return {
     ids: matches.slice(offset, offset + limit),
     total: matches.length,
-    ...(found.length > maxMatches && { note: cutNote(isRanked ? 'best' : 'first') }),
+    ...(notes.length > 0 && { note: notes.join(' ') }),
   }
 
   function appsIn({ where, hasOwnIndex }: AppSet) {
@@ -111,20 +122,29 @@ export async function findPage(
     return [...others.toSorted((a, b) => b - a), ...ids]
   }
 
-  /** The first of the apps that have the terms, one more than `maxMatches` if there are more. */
+  /**
+   * The first of the apps that have the terms, one more than `maxMatches` if there are more. Sets
+   * `isPart` if there are apps that it did not search.
+   */
   async function findMatches(searched: AppSet): Promise<number[]> {
+    const ids: number[] = await appsIn(searched)
+      .orderByRaw(searched.order)
+      .limit(maxSearched.apps + 1)
+      .pluck('apps.id')
     const matches: number[] = []
-    for (let first = 0; ; first += batchSize) {
-      const apps = await appsIn(searched)
-        .orderByRaw(searched.order)
-        .limit(batchSize)
-        .offset(first)
-        .select('apps.*', connection.sql.raw(`(${developerName}) as developer_name`))
-      for (const app of apps) {
+    let apps = 0
+    let characters = 0
+    for (const batch of chunk(ids.slice(0, maxSearched.apps), batchSize)) {
+      const rows = await findNamedApps(connection, batch)
+      for await (const app of yieldBetween(rows, connection.signal)) {
         if (hasTerms(toSearchDocument(app, app.developer_name), query.terms)) matches.push(app.id)
+        characters += app.description.length
       }
-      if (apps.length < batchSize || matches.length > maxMatches)
-        return matches.slice(0, maxMatches + 1)
+      if (matches.length > maxMatches) return matches.slice(0, maxMatches + 1)
+      apps += batch.length
+      if (characters > maxSearched.characters) break
     }
+    if (apps < ids.length) isPart = true
+    return matches
   }
 }

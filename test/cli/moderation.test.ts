@@ -1,8 +1,9 @@
 import { describe, expect, inject, test } from 'vitest'
-import { appStore } from '../../src/catalogue/app-store.ts'
+import { accountStore } from '../../src/accounts/account-store.ts'
+import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
 import type { Decision } from '../../src/catalogue/policy.ts'
 import type { AppChanges } from '../../src/contract/contract.ts'
-import { openDatabase } from '../../src/db/database.ts'
+import { type Database, openDatabase } from '../../src/db/database.ts'
 import type { AppFilter } from '../../src/moderation/app-filter.ts'
 import { type Change, moderationStore, type Queue } from '../../src/moderation/moderation-store.ts'
 import { cutNote } from '../../src/search/best-matches.ts'
@@ -135,18 +136,22 @@ describe('the queue', () => {
     expect([apps.map(({ name }) => name), total]).toEqual([found, found.length])
   })
 
-  test('finds at most 1,000 apps by a text, and says so', async () => {
-    const { database } = await startService()
-    await database.write(async (connection) => {
+  /** Adds apps that wait as long as the Night Train. */
+  const addApps = (database: Database, count: number, changes: Partial<NewAppRow> = {}) =>
+    database.write(async (connection) => {
       const pending = await connection.sql('apps').where({ name: 'Night Train' }).first()
       if (!pending) throw new Error('the world has no train')
       const { id: _, slug: __, package_key: ___, ...row } = pending
-      const apps = Array.from({ length: 1001 }, (_, index) => ({
-        app: { ...row, package_name: null, name: `Wave ${index}` },
+      const apps = Array.from({ length: count }, (_, index) => ({
+        app: { ...row, package_name: null, name: `Wave ${index}`, ...changes },
         at: row.created_at,
       }))
-      await appStore(connection).insertAll('app create', apps, { operator: 'test' })
+      await appStore(connection).insertAll('app create', apps, actor)
     })
+
+  test('finds at most 1,000 apps by a text, and says so', async () => {
+    const { database } = await startService()
+    await addApps(database, 1001)
     const find = (limit: number, offset: number) =>
       database.snapshot((connection) =>
         moderationStore(connection).queue('pending', { search: 'wave' }, limit, offset),
@@ -156,6 +161,28 @@ describe('the queue', () => {
       sql('apps').where({ name: 'Wave 7' }).update({ name: 'Seven', description: '7' }),
     )
     expect(await find(10, 1000)).toEqual({ apps: [], total: 1000 })
+  })
+
+  test.for([
+    ['10,000 apps', 10_000, 'D'],
+    ['20 million characters', 1050, 'long '.repeat(4000)],
+  ] as const)('searches its first %s, and says so', async ([, count, description]) => {
+    const { database } = await startService()
+    await addApps(database, count, { description })
+    const { id } = await database.write((connection) =>
+      accountStore(connection).findOrAddDeveloper('Zed'),
+    )
+    await addApps(database, 1, { name: 'Zebra', developer_id: id })
+    const find = async (filter: AppFilter) => {
+      const { apps, ...page } = await database.snapshot((connection) =>
+        moderationStore(connection).queue('pending', filter, 1, 0),
+      )
+      return page
+    }
+    const note = expect.stringMatching(/^There are too many apps here to search them all; choose /)
+    expect(await find({ search: 'zebra' })).toEqual({ total: 0, note })
+    expect(await find({ search: 'zebra', developer: 'Zed' })).toEqual({ total: 1 })
+    expect(await find({ search: 'wave' })).toEqual({ total: 1000, note: cutNote('first') })
   })
 
   test('of changed apps is filtered by their current names', async () => {

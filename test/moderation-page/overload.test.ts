@@ -1,12 +1,17 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { setImmediate } from 'node:timers/promises'
 import { expect, inject, onTestFinished, test } from 'vitest'
+import { accountStore } from '../../src/accounts/account-store.ts'
 import { queueLimits } from '../../src/db/database.ts'
+import type { Connection } from '../../src/db/engine.ts'
 import { slowClients } from '../../src/http/connections.ts'
+import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { freezeClock } from '../support/clock.ts'
 import { textOf, valuesOf } from '../support/html.ts'
 import {
+  addApps,
   type Fields,
   type ModerationPage,
   newestEntries,
@@ -16,8 +21,8 @@ import {
 import { concurrency, saturate } from '../support/saturate.ts'
 
 /**
- * While the database takes no writes, which is not the fault of a moderator or a key, and while
- * forms arrive slowly.
+ * While the database takes no writes, which is not the fault of a moderator or a key, while forms
+ * arrive slowly, and when a page takes long.
  */
 
 const { apps } = inject('world')
@@ -138,4 +143,78 @@ test.for<[what: string, request: string, headers: object, status: number]>([
   const socket = await slowForm(page, request, { 'Content-Length': 1000, ...headers })
   socket.write('x')
   await expect.poll(() => page.log.map((line) => JSON.parse(line).res.statusCode)).toEqual([status])
+})
+
+/** Turns of the event loop during the work in which no statement was running. */
+async function countTurns({ sql }: Connection, work: () => Promise<unknown>): Promise<number> {
+  // The first statement opens the connection.
+  await sql.raw('select 1')
+  let running = 0
+  let turns = 0
+  let isDone = false
+  const begin = () => running++
+  const end = () => running--
+  sql.on('query', begin).on('query-response', end)
+  const counting = (async () => {
+    for (; !isDone; await setImmediate()) if (running === 0) turns++
+  })()
+  await work()
+  isDone = true
+  await counting
+  sql.removeListener('query', begin).removeListener('query-response', end)
+  return turns
+}
+
+test.for<[what: string, work: (connection: Connection) => Promise<unknown>]>([
+  [
+    'a search of the queue',
+    (connection) => moderationStore(connection).queue('pending', { search: 'zebra' }, 50, 0),
+  ],
+  [
+    'a search of all apps',
+    (connection) => moderationStore(connection).list(undefined, { search: 'zebra' }, 50, 0),
+  ],
+  ['the queue', (connection) => moderationStore(connection).queue('pending', {}, 100, 0)],
+  [
+    'a developer who does not exist',
+    (connection) =>
+      accountStore(connection)
+        .requireDeveloper('Nobody')
+        .catch(() => {}),
+  ],
+])('%s lets other requests run between a hundred rows', async ([, work]) => {
+  const page = await startModerationPage()
+  await addApps(page, Array<object>(100).fill({}))
+  await page.database.write(async (connection) => {
+    for (let index = 0; index < 100; index++)
+      await accountStore(connection).findOrAddDeveloper(`Developer ${index}`)
+  })
+  const turns = await page.database.read((connection) =>
+    countTurns(connection, () => work(connection)),
+  )
+  expect(turns).toBeGreaterThanOrEqual(100)
+})
+
+test.for([
+  ['the queue', '/', /app_search/],
+  ['a search of the queue', '/?search=zebra', /from .apps. inner join/],
+] as const)('%s stops when its client disconnects', async ([, path, repeated]) => {
+  const page = await startModerationPage()
+  // A page of the queue has 50 of them, and a search reads as many at a time.
+  await addApps(page, Array<object>(50 * 50).fill({}))
+  const ada = await page.signIn('Ada')
+  const client = connect(page.port)
+  let statements = 0
+  page.database.onStatement((statement) => {
+    if (!repeated.test(statement)) return
+    statements++
+    // A socket that was only closed may still read.
+    client.resetAndDestroy()
+  })
+  client.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nCookie: ${ada.cookie}\r\n\r\n`)
+  await expect.poll(() => page.log.at(-1)).toMatch(/GET aborted/)
+  await expect.poll(() => page.database.usage().pools[0]?.used).toBe(0)
+  expect(statements).toBeLessThan(50)
+  expect(page.log.filter((line) => JSON.parse(line).level >= 40)).toEqual([])
+  expect((await ada.get('/status')).status).toBe(200)
 })

@@ -72,7 +72,7 @@ export function moderationRoutes(
         pages: Math.ceil(found.total / pageSize),
         isAllSelected: fieldOf(query, 'select') === 'all',
         ...found,
-        apps: await shortenChanges(found.apps),
+        apps: await shortenChanges(found.apps, request.signal),
         counts: await statusStore(connection).countApps(),
         categories: await categoryStore(connection).all(),
         reasons: await auditStore(connection).recentReasons(),

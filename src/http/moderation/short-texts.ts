@@ -1,7 +1,7 @@
-import { setImmediate } from 'node:timers/promises'
 import type { AuditEntry } from '../../audit/audit-store.ts'
 import { actorOf, changesOf, type EntryChange, subjectOf } from '../../audit/describe-entry.ts'
 import type { Change } from '../../moderation/moderation-store.ts'
+import { yieldBetween } from '../../util/helpers.ts'
 import { shorten, shortenDifference } from '../../util/text.ts'
 import { htmlSize } from '../html.ts'
 
@@ -55,15 +55,15 @@ export type WithShortChanges<App> = App & { isShortened: boolean }
 /** Other requests run between the apps. */
 export async function shortenChanges<App extends { changes: Change[] }>(
   apps: App[],
+  signal: AbortSignal,
 ): Promise<WithShortChanges<App>[]> {
   const shortened = []
-  for (const app of apps) {
+  for await (const app of yieldBetween(apps, signal)) {
     const changes = app.changes.map(({ field, before, after }): Change => {
       const [old, now] = shortenDifference(before ?? '', after ?? '', valueSize, htmlSize)
       return { field, before: before && old, after: after && now }
     })
     shortened.push({ ...app, changes, isShortened: differ(changes, app.changes) })
-    await setImmediate()
   }
   return shortened
 }
