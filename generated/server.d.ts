@@ -193,7 +193,7 @@ export interface components {
              */
             full_matches: number;
             /**
-             * @description The words that were searched for, with typos corrected; left out if there were none. A corrected word is the most frequent of the words that it was corrected to.
+             * @description What was searched for instead of the search, or besides it if some apps have a word as it was written; left out if no word was corrected. A corrected word is the most frequent of the words that it was corrected to.
              * @example facebook messenger
              */
             corrected?: string;

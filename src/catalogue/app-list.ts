@@ -202,13 +202,15 @@ function onlyOf(result: SearchResult, chosen: number[]): SearchResult {
 /** Undefined if all apps match all words as they were written, or if there are none. */
 function toSearchInfo({ ids, fullMatches, words }: SearchResult): SearchInfo | undefined {
   const isCorrected = words.some(({ corrections }) => corrections.length > 0)
-  const corrected = words.flatMap((word) => correctedTerm(word).map(({ text }) => text))
+  const corrected = words.flatMap(({ term, isKnown, corrections }) =>
+    isKnown ? (corrections[0] ?? term.text) : corrections.slice(0, 1),
+  )
   const dropped = droppedWords(words)
   if (ids.length === 0 || (fullMatches === ids.length && !isCorrected && dropped.length === 0))
     return undefined
   return {
     full_matches: dropped.length > 0 ? 0 : Math.min(fullMatches, maxMatches),
-    ...(isCorrected && { corrected: corrected.join(' ') }),
+    ...(isCorrected && { corrected: [...new Set(corrected)].join(' ') }),
     ...(dropped.length > 0 && { dropped }),
   }
 }

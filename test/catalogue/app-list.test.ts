@@ -305,7 +305,7 @@ describe('search', () => {
   })
 
   test.for<[apps: number, info: object | undefined]>([
-    [5, { full_matches: 126, corrected: 'calender' }],
+    [5, { full_matches: 126, corrected: 'calendar' }],
     [6, undefined],
   ])('a word that %i apps have, and a similar one many, is a typo: %o', async ([apps, info]) => {
     const service = await startService()
@@ -315,6 +315,41 @@ describe('search', () => {
     const { body } = await service.get('/apps?search=calender')
     expect(body.data.search).toEqual(info)
   })
+
+  test.for<[search: string, message: string, corrected: string | undefined]>([
+    ['google+ app', 'Few results for "google+"; also showing "google".', 'google app'],
+    ['GOOGLE+  Äpp', 'Few results for "google+"; also showing "google".', 'google app'],
+    ['app google+ app', 'Few results for "google+"; also showing "google".', 'app google'],
+    ['googlr app', 'No results for "googlr"; showing "google".', 'google app'],
+    ['googlr google', 'No results for "googlr"; showing "google".', 'google'],
+    [
+      'google googlr gogle',
+      'No results for "googlr"; showing "google". No results for "gogle"; showing "google".',
+      'google',
+    ],
+    [
+      'googlr zzz app',
+      'No results for "googlr"; showing "google". No app has "zzz".',
+      'google app',
+    ],
+    ['google zzz', 'No app has "zzz".', undefined],
+    ['GOOGLE  äpp', '', undefined],
+    ['app google', '', undefined],
+  ])(
+    'the corrected search of "%s" is what was searched for instead',
+    async ([search, message, corrected]) => {
+      const service = await startService()
+      const apps = Array.from({ length: 21 }, (_, index) => ({ name: `Google App ${index}` }))
+      await publish(service, [{ name: 'Google+', description: 'An app.' }, ...apps])
+      const query = `search=${encodeURIComponent(search)}`
+      for (const category of ['', '&category=empty']) {
+        const { body } = await service.get(`/apps?${query}${category}`)
+        expect(body.data.search?.corrected).toBe(corrected)
+        const sentences = body.message.match(/(No|Few) results for .*?\.|No app has .*?\./g) ?? []
+        expect(sentences.join(' ')).toBe(message)
+      }
+    },
+  )
 
   test.for<[beginning: string, names: string[]]>([
     ['ra', ['Ferry']],
