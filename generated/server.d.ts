@@ -1419,14 +1419,14 @@ export interface components {
          */
         CategoryFilter: string;
         /**
-         * @description The exact slug of an app, such as the one in the address of your page about it. At most one app matches; with `search`, of
-         *     the first 1,000 apps that it finds. An empty value is ignored.
+         * @description The exact slug of an app, in any case, such as the one in the address of your page about it. At most one app matches;
+         *     with `search`, of the first 1,000 apps that it finds. An empty value matches no app, and the message says so.
          * @example tide-time
          */
         SlugFilter: string;
         /**
          * @description The exact package name of an app, in any case. At most one app matches; with `search`, of the first 1,000 apps that it
-         *     finds. An empty value is ignored.
+         *     finds. An empty value matches no app, and the message says so.
          * @example com.example.demo.tidetime
          */
         PackageNameFilter: string;
@@ -1631,14 +1631,14 @@ export interface operations {
                  */
                 category?: components["parameters"]["CategoryFilter"];
                 /**
-                 * @description The exact slug of an app, such as the one in the address of your page about it. At most one app matches; with `search`, of
-                 *     the first 1,000 apps that it finds. An empty value is ignored.
+                 * @description The exact slug of an app, in any case, such as the one in the address of your page about it. At most one app matches;
+                 *     with `search`, of the first 1,000 apps that it finds. An empty value matches no app, and the message says so.
                  * @example tide-time
                  */
                 slug?: components["parameters"]["SlugFilter"];
                 /**
                  * @description The exact package name of an app, in any case. At most one app matches; with `search`, of the first 1,000 apps that it
-                 *     finds. An empty value is ignored.
+                 *     finds. An empty value matches no app, and the message says so.
                  * @example com.example.demo.tidetime
                  */
                 package_name?: components["parameters"]["PackageNameFilter"];

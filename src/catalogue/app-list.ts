@@ -19,6 +19,8 @@ export type AppPage = {
   search?: SearchInfo
   notes?: string[]
   isUnknownCategory?: true
+  /** Parameters whose values are empty, although they must equal a value of an app. */
+  emptyParameters?: string[]
 }
 
 const unknownCategory: AppPage = { apps: [], total: 0, isUnknownCategory: true }
@@ -45,6 +47,10 @@ export function findApps(
   const { page, limit, category, slug, package_name, search: text, sort } = query
   const offset = (page - 1) * limit
   const expensive = { isExpensive: true, signal }
+  const emptyParameters = Object.entries({ slug, package_name }).flatMap(([name, value]) =>
+    value?.trim() === '' ? [name] : [],
+  )
+  if (emptyParameters.length > 0) return Promise.resolve({ apps: [], total: 0, emptyParameters })
   if (text)
     return database.snapshot((connection) => searchPage(connection, text, query, offset), expensive)
   if (slug || package_name)
@@ -152,7 +158,7 @@ async function findExact(
   categoryId: number | undefined,
 ): Promise<number[]> {
   const wanted = {
-    ...(slug && { slug }),
+    ...(slug && { slug: slug.toLowerCase() }),
     ...(package_name && { package_key: packageKey(package_name) }),
     ...(categoryId !== undefined && { category_id: categoryId }),
   }

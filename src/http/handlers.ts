@@ -279,8 +279,12 @@ const pageMessage = ({ current_page, total_pages }: Pagination) =>
 function listMessage(
   category: string | undefined,
   pagination: Pagination,
-  { total, notes = [], isUnknownCategory }: Omit<AppPage, 'apps'>,
+  { total, notes = [], isUnknownCategory, emptyParameters = [] }: Omit<AppPage, 'apps'>,
 ): string {
+  if (emptyParameters.length > 0)
+    return emptyParameters
+      .map((name) => `${name} is empty, so no app matches; set it, or leave it out.`)
+      .join(' ')
   if (isUnknownCategory)
     return `No category has the slug "${category}"; GET /categories lists them.`
   return total === 0 ? 'No apps match.' : [...notes, pageMessage(pagination)].join(' ')

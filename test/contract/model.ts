@@ -146,12 +146,11 @@ export class Model {
 
   /** A list with a slug or a package name has only the app that has them. */
   #expectExact({ slug, package_name, category, search }: Input['query'], reply: CheckedResponse) {
-    if (category || search || !(slug || package_name)) return
+    if (category || search || (slug === undefined && package_name === undefined)) return
+    const hasValue = (value: unknown, own: string | undefined) =>
+      value === undefined || own?.toLowerCase() === String(value).toLowerCase()
     const matches = this.listed().filter(
-      (app) =>
-        (!slug || app.slug === slug) &&
-        (!package_name ||
-          app.fields.package_name?.toLowerCase() === String(package_name).toLowerCase()),
+      (app) => hasValue(slug, app.slug) && hasValue(package_name, app.fields.package_name),
     )
     const { apps, pagination } = reply.body.data
     expect(pagination.total_pages).toBe(matches.length)
