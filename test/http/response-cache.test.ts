@@ -18,7 +18,7 @@ import { handleOperations } from '../../src/http/operations.ts'
 import { createRateLimits } from '../../src/http/rate-limits.ts'
 import { createResponseCache } from '../../src/http/response-cache.ts'
 import { listen } from '../../src/http/server.ts'
-import { decideEach } from '../../src/moderation/decisions.ts'
+import { decideEach, restoreApp } from '../../src/moderation/decisions.ts'
 import { namesOf, scenarioOf, tables } from '../contract/scenarios.ts'
 import { type Call, newApp } from '../contract/valid-requests.ts'
 import { connected } from '../faults/sockets.ts'
@@ -442,6 +442,11 @@ test('writes that change nothing public leave the cache as it is, and others emp
       // Its results are tested elsewhere.
     }
   }
+  const revokeOperator = async () => {
+    const { run, json } = commandLine(service.databaseUrl)
+    const [{ id }] = await json('operator', 'list')
+    await run('operator', 'revoke', id)
+  }
   const useKey = async (key: string) => {
     const id = key.slice(5, 17)
     await service.database.write(
@@ -481,7 +486,24 @@ test('writes that change nothing public leave the cache as it is, and others emp
       false,
       () => commandLine(service.databaseUrl).run('key', 'issue', '--developer', 'New'),
     ],
+    [
+      'a revoked key',
+      false,
+      () => commandLine(service.databaseUrl).run('key', 'revoke', keys.expired),
+    ],
+    ['an operator', false, () => commandLine(service.databaseUrl).run('operator', 'add', 'Bo')],
+    ['a revoked operator', false, () => revokeOperator()],
     ['the first use of a key', false, () => useKey(keys.ada)],
+    [
+      'a restoration of an app that is not listed',
+      false,
+      () => restoreApp(service.database, { id: apps.pending }, { operator: 'test' }),
+    ],
+    [
+      'a restoration of a listed app',
+      true,
+      () => restoreApp(service.database, { id: apps.deleted }, { operator: 'test' }),
+    ],
     [
       'an approval',
       true,
