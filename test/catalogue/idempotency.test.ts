@@ -2,8 +2,9 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { AppRow } from '../../src/db/tables.ts'
 import { required } from '../../src/util/helpers.ts'
 import { newApp } from '../contract/valid-requests.ts'
+import type { RequestOptions } from '../support/check.ts'
 import { expectStatuses, type RequestOptions } from '../support/check.ts'
-import { freezeClock } from '../support/clock.ts'
+import { freezeClock, freezeClock, stopTimers } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { checkedResponse } from '../support/raw-http.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -394,6 +395,7 @@ test('a create deletes at most 100 expired keys, the oldest first', async () => 
 })
 
 test('many creates at once delete expired keys without waiting for each other', async () => {
+  stopTimers()
   const service = await startService()
   const created_at = new Date(Date.now() - 30 * hour).toISOString()
   const expired = Array.from({ length: 400 }, (_, index) => ({ key: `k${index}`, created_at }))
