@@ -746,21 +746,43 @@ describe('an aborted signal', () => {
     expect(requests()).toBe(0)
   })
 
-  test.for<[Break, isAbortedBefore: boolean]>([
-    ['never', true],
-    ['stalled', false],
-  ])('ends a request that is %s, without a retry', async ([broken, isAbortedBefore]) => {
-    const { url, requests } = await startBreaking(broken)
+  describe.for<['GET' | 'PUT', retries: number]>([
+    ['GET', 3],
+    ['GET', 0],
+    ['PUT', 3],
+  ])('ends a %s with %d retries', ([method, retries]) => {
+    const item = { ...path(1), ...(method === 'PUT' && { body: {} }) }
+
+    test.for<[Break, isAbortedBefore: boolean]>([
+      ['never', true],
+      ['stalled', false],
+    ])('that is %s', async ([broken, isAbortedBefore]) => {
+      const { url, requests } = await startBreaking(broken)
+      const controller = new AbortController()
+      const send: Send = async (url, init) => {
+        const sent = fetch(url, init)
+        await (isAbortedBefore ? expect.poll(requests).toBe(1) : sent)
+        controller.abort(reason)
+        return sent
+      }
+      const api = createClient(url, undefined, { fetch: send, retries })
+      const { signal } = controller
+      await expect(api[method]('/apps/{id}', { ...item, signal })).rejects.toBe(reason)
+      expect(requests()).toBe(1)
+    })
+  })
+
+  test('ends the wait for a retry that has not begun', async () => {
     const controller = new AbortController()
-    const send: Send = async (url, init) => {
-      const sent = fetch(url, init)
-      await (isAbortedBefore ? expect.poll(requests).toBe(1) : sent)
-      controller.abort(reason)
-      return sent
-    }
-    const api = createClient(url, undefined, { fetch: send })
+    const { send, lines } = recording(refusal(503), emptyList())
+    const api = createClient('http://localhost', undefined, {
+      fetch: (url, init) => {
+        controller.abort(reason)
+        return send(url, init)
+      },
+    })
     await expect(api.GET('/apps', { signal: controller.signal })).rejects.toBe(reason)
-    expect(requests()).toBe(1)
+    expect(lines()).toEqual(['GET /apps'])
   })
 
   test.for<[what: string, Answer]>([
