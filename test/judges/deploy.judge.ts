@@ -1,7 +1,10 @@
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { check } from '../support/check.ts'
 import { copyWorld, filePath, temporaryFolder } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { serve } from '../support/process.ts'
@@ -48,8 +51,8 @@ describe.skipIf(!isInstalled('systemd-analyze'))('systemd units: apt-get install
   // It only warns of unknown settings.
   test.for<[unit: string, change: [string, string], stderr: RegExp]>([
     ['apps-service.service', ['LimitNOFILE', 'LimitFiles'], /Unknown key 'LimitFiles'/],
-    ['apps-service.service', ['apps-service serve', 'server serve'], /is not executable/],
-    ['apps-service-moderation.service', ['apps-service mod', 'page mod'], /is not executable/],
+    ['apps-service.service', ['.bin/node', 'bin/node'], /is not executable/],
+    ['apps-service-moderation.service', ['.bin/node', 'bin/node'], /is not executable/],
     ['apps-service-notify.service', ['.bin/node', 'bin/node'], /is not executable/],
     ['apps-service-backup.service', ['ReadWritePaths', 'WritePaths'], /Unknown key 'WritePaths'/],
     ['apps-service-notify.timer', ['*:0/5', '*:five'], /Failed to parse calendar/],
@@ -58,6 +61,17 @@ describe.skipIf(!isInstalled('systemd-analyze'))('systemd units: apt-get install
     expect(verifyUnit(unit, change).stderr).toMatch(stderr)
   })
 })
+
+/** The arguments and the environment with which caddy reads a configuration. */
+function configureCaddy(command: 'run' | 'validate', text: string, domain: string) {
+  const folder = temporaryFolder()
+  const file = join(folder, 'Caddyfile')
+  writeFileSync(file, text)
+  return {
+    args: [command, '--adapter', 'caddyfile', '--config', file],
+    env: { DOMAIN: domain, HOME: folder },
+  }
+}
 
 describe.skipIf(!isInstalled('caddy'))('Caddyfile: apt-get install caddy', () => {
   const caddyfile = readFileSync(join(deploy, 'Caddyfile'), 'utf8')
@@ -68,19 +82,8 @@ describe.skipIf(!isInstalled('caddy'))('Caddyfile: apt-get install caddy', () =>
     expect(validate(text.replace('lb_try_duration', 'try_duration'))).toBe(1)
   })
 
-  /** The arguments and the environment with which caddy reads a configuration. */
-  function configure(command: 'run' | 'validate', text: string, domain: string) {
-    const folder = temporaryFolder()
-    const file = join(folder, 'Caddyfile')
-    writeFileSync(file, text)
-    return {
-      args: [command, '--adapter', 'caddyfile', '--config', file],
-      env: { DOMAIN: domain, HOME: folder },
-    }
-  }
-
   function validate(text: string) {
-    const { args, env } = configure('validate', text, 'apps.example.org')
+    const { args, env } = configureCaddy('validate', text, 'apps.example.org')
     return run('caddy', args, env).status
   }
 
@@ -100,7 +103,7 @@ describe.skipIf(!isInstalled('caddy'))('Caddyfile: apt-get install caddy', () =>
       (before, { port }, index) => before.replace(`server-${index + 1}:3000`, `127.0.0.1:${port}`),
       caddyfile,
     )
-    const { args, env: settings } = configure('run', `{\n\tadmin off\n}\n${text}`, address)
+    const { args, env: settings } = configureCaddy('run', `{\n\tadmin off\n}\n${text}`, address)
     runUntilFinished('caddy', args, { env: { PATH: process.env.PATH, ...settings } })
     const status = (path: string) =>
       fetch(address + path).then(
@@ -121,6 +124,20 @@ describe.skipIf(!isInstalled('caddy'))('Caddyfile: apt-get install caddy', () =>
     }
     expect((await servers[0]?.request('GET', '/readyz'))?.status).toBe(503)
     await expect.poll(wave, { timeout: 20_000 }).toEqual([200])
+  })
+
+  test('while a server restarts, its requests are answered by the other, each time', async () => {
+    const { files, servers, status } = await start()
+    const wave = () => Promise.all(Array.from({ length: 30 }, () => status('/apps')))
+    for (const [index, { process: child, exited, port }] of servers.entries()) {
+      child.kill('SIGKILL')
+      await exited
+      expect([...new Set(await wave())]).toEqual([200])
+      const restarted = await serve(files[index] ?? '', { PORT: String(port) })
+      // The proxy's health check has seen it, so that the other can restart.
+      const isSeen = () => restarted.log.some((line) => line.includes('"url":"/readyz"'))
+      await expect.poll(isSeen).toBe(true)
+    }
   })
 
   test('refused keys count for the address of the client, whatever its X-Forwarded-For says', async () => {
@@ -144,6 +161,51 @@ describe.skipIf(!isInstalled('caddy'))('Caddyfile: apt-get install caddy', () =>
       { encoding: 'utf8' },
     )
     expect(other.stdout).toBe('401')
+  })
+})
+
+describe.skipIf(!isInstalled('caddy'))('one-server.Caddyfile: apt-get install caddy', () => {
+  test('reads wait through a restart of five seconds, and writes get a declared 503', async () => {
+    // Caddy tries four times a second.
+    const attemptsOfRestart = 20
+    let attempts = 0
+    const away = createServer((socket) => {
+      attempts += 1
+      socket.destroy()
+    })
+    await once(away.listen(0, '127.0.0.1'), 'listening')
+    const { port } = away.address() as AddressInfo
+    const address = `http://127.0.0.1:${await freePort()}`
+    const text = readFileSync(join(deploy, 'one-server.Caddyfile'), 'utf8')
+      .replace('apps.example.org {', `${address} {`)
+      .replaceAll('127.0.0.1:3000', `127.0.0.1:${port}`)
+    const { args, env } = configureCaddy('run', `{\n\tadmin off\n}\n${text}`, address)
+    runUntilFinished('caddy', args, { env: { PATH: process.env.PATH, ...env } })
+    const create = async () => {
+      const response = await fetch(`${address}/apps`, { method: 'POST', body: '{}' })
+      return { response, text: await response.text() }
+    }
+    await expect.poll(() => create().catch(() => undefined), { timeout: 20_000 }).toBeDefined()
+
+    const { response, text: body } = await create()
+    const headers = Object.fromEntries(response.headers)
+    const { server: _, 'alt-svc': __, ...declared } = headers
+    const checked = check({
+      method: 'POST',
+      path: '/apps',
+      status: response.status,
+      headers: declared,
+      text: body,
+    })
+    expect(checked).toMatchObject({ status: 503, body: { data: { code: 'unavailable' } } })
+
+    attempts = 0
+    const read = fetch(`${address}/apps`)
+    await expect.poll(() => attempts, { timeout: 60_000 }).toBeGreaterThan(attemptsOfRestart)
+    away.close()
+    await once(away, 'close')
+    await serve(await copyWorld(), { PORT: String(port), TRUST_PROXY: '1' })
+    expect((await read).status).toBe(200)
   })
 })
 
