@@ -2,7 +2,7 @@ import { userInfo } from 'node:os'
 import { Command, InvalidArgumentError } from 'commander'
 import type { Operator } from '../audit/audit-store.ts'
 import { describeDatabaseUrl, readConfig } from '../config.ts'
-import { OperatorError, ServiceError } from '../contract/errors.ts'
+import { OperatorError, ServiceError, UsageError } from '../contract/errors.ts'
 import { type Database, openDatabase, openMigratedDatabase } from '../db/database.ts'
 import type { Connection, ServerOptions } from '../db/engine.ts'
 import { type AppReference, parseReference, referenceFormat } from '../moderation/app-reference.ts'
@@ -177,6 +177,17 @@ function currentAccount(): string {
     return `uid ${process.getuid?.()}`
   }
 }
+
+/** A parser for commander of a function that throws an OperatorError for a wrong text. */
+export const parseWith =
+  <T>(parse: (text: string) => T) =>
+  (text: string): T => {
+    try {
+      return parse(text)
+    } catch (error) {
+      throw error instanceof OperatorError ? new UsageError(error.message) : error
+    }
+  }
 
 /** Parses an argument such as `108` or `108@k3f9a`. */
 export function parseAppReference(text: string): AppReference {

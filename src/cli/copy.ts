@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { readConfig } from '../config.ts'
-import { OperatorError } from '../contract/errors.ts'
+import { UsageError } from '../contract/errors.ts'
 import { copyDatabase } from '../db/copy-database.ts'
 import { expectedUrl, isDatabaseUrl } from '../db/database-url.ts'
 import { formatCount } from '../util/text.ts'
@@ -25,7 +25,7 @@ Examples:
 JSON: {to, rows, seconds}; rows is the number of rows of each table.`,
   async run({ to }: { to: string }) {
     const { databaseUrl } = readConfig()
-    if (!isDatabaseUrl(to)) throw new OperatorError(`--to must be ${expectedUrl(to)}`)
+    if (!isDatabaseUrl(to)) throw new UsageError(`--to must be ${expectedUrl(to)}`)
     const begin = performance.now()
     const { update, stop } = showCount('rows')
     const { name, counts } = await copyDatabase(databaseUrl, to, update).finally(stop)

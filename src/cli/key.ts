@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { accountStore } from '../accounts/account-store.ts'
 import { keyPrefix, parseKeyIdOrPrefix } from '../accounts/keys.ts'
-import { OperatorError } from '../contract/errors.ts'
+import { UsageError } from '../contract/errors.ts'
 import { findSimilarDevelopers } from '../moderation/similar-names.ts'
 import { formatAge, formatMinute } from '../util/time.ts'
 import { buildDatabaseCommand, buildListCommand, commandGroup, currentOperator } from './command.ts'
@@ -84,7 +84,7 @@ revoked_at may be null. last_used_at is updated at most once an hour.`,
 /** The error does not quote the text, which may be a mistyped secret. */
 function parseKey(text: string): string {
   const id = parseKeyIdOrPrefix(text)
-  if (id === undefined) throw new OperatorError('the argument must be an API key or its id')
+  if (id === undefined) throw new UsageError('the argument must be an API key or its id')
   return id
 }
 

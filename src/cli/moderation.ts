@@ -25,6 +25,7 @@ import {
   currentOperator,
   parseAppReference,
   parsePositiveInteger,
+  parseWith,
   withDatabase,
   withFilterOptions,
 } from './command.ts'
@@ -232,7 +233,7 @@ const reject = decisionCommand(
   'reject',
   new Command('reject')
     .description('reject pending apps, or take approved ones down')
-    .requiredOption('--reason <text>', 'why; the owner reads it', parseReason),
+    .requiredOption('--reason <text>', 'why; the owner reads it', parseWith(parseReason)),
   '  ./apps-service moderation reject 42@k3f9a --reason "The link is dead."',
 )
 

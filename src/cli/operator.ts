@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { parseKeyId } from '../accounts/keys.ts'
 import { operatorStore } from '../accounts/operator-store.ts'
-import { OperatorError } from '../contract/errors.ts'
+import { UsageError } from '../contract/errors.ts'
 import { formatAge, formatMinute } from '../util/time.ts'
 import { buildDatabaseCommand, commandGroup, currentOperator } from './command.ts'
 import { print, printInfo, printTable } from './output.ts'
@@ -62,7 +62,7 @@ null. last_used_at is the last time that somebody signed in with the key.`,
 /** The error does not quote the text, which may be a mistyped secret. */
 function parseId(text: string): string {
   const id = parseKeyId(text, 'operator') ?? /^[0-9a-z]{12}$/.exec(text)?.[0]
-  if (id === undefined) throw new OperatorError('the argument must be a sign-in key or its id')
+  if (id === undefined) throw new UsageError('the argument must be a sign-in key or its id')
   return id
 }
 

@@ -3,7 +3,7 @@ import { parseEnv } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { envFile } from '../config.ts'
-import { OperatorError } from '../contract/errors.ts'
+import { OperatorError, UsageError } from '../contract/errors.ts'
 import { readText } from '../import-export/read-lines.ts'
 import { cannotRead } from './file-errors.ts'
 import { errorPrefix, printError, printInfo } from './output.ts'
@@ -66,7 +66,10 @@ export async function run(args: string[]) {
   } catch (error) {
     // commander has printed the error or the help.
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
-    else printError(messageOf(error as Error))
+    else {
+      printError(messageOf(error as Error))
+      if (error instanceof UsageError) process.exitCode = 2
+    }
   }
 }
 

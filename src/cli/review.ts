@@ -9,6 +9,7 @@ import {
   commandGroup,
   currentOperator,
   parsePositiveInteger,
+  parseWith,
 } from './command.ts'
 import { print, printTable } from './output.ts'
 
@@ -44,16 +45,14 @@ const remove = buildDatabaseCommand({
   command: new Command('remove')
     .description('remove a review and its rating; the audit log keeps it, with the reason')
     .argument('<id>', 'id of the review, as review list prints it', parsePositiveInteger)
-    .requiredOption('--reason <text>', 'why, for the audit log'),
+    .requiredOption('--reason <text>', 'why, for the audit log', parseWith(parseReason)),
   help: `
 Examples:
   ./apps-service review remove 1234 --reason "It names a private person."
 
 JSON: {id, app_id, rating, created_at, reviewer_name, comment}.`,
   run: (database, id: number, { reason }: { reason: string }) =>
-    database.write((connection) =>
-      removeReview(connection, id, parseReason(reason), currentOperator()),
-    ),
+    database.write((connection) => removeReview(connection, id, reason, currentOperator())),
   print: ({ id, app_id }) => print(`Removed review ${id} of app ${app_id}.`),
 })
 

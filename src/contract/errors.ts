@@ -45,6 +45,12 @@ export class OperatorError extends Error {
   override readonly name = 'OperatorError'
 }
 
+/**
+ * A value of an option or argument that is wrong whatever the database has: the exit code is 2.
+ * Unlike commander's error, it does not quote the value.
+ */
+export class UsageError extends OperatorError {}
+
 export const notFound = () => new ServiceError('not_found', 'Not found; check the path and the id.')
 
 export const httpVersionNotSupported = () =>

@@ -139,7 +139,7 @@ test('a revoked key fails at the next request to a running server', async () => 
   // A mistyped key may still be most of a secret.
   const mistyped = `${keys.expired.slice(0, -1)}-`
   const refused = await cli.run('key', 'revoke', mistyped)
-  expect(refused).toMatchObject({ code: 1, stdout: '' })
+  expect(refused).toMatchObject({ code: 2, stdout: '' })
   expect(refused.stderr).toBe('apps-service: the argument must be an API key or its id\n')
 })
 

@@ -123,6 +123,12 @@ test('a usage error is one line, and nothing is done', async () => {
     ['moderation approve 2 --as-of lately', /must be a time in UTC such as/],
     ['moderation approve 2 --as-of 2999-01-01', /must not be in the future/],
     ['moderation reject 2', /required option '--reason <text>'/],
+    // An empty reason.
+    ['moderation reject 2 --reason ', /a reason must have 1 to 1000 characters, not 0/],
+    ['review remove 2 --reason ', /a reason must have 1 to 1000 characters, not 0/],
+    ['operator revoke Ada', /the argument must be a sign-in key or its id/],
+    ['key revoke Ada', /the argument must be an API key or its id/],
+    ['copy --to mysql://x', /--to must be sqlite:PATH/],
     ['app list --status gone', /Allowed choices are pending, approved, rejected, deleted/],
     ['app list --limit 0', /must be a whole number from 1/],
     ['app restore x', /must be a number such as 108/],
