@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { Command } from 'commander'
 import { OperatorError } from '../contract/errors.ts'
-import { formatCount, formatMegabytes } from '../util/text.ts'
+import { formatMegabytes, formatQuantity } from '../util/text.ts'
 import { buildDatabaseCommand } from './command.ts'
 import { print } from './output.ts'
 import { elapsedSeconds } from './time.ts'
@@ -39,6 +39,6 @@ JSON: {file, bytes, apps, seconds}.`,
   },
   print: ({ file, bytes, apps, seconds }) =>
     print(
-      `Backed up ${formatCount(apps)} apps to ${file}: ${formatMegabytes(bytes)}, verified, in ${seconds} s.`,
+      `Backed up ${formatQuantity(apps, 'app')} to ${file}: ${formatMegabytes(bytes)}, verified, in ${seconds} s.`,
     ),
 })

@@ -3,7 +3,7 @@ import { readConfig } from '../config.ts'
 import { UsageError } from '../contract/errors.ts'
 import { copyDatabase } from '../db/copy-database.ts'
 import { expectedUrl, isDatabaseUrl } from '../db/database-url.ts'
-import { formatCount } from '../util/text.ts'
+import { formatQuantity } from '../util/text.ts'
 import { buildCommand } from './command.ts'
 import { print } from './output.ts'
 import { showCount } from './progress.ts'
@@ -27,12 +27,12 @@ JSON: {to, rows, seconds}; rows is the number of rows of each table.`,
     const { databaseUrl } = readConfig()
     if (!isDatabaseUrl(to)) throw new UsageError(`--to must be ${expectedUrl(to)}`)
     const begin = performance.now()
-    const { update, stop } = showCount('rows')
+    const { update, stop } = showCount('row')
     const { name, counts } = await copyDatabase(databaseUrl, to, update).finally(stop)
     return { to: name, rows: counts, seconds: elapsedSeconds(begin) }
   },
   print({ to, rows: { apps, reviews, audit }, seconds }) {
-    const copied = `${formatCount(apps)} apps, ${formatCount(reviews)} reviews and ${formatCount(audit)} audit entries`
+    const copied = `${formatQuantity(apps, 'app')}, ${formatQuantity(reviews, 'review')} and ${formatQuantity(audit, 'audit entry', 'audit entries')}`
     print(
       `Copied everything to ${to}: ${copied}, in ${seconds} s. Set DATABASE_URL to it, and start the server.`,
     )

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { Command } from 'commander'
 import { importLines } from '../import-export/import-lines.ts'
 import { counterLines } from '../import-export/set-counters.ts'
-import { formatCount } from '../util/text.ts'
+import { formatCount, formatQuantity } from '../util/text.ts'
 import { buildDatabaseCommand, currentOperator } from './command.ts'
 import { printProblems } from './import.ts'
 import { print } from './output.ts'
@@ -33,6 +33,6 @@ JSON: {lines, updated, unchanged, rejected, reasons: [{reason, count}]}.`,
   toJson: ({ created, readError, reasons, ...counts }) => ({ ...counts, reasons: reasons.all() }),
   print: ({ lines, updated, unchanged }) =>
     print(
-      `${formatCount(lines)} lines: ${formatCount(updated)} updated, ${formatCount(unchanged)} unchanged.`,
+      `${formatQuantity(lines, 'line')}: ${formatCount(updated)} updated, ${formatCount(unchanged)} unchanged.`,
     ),
 })

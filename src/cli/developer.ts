@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { accountStore } from '../accounts/account-store.ts'
 import { OperatorError } from '../contract/errors.ts'
+import { formatQuantity } from '../util/text.ts'
 import { buildDatabaseCommand, buildListCommand, commandGroup, currentOperator } from './command.ts'
 import { print, printTable } from './output.ts'
 import { showCount } from './progress.ts'
@@ -49,13 +50,13 @@ Examples:
 
 JSON: {id, name, listed_apps}.`,
   async run(database, name: string, { to }: { to: string }) {
-    const { update, stop } = showCount('apps')
+    const { update, stop } = showCount('app')
     return await database
       .write((connection) => accountStore(connection).rename(name, to, currentOperator(), update))
       .finally(stop)
   },
   print: ({ name, listed_apps }) =>
-    print(`The developer is ${name} now, with ${listed_apps} listed apps.`),
+    print(`The developer is ${name} now, with ${formatQuantity(listed_apps, 'listed app')}.`),
 })
 
 const remove = buildDatabaseCommand({

@@ -5,7 +5,7 @@ import { createGzip } from 'node:zlib'
 import { Command } from 'commander'
 import type { Database } from '../db/database.ts'
 import { type ExportOptions, exportCatalogue } from '../import-export/export-catalogue.ts'
-import { formatCount } from '../util/text.ts'
+import { formatQuantity } from '../util/text.ts'
 import { withDatabase } from './command.ts'
 import { printInfo } from './output.ts'
 import { parsePastTime } from './time.ts'
@@ -53,9 +53,6 @@ async function runExport(
   const written = `${removals}${formatQuantity(apps, 'app')} and ${formatQuantity(categories, 'category', 'categories')}`
   printInfo(`${written} exported. Export later changes with --since ${next}`)
 }
-
-const formatQuantity = (count: number, one: string, many = `${one}s`) =>
-  `${formatCount(count)} ${count === 1 ? one : many}`
 
 async function exportTo(path: string, database: Database, options: ExportOptions) {
   const output = path.endsWith('.gz') ? createGzip() : new PassThrough()

@@ -10,7 +10,7 @@ import type { Database } from '../db/database.ts'
 import { type ImportSummary, importLines } from '../import-export/import-lines.ts'
 import { type LineUpdate, lineSchema } from '../import-export/line.ts'
 import { catalogueLines } from '../import-export/write-lines.ts'
-import { formatCount } from '../util/text.ts'
+import { formatCount, nounOf } from '../util/text.ts'
 import { buildDatabaseCommand, currentOperator } from './command.ts'
 import { cannotRead } from './file-errors.ts'
 import { formatChanges, print, printError, printInfo, printJson, printTable } from './output.ts'
@@ -69,7 +69,9 @@ the field reviews are their numbers.`,
     const counts = `${created} created, ${updated} updated, ${unchanged} unchanged`
     const end = updates ? '; nothing was written.' : '.'
     const rate = linesPerSecond(lines, seconds)
-    print(`${lines} lines in ${seconds.toFixed(1)} s (${rate}/s): ${counts}${end}`)
+    print(
+      `${lines} ${nounOf(lines, 'line')} in ${seconds.toFixed(1)} s (${rate}/s): ${counts}${end}`,
+    )
   },
 })
 
@@ -119,7 +121,11 @@ async function runImport(
   const { update, stop } = showProgress()
   function showLines(lines: number) {
     const rate = linesPerSecond(lines, elapsedSeconds(begin))
-    update(source.bytesRead, input.isFile() ? input.size : undefined, `${lines} lines, ${rate}/s`)
+    update(
+      source.bytesRead,
+      input.isFile() ? input.size : undefined,
+      `${lines} ${nounOf(lines, 'line')}, ${rate}/s`,
+    )
   }
   showLines(0)
 
@@ -171,7 +177,8 @@ export function printProblems(
       const more = count > 1 && example !== undefined ? `; for example ${example}` : ''
       printInfo(`  ${formatCount(count)} × ${shown}${more}`)
     }
-    if (all.length > maxReasons) printInfo(`  and ${all.length - maxReasons} more reasons`)
+    const more = all.length - maxReasons
+    if (more > 0) printInfo(`  and ${more} more ${nounOf(more, 'reason')}`)
   }
   if (!readError) return
   printError(

@@ -1,5 +1,5 @@
 import { Presets, SingleBar } from 'cli-progress'
-import { formatCount } from '../util/text.ts'
+import { formatCount, formatQuantity } from '../util/text.ts'
 import { printInfo } from './output.ts'
 
 /** Milliseconds between two lines. */
@@ -29,9 +29,10 @@ export function showProgress() {
   return { update, stop: () => bar.stop() }
 }
 
+/** `unit` is the noun of one. */
 export function showCount(unit: string) {
   const { update, stop } = showProgress()
   const updateCount = (done: number, total: number) =>
-    update(done, total, `${formatCount(done)} of ${formatCount(total)} ${unit}`)
+    update(done, total, `${formatCount(done)} of ${formatQuantity(total, unit)}`)
   return { update: updateCount, stop }
 }

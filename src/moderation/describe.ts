@@ -1,6 +1,6 @@
 import { keyPrefix } from '../accounts/keys.ts'
 import { formatOperator } from '../audit/describe-entry.ts'
-import { formatCount, formatMegabytes } from '../util/text.ts'
+import { formatCount, formatMegabytes, formatQuantity } from '../util/text.ts'
 import { formatAge, formatMinute } from '../util/time.ts'
 import { formatReference } from './app-reference.ts'
 import type { OldestWaiting, readStatus } from './catalogue-status.ts'
@@ -13,7 +13,7 @@ import type { SimilarApp } from './similar-names.ts'
 export type Fields = Record<string, string | number | null>
 
 export const formatSimilar = ({ id, name, developer_name, total_downloads }: SimilarApp) =>
-  `${id} ${name} by ${developer_name}, ${formatCount(total_downloads)} downloads`
+  `${id} ${name} by ${developer_name}, ${formatQuantity(total_downloads, 'download')}`
 
 export function appFields({ app, developer }: Pick<AppReviewDetails, 'app' | 'developer'>): Fields {
   const states = Object.entries(developer.apps).map(([state, count]) => `${count} ${state}`)

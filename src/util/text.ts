@@ -12,6 +12,13 @@ export const toSingleLine = (text: string) => sanitize(text.replace(/\s+/g, ' ')
 
 export const formatCount = (count: number) => count.toLocaleString('en')
 
+/** The noun of a count: `app` of 1, `apps` of 0 and 2. */
+export const nounOf = (count: number, one: string, many = `${one}s`) => (count === 1 ? one : many)
+
+/** `1 app`, `2,000 apps`. */
+export const formatQuantity = (count: number, one: string, many?: string) =>
+  `${formatCount(count)} ${nounOf(count, one, many)}`
+
 export const formatMegabytes = (bytes: number) => `${formatCount(Math.round(bytes / 1e5) / 10)} MB`
 
 export const withArticle = (noun: string) => `${/^[aeiou]/i.test(noun) ? 'an' : 'a'} ${noun}`

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path'
 import { describe, expect, inject, test } from 'vitest'
 import { openDatabase, openEngine } from '../../src/db/database.ts'
-import { copyWorldFile, temporaryFolder } from '../support/database.ts'
+import { copyWorldFile, emptyCatalogueUrl, filePath, temporaryFolder } from '../support/database.ts'
 import { executable, interrupt, run, runProcess, type Served, serve } from '../support/process.ts'
 
 const envFor = (database: string) => ({ DATABASE_URL: `sqlite:${database}` })
@@ -88,6 +88,15 @@ const createWithKey = (server: Served) =>
     headers: { 'Idempotency-Key': 'k' },
     json: { name: 'Once', description: 'Created once.', category_id: 1 },
   })
+
+test('a backup of one app says so', async () => {
+  const database = filePath(await emptyCatalogueUrl())
+  const line = { name: 'Star', description: 'A star.', developer_name: 'Ada' }
+  const category = { slug: 'tools', name: 'Tools' }
+  await run(['import', '-'], envFor(database), JSON.stringify({ ...line, category }))
+  const backup = join(temporaryFolder(), 'apps.sqlite')
+  expect((await run(['backup', backup], envFor(database))).stdout).toMatch(/^Backed up 1 app to /)
+})
 
 test('a backup of a served database has all apps acknowledged before it, and can be restored', async () => {
   const file = await copyLargeWorld(40)

@@ -188,7 +188,7 @@ test('a rename prints the new name', async () => {
   const cli = commandLine(await copyWorld())
   expect(await cli.run('developer', 'rename', 'Ada', '--to', 'Lovelace')).toEqual({
     code: 0,
-    stdout: 'The developer is Lovelace now, with 1 listed apps.\n',
+    stdout: 'The developer is Lovelace now, with 1 listed app.\n',
     stderr: '',
   })
 })

@@ -24,6 +24,7 @@ import {
   temporaryFolder,
 } from '../support/database.ts'
 import {
+  commandLine,
   executable,
   hasTerminal,
   interrupt,
@@ -72,6 +73,28 @@ describe('import', () => {
     )
     expect((await run(['import', file], env)).stdout).toMatch(/0 created, 0 updated, 2 unchanged/)
     expect(existsSync(`${file}.rejects.ndjson`)).toBe(false)
+  })
+
+  test('and other commands count one thing in the singular', async () => {
+    const databaseUrl = await emptyCatalogueUrl()
+    const { run: command, runWith } = commandLine(databaseUrl)
+    await command('category', 'add', '--slug', 'tools', '--name', 'Tools')
+    const listed = { ...app, package_name: 'org.example.star', status: 'approved' }
+    const counters = { package_name: 'org.example.star', total_downloads: 1 }
+    const target = await emptyDatabaseUrl()
+    await commandLine(target).run('migrate')
+    const refused = Array.from({ length: 11 }, (_, index) => ({ ...app, [`x${index}`]: 1 }))
+    const runs: [outcome: Awaited<ReturnType<typeof command>>, told: RegExp][] = [
+      [await runWith(textOf([{ ...listed, reviews: [review] }]), 'import', '-'), /^1 line in /],
+      [await runWith(textOf([counters]), 'counters', '-'), /^1 line: 1 updated/],
+      [await command('developer', 'rename', 'Ada', '--to', 'Hopper'), / with 1 listed app\.$/m],
+      [await command('copy', '--to', target), /: 1 app, 1 review and 4 audit entries, in/],
+      [
+        await runWith(textOf(refused), 'import', '-', '--rejects', '/dev/null'),
+        /^ {2}and 1 more reason$/m,
+      ],
+    ]
+    for (const [{ stdout, stderr }, told] of runs) expect(stdout + stderr).toMatch(told)
   })
 
   test.skipIf(!hasTerminal)(

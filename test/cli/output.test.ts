@@ -1,6 +1,7 @@
 import stringWidth from 'string-width'
 import { describe, expect, test } from 'vitest'
 import { formatDifference, tableLines, truncate } from '../../src/cli/output.ts'
+import { formatSimilar } from '../../src/moderation/describe.ts'
 import { formatCount, sanitize, toSingleLine } from '../../src/util/text.ts'
 
 test.for<[text: string, width: number, cut: string]>([
@@ -18,6 +19,16 @@ test('characters without a width do not make a line endless', () => {
   const marks = `e${'\u0301'.repeat(20_000)}`
   expect(truncate(marks, 4).length).toBeLessThan(40)
   expect(formatDifference(`${marks}a`, `${marks}b`, 4).length).toBeLessThan(80)
+})
+
+test('a similar app with one download has a download', () => {
+  const similar = { id: 7, name: 'Tide', developer_name: 'Ada', total_downloads: 1 }
+  expect(formatSimilar(similar)).toBe('7 Tide by Ada, 1 download')
+  for (const [total_downloads, told] of [
+    [0, '0 downloads'],
+    [2000, '2,000 downloads'],
+  ] as const)
+    expect(formatSimilar({ ...similar, total_downloads })).toBe(`7 Tide by Ada, ${told}`)
 })
 
 test('a sanitized text has no control or bidirectional characters', () => {

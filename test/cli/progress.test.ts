@@ -5,7 +5,7 @@ import { freezeMonotonicClock } from '../support/clock.ts'
 test('progress is printed every ten seconds', () => {
   const wait = freezeMonotonicClock()
   const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
-  const { update, stop } = showCount('apps')
+  const { update, stop } = showCount('app')
   let done = 0
   for (const milliseconds of [0, 9999, 1, 1, 9998, 1, 25_000]) {
     wait(milliseconds)
