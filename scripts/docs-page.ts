@@ -1,5 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { documentedUrl, documentPlaceholder, operationsPlaceholder } from '../src/http/docs.ts'
+import {
+  documentedUrl,
+  documentPlaceholder,
+  operationsPlaceholder,
+} from '../src/http/reference-routes.ts'
 
 /** Makes docs.html, which the server serves, from redoc.html, which Redocly builds. */
 

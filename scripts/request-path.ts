@@ -8,9 +8,9 @@ import { accountStore } from '../src/accounts/account-store.ts'
 import { appStore } from '../src/catalogue/app-store.ts'
 import { readConfig } from '../src/config.ts'
 import { openDatabase } from '../src/db/database.ts'
-import { readDocument } from '../src/http/docs.ts'
 import { createApp } from '../src/http/express-app.ts'
 import { createLogger } from '../src/http/log.ts'
+import { readDocument } from '../src/http/reference-routes.ts'
 import { listen } from '../src/http/server.ts'
 import { required } from '../src/util/helpers.ts'
 
@@ -28,12 +28,9 @@ const folder = mkdtempSync(join(tmpdir(), 'apps-path-'))
 const database = openDatabase(`sqlite:${folder}/apps.sqlite`)
 await database.migrate()
 await database.write(addDemoCatalogue)
-const key = await database.write(async (connection) => {
-  const accounts = accountStore(connection)
-  const { developer_name } = required(
-    await appStore(connection).find(listedApp),
-    `app ${listedApp}`,
-  )
+const key = await database.write(async (runner) => {
+  const accounts = accountStore(runner)
+  const { developer_name } = required(await appStore(runner).find(listedApp), `app ${listedApp}`)
   return (
     await accounts.issueKey(await accounts.findOrAddDeveloper(developer_name), { operator: 'path' })
   ).key

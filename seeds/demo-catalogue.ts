@@ -3,8 +3,8 @@ import { accountStore } from '../src/accounts/account-store.ts'
 import { appStore } from '../src/catalogue/app-store.ts'
 import { categoryStore } from '../src/catalogue/category-store.ts'
 import { ratingColumns, ratingsOf } from '../src/catalogue/ratings.ts'
-import type { Connection } from '../src/db/engine.ts'
-import type { AppStatus } from '../src/db/tables.ts'
+import type { QueryRunner } from '../src/db/engine.ts'
+import type { AppStatus } from '../src/db/rows.ts'
 
 type DemoApp = {
   name: string
@@ -26,18 +26,18 @@ type DemoCatalogue = { categories: { slug: string; name: string }[]; apps: DemoA
 const seeder = { operator: 'seed' }
 
 /** Puts the demo catalogue into an empty database: all of it, or nothing. The same every time. */
-export async function addDemoCatalogue(connection: Connection) {
+export async function addDemoCatalogue(runner: QueryRunner) {
   const catalogue: DemoCatalogue = JSON.parse(
     await readFile(`${import.meta.dirname}/demo-catalogue.json`, 'utf8'),
   )
   const categories = new Map<string, number>()
   for (const { slug, name } of catalogue.categories) {
-    categories.set(slug, (await categoryStore(connection).add(slug, name, seeder)).id)
+    categories.set(slug, (await categoryStore(runner).add(slug, name, seeder)).id)
   }
   for (const app of catalogue.apps) await insert(app)
 
   async function insert({ category, developer_name, reviews, ...app }: DemoApp) {
-    const developer = await accountStore(connection).findOrAddDeveloper(developer_name)
+    const developer = await accountStore(runner).findOrAddDeveloper(developer_name)
     const category_id = categories.get(category)
     if (category_id === undefined) throw new Error(`the demo catalogue has no category ${category}`)
     const row = {
@@ -51,8 +51,8 @@ export async function addDemoCatalogue(connection: Connection) {
       updated_at: app.approved_at ?? app.created_at,
     }
     const ratings = { review_count: reviews.length, ...ratingColumns(ratingsOf(reviews)) }
-    const { id } = await appStore(connection).insert({ ...row, ...ratings }, seeder)
-    await connection.insertRows(
+    const { id } = await appStore(runner).insert({ ...row, ...ratings }, seeder)
+    await runner.insertRows(
       'reviews',
       reviews.map((review) => ({ ...review, app_id: id })),
     )

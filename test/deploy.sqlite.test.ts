@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { exitLimit } from '../src/service.ts'
+import { exitLimit } from '../src/servers.ts'
 import { required } from '../src/util/helpers.ts'
 import { copyWorld, filePath, temporaryFolder } from './support/database.ts'
 import { commandLine, executable, listening } from './support/process.ts'

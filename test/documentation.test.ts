@@ -14,10 +14,10 @@ import { writeTimeout } from '../src/cli/serve.ts'
 import { readConfig } from '../src/config.ts'
 import { queueLimits } from '../src/db/database.ts'
 import { maxBytes } from '../src/http/body.ts'
-import { slowClients } from '../src/http/connections.ts'
+import { clientBuffers } from '../src/http/connections.ts'
 import { defaultConnectionLimits, defaultTimeouts } from '../src/http/server.ts'
 import { cutNote, maxMatches } from '../src/search/best-matches.ts'
-import { exitLimit } from '../src/service.ts'
+import { exitLimit } from '../src/servers.ts'
 import { leafCommands } from './support/commands.ts'
 
 /** Compares the documentation with the code. */
@@ -262,7 +262,7 @@ test('the pages for operators state the limits of connections, queues, the shutd
   expect(numbersOf(/\| connections \| [\d,]+/)).toEqual([connections])
   expect(numbersOf(/\| pipelined requests that wait[^|]+\| [\d,]+/)).toEqual([waiting])
   expect(numbersOf(/\| bodies that are arriving[^|]+\| \d+ MiB/)).toEqual([
-    slowClients.maxSize / 2 ** 20,
+    clientBuffers.maxSize / 2 ** 20,
   ])
   expect(numbersOf(/\| seconds without a byte[^|]+\| \d+/)).toEqual([idle / 1000])
   const { expensive, cheap, write } = queueLimits

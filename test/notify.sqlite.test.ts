@@ -83,8 +83,8 @@ async function startNotifying(settings: Record<string, string> = {}) {
     return `${newest?.id}\n`
   }
   const decide = (decision: Decision, id: number, reason?: string, actor = ada) =>
-    service.database.write((connection) =>
-      moderationStore(connection).decide(decision, id, actor, { reason }),
+    service.database.write((runner) =>
+      moderationStore(runner).decide(decision, id, actor, { reason }),
     )
   writeFileSync(join(folder, 'notified'), await end())
   return { ...service, folder, webhook, notify, place, end, decide }
@@ -143,10 +143,10 @@ describe('a message', () => {
   test('is not sent for other changes, which are not looked at again', async () => {
     const { webhook, notify, database, place, end } = await startNotifying()
     const before = place()
-    await database.write(async (connection) => {
-      await accountStore(connection).issueKey({ id: 1, name: 'Ada' }, ada)
-      await moderationStore(connection).restore(apps.deleted, ada)
-      await moderationStore(connection).transfer(apps.approved, 'Bob', ada)
+    await database.write(async (runner) => {
+      await accountStore(runner).issueKey({ id: 1, name: 'Ada' }, ada)
+      await moderationStore(runner).restore(apps.deleted, ada)
+      await moderationStore(runner).transfer(apps.approved, 'Bob', ada)
     })
     expect(await notify()).toEqual(told)
     expect(webhook.texts).toEqual([])
@@ -337,8 +337,8 @@ describe('nothing is lost', () => {
       after: { total_downloads: 1 },
     } as const
     await decide('approve', apps.pending)
-    await database.write((connection) =>
-      auditStore(connection).record(ada, ...Array.from({ length: 1999 }, () => entry)),
+    await database.write((runner) =>
+      auditStore(runner).record(ada, ...Array.from({ length: 1999 }, () => entry)),
     )
     await decide('reject', apps.approved, 'Spam.')
     expect(await notify()).toEqual(told)

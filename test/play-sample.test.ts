@@ -136,13 +136,10 @@ function refusedFields({ title, summary, description, version, appId }: Listing)
 
 async function addCategories({ database }: Service, listings: Listing[]) {
   const slugs = new Set(listings.map(slugOf))
-  return database.write(async (connection) => {
+  return database.write(async (runner) => {
     const categories = new Map<string, number>()
     for (const slug of slugs) {
-      categories.set(
-        slug,
-        (await categoryStore(connection).add(slug, slug, { operator: 'test' })).id,
-      )
+      categories.set(slug, (await categoryStore(runner).add(slug, slug, { operator: 'test' })).id)
     }
     return categories
   })

@@ -1,12 +1,13 @@
 import { type Actor, auditStore } from '../audit/audit-store.ts'
 import { appStore, noApps, type StateCounts } from '../catalogue/app-store.ts'
+import { findSimilarDevelopers } from '../catalogue/similar-names.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { parseDeveloperName, parseKeyName } from '../contract/field-rules.ts'
-import type { Connection } from '../db/engine.ts'
-import type { ApiKeyRow } from '../db/tables.ts'
-import { findSimilarDevelopers } from '../moderation/similar-names.ts'
+import { keyPrefix } from '../contract/key-format.ts'
+import type { QueryRunner } from '../db/engine.ts'
+import type { ApiKeyRow } from '../db/rows.ts'
 import { required } from '../util/helpers.ts'
-import { generateKey, keyPrefix, keyState } from './keys.ts'
+import { generateKey, keyState } from './keys.ts'
 
 /** A developer with the numbers of their active keys and their apps. */
 export type Account = {
@@ -26,9 +27,9 @@ export const defaultKeyLifetime = 365 * 24 * 60 * 60 * 1000
 const developerNotFound = (name: string) =>
   new OperatorError(`there is no developer ${JSON.stringify(name.trim())}`)
 
-export const accountStore = (connection: Connection) => {
-  const { sql } = connection
-  const audit = auditStore(connection)
+export const accountStore = (runner: QueryRunner) => {
+  const { sql } = runner
+  const audit = auditStore(runner)
 
   const findDeveloper = (name: string) =>
     sql('developers').where({ name: name.trim() }).first('id', 'name')
@@ -37,7 +38,7 @@ export const accountStore = (connection: Connection) => {
   async function requireDeveloper(name: string) {
     const developer = await findDeveloper(name)
     if (developer) return developer
-    const similar = await findSimilarDevelopers(connection, name)
+    const similar = await findSimilarDevelopers(runner, name)
     throw similar.length === 0
       ? developerNotFound(name)
       : new OperatorError(`${developerNotFound(name).message}; similar: ${similar.join(', ')}`)
@@ -55,7 +56,7 @@ export const accountStore = (connection: Connection) => {
       .whereIn('id', ids)
       .orderBy('name')
       .select('id', 'name', 'created_at', activeKeys)
-    const states = await appStore(connection).countStates(ids)
+    const states = await appStore(runner).countStates(ids)
     return rows.map((row) => ({ ...row, apps: states.get(row.id) ?? noApps }))
   }
 
@@ -116,7 +117,7 @@ export const accountStore = (connection: Connection) => {
         before: { name: before.name },
         after: { name },
       })
-      return { id, name, listed_apps: await appStore(connection).reindexAppsOf(id, onProgress) }
+      return { id, name, listed_apps: await appStore(runner).reindexAppsOf(id, onProgress) }
     },
 
     /**

@@ -3,9 +3,9 @@ import { crc32 } from 'node:zlib'
 import base from 'base-x'
 import type { Caller } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
+import { withArticle } from '../contract/problems.ts'
 import type { Database } from '../db/database.ts'
-import type { ApiKeyRow, OperatorRow } from '../db/tables.ts'
-import { withArticle } from '../util/text.ts'
+import type { ApiKeyRow, OperatorRow } from '../db/rows.ts'
 
 const hour = 60 * 60 * 1000
 
@@ -41,8 +41,8 @@ export function keyFinder<K extends Kind>(
     const id = parseKeyId(key, kind)
     if (!id)
       throw unauthorized(`This is not ${withArticle(name)}; check that it was copied completely.`)
-    const [row] = await database.read(({ select }) =>
-      select<RowOf[K]>(`select * from ${table} where id = ?`, [id]),
+    const [row] = await database.read(({ rows }) =>
+      rows<RowOf[K]>(`select * from ${table} where id = ?`, [id]),
     )
     if (!row || !isSameKey(key, row.sha256)) throw unauthorized(`This ${name} is not known.`)
     const now = Date.now()
@@ -91,9 +91,6 @@ export function parseKeyId(text: string, kind: Kind = 'developer'): string | und
 /** Returns the id from an id, an id with `apps_` before it, or a whole key. */
 export const parseKeyIdOrPrefix = (text: string) =>
   parseKeyId(text) ?? /^(?:apps_)?([0-9a-z]{12})$/.exec(text)?.[1]
-
-/** The beginning of a key, which is not secret. */
-export const keyPrefix = (id: string) => `apps_${id}`
 
 /** Takes the same time wherever the keys differ. */
 export const isSameKey = (key: string, sha256: string) =>

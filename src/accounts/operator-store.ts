@@ -2,8 +2,8 @@ import { hash, randomBytes } from 'node:crypto'
 import { type Actor, auditStore } from '../audit/audit-store.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { operatorNameFormat, parseOperatorName } from '../contract/field-rules.ts'
-import type { Connection } from '../db/engine.ts'
-import type { OperatorRow } from '../db/tables.ts'
+import type { QueryRunner } from '../db/engine.ts'
+import type { OperatorRow } from '../db/rows.ts'
 import { defaultKeyLifetime } from './account-store.ts'
 import { generateKey, keyState } from './keys.ts'
 
@@ -16,9 +16,9 @@ type StoredOperator = Omit<OperatorRow, 'sha256'>
 const sessionLifetime = 12 * 60 * 60 * 1000
 const useInterval = 5 * 60 * 1000
 
-export const operatorStore = (connection: Connection) => {
-  const { sql } = connection
-  const audit = auditStore(connection)
+export const operatorStore = (runner: QueryRunner) => {
+  const { sql } = runner
+  const audit = auditStore(runner)
 
   return {
     /**
@@ -104,7 +104,7 @@ export const operatorStore = (connection: Connection) => {
       tokens: string[],
     ): Promise<{ operator: OperatorRow; token: string; isUseDue: boolean }> {
       const now = Date.now()
-      const rows = await connection.select<
+      const rows = await runner.rows<
         OperatorRow & { session_sha256: string; session_used_at: string }
       >(
         `select operators.*, operator_sessions.sha256 as session_sha256,

@@ -1,6 +1,6 @@
 import type { Caller } from '../contract/contract.ts'
-import type { Connection } from '../db/engine.ts'
-import type { AuditRow } from '../db/tables.ts'
+import type { QueryRunner } from '../db/engine.ts'
+import type { AuditRow } from '../db/rows.ts'
 import { pick } from '../util/helpers.ts'
 
 /**
@@ -74,7 +74,7 @@ type AuditFilter = {
 
 const maxReasons = 10
 
-export const auditStore = ({ sql, insertRows }: Connection) => ({
+export const auditStore = ({ sql, insertRows }: QueryRunner) => ({
   /** Writes entries, in the transaction of the change. */
   async record(actor: Actor, ...entries: NewAuditEntry[]) {
     const actorColumns =
@@ -153,7 +153,7 @@ const batchSize = 16
  * for all; entries never change.
  */
 export async function readNewest<Entry>(
-  read: <T>(work: (connection: Connection) => Promise<T>) => Promise<T>,
+  read: <T>(work: (runner: QueryRunner) => Promise<T>) => Promise<T>,
   filter: AuditFilter,
   limit: number,
   toEntry: (entry: AuditEntry) => Entry,
@@ -162,7 +162,7 @@ export async function readNewest<Entry>(
   let before: number | undefined
   for (;;) {
     const size = Math.min(batchSize, limit + 1 - entries.length)
-    const batch = await read((connection) => auditStore(connection).newest(filter, size, before))
+    const batch = await read((runner) => auditStore(runner).newest(filter, size, before))
     before = batch.at(-1)?.id
     entries.push(...batch.map(toEntry))
     if (batch.length < size || entries.length > limit)
@@ -170,7 +170,7 @@ export async function readNewest<Entry>(
   }
 }
 
-function entriesOf(sql: Connection['sql'], { id, appId, developerId, since }: AuditFilter) {
+function entriesOf(sql: QueryRunner['sql'], { id, appId, developerId, since }: AuditFilter) {
   const query = sql('audit')
     .leftJoin('apps', 'apps.id', 'audit.app_id')
     .leftJoin('developers', 'developers.id', 'audit.developer_id')

@@ -1,5 +1,5 @@
-import { keyPrefix } from '../accounts/keys.ts'
-import type { AuditRow } from '../db/tables.ts'
+import { keyPrefix } from '../contract/key-format.ts'
+import type { AuditRow } from '../db/rows.ts'
 import type { AuditEntry } from './audit-store.ts'
 
 /** Who made a change, of what, and the values, in words for operators. */

@@ -1,5 +1,5 @@
 import type { App, AppChanges } from '../contract/contract.ts'
-import type { AppRow } from '../db/tables.ts'
+import type { AppRow } from '../db/rows.ts'
 
 /**
  * What each column of an app is for. Lists of columns are filters of this record, in its order. A

@@ -1,8 +1,8 @@
 import type { AppSummary, Input, SearchInfo, Sort } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
-import type { Connection } from '../db/engine.ts'
+import type { QueryRunner } from '../db/engine.ts'
 import { listed, nearestSlice, orderKeys, type Slice } from '../db/listed-apps.ts'
-import type { AppRow } from '../db/tables.ts'
+import type { AppRow } from '../db/rows.ts'
 import { cutNote, maxMatches, type SortOrder, toQuery } from '../search/best-matches.ts'
 import { correctedTerm, type SearchResult, search, type Word } from '../search/search.ts'
 import { required } from '../util/helpers.ts'
@@ -51,18 +51,14 @@ export function findApps(
     value?.trim() === '' ? [name] : [],
   )
   if (emptyParameters.length > 0) return Promise.resolve({ apps: [], total: 0, emptyParameters })
-  if (text)
-    return database.snapshot((connection) => searchPage(connection, text, query, offset), expensive)
+  if (text) return database.snapshot((runner) => searchPage(runner, text, query, offset), expensive)
   if (slug || package_name)
-    return database.snapshot((connection) => exactPage(connection, query, offset), { signal })
+    return database.snapshot((runner) => exactPage(runner, query, offset), { signal })
   const order = orders[sort ?? 'latest']
   const fromFront: Slice = { direction: 'desc', skip: offset, take: limit }
   return offset <= maxShallowOffset
-    ? database.read((connection) => readSlice(connection, category, order, fromFront), { signal })
-    : database.snapshot(
-        (connection) => deepPage(connection, category, order, limit, offset),
-        expensive,
-      )
+    ? database.read((runner) => readSlice(runner, category, order, fromFront), { signal })
+    : database.snapshot((runner) => deepPage(runner, category, order, limit, offset), expensive)
 }
 
 /**
@@ -73,8 +69,8 @@ const scopeQuery = (category: string | undefined) =>
     ? 'select id, listed_apps as listed from categories where slug = ?'
     : 'select null as id, coalesce(sum(listed_apps), 0) as listed from categories'
 
-async function findScope({ select }: Connection, category: string | undefined) {
-  const [scope] = await select<{ id: number | null; listed: number }>(
+async function findScope({ rows }: QueryRunner, category: string | undefined) {
+  const [scope] = await rows<{ id: number | null; listed: number }>(
     scopeQuery(category),
     category ? [category] : [],
   )
@@ -104,7 +100,7 @@ const nameJoins = `
  * many rows.
  */
 async function readSlice(
-  { select, jsonRows }: Connection,
+  { rows, jsonRows }: QueryRunner,
   category: string | undefined,
   order: SortOrder,
   { direction, skip, take }: Slice,
@@ -116,7 +112,7 @@ async function readSlice(
   const ids = `select apps.id from apps where ${listed} ${inCategory} order by ${orderKeys(order, direction)} limit ? offset ?`
   const keys = order.filter((column) => !fields.includes(column)).map((column) => `apps.${column}`)
   const page = `(select ${[...columns, ...keys]} from (${ids}) as page join apps on apps.id = page.id ${nameJoins}) as apps`
-  const [found] = await select<{ apps: string; listed: number }>(
+  const [found] = await rows<{ apps: string; listed: number }>(
     `select ${jsonRows(page, fields, orderKeys(order, 'desc'))} as apps, scope.listed
      from (${scopeQuery(category)}) as scope`,
     category ? [category, take, skip, category] : [take, skip],
@@ -126,34 +122,30 @@ async function readSlice(
 
 /** Reads the page from the end of the list if that is nearer. */
 async function deepPage(
-  connection: Connection,
+  runner: QueryRunner,
   category: string | undefined,
   order: SortOrder,
   limit: number,
   offset: number,
 ): Promise<AppPage> {
-  const scope = await findScope(connection, category)
+  const scope = await findScope(runner, category)
   if (!scope) return unknownCategory
   if (offset >= scope.listed) return { apps: [], total: scope.listed }
-  return readSlice(connection, category, order, nearestSlice(scope.listed, limit, offset))
+  return readSlice(runner, category, order, nearestSlice(scope.listed, limit, offset))
 }
 
 /** A page of the one listed app that has the slug and the package name, if there is one. */
-async function exactPage(
-  connection: Connection,
-  query: ListQuery,
-  offset: number,
-): Promise<AppPage> {
-  const scope = await findScope(connection, query.category)
+async function exactPage(runner: QueryRunner, query: ListQuery, offset: number): Promise<AppPage> {
+  const scope = await findScope(runner, query.category)
   if (!scope) return unknownCategory
-  const ids = await findExact(connection, query, scope.id ?? undefined)
-  const apps = await findSummaries(connection, ids.slice(offset, offset + query.limit))
+  const ids = await findExact(runner, query, scope.id ?? undefined)
+  const apps = await findSummaries(runner, ids.slice(offset, offset + query.limit))
   return { apps, total: ids.length }
 }
 
 /** The id of the listed app that has the slug and the package name, of those that are given. */
 async function findExact(
-  { select }: Connection,
+  { rows }: QueryRunner,
   { slug, package_name }: ListQuery,
   categoryId: number | undefined,
 ): Promise<number[]> {
@@ -163,7 +155,7 @@ async function findExact(
     ...(categoryId !== undefined && { category_id: categoryId }),
   }
   const conditions = Object.keys(wanted).map((column) => `and apps.${column} = ?`)
-  const found = await select<{ id: number }>(
+  const found = await rows<{ id: number }>(
     `select id from apps where ${listed} ${conditions.join(' ')}`,
     Object.values(wanted),
   )
@@ -172,24 +164,22 @@ async function findExact(
 
 /** A page of the apps that a search finds. Without `sort`, the best matches come first. */
 async function searchPage(
-  connection: Connection,
+  runner: QueryRunner,
   text: string,
   filter: ListQuery,
   offset: number,
 ): Promise<AppPage> {
   const { category, slug, package_name, sort, limit } = filter
-  const scope = await findScope(connection, category)
+  const scope = await findScope(runner, category)
   if (!scope) return unknownCategory
   const query = toQuery(text, scope.id ?? undefined)
-  const all = category ? await findScope(connection, undefined) : scope
+  const all = category ? await findScope(runner, undefined) : scope
   const listed = { all: required(all, 'the count').listed, inScope: scope.listed }
-  const found = await search(connection.search, query, listed, sort && orders[sort])
+  const found = await search(runner.search, query, listed, sort && orders[sort])
   const result =
-    slug || package_name
-      ? onlyOf(found, await findExact(connection, filter, query.categoryId))
-      : found
+    slug || package_name ? onlyOf(found, await findExact(runner, filter, query.categoryId)) : found
   const ids = result.ids.slice(0, maxMatches)
-  const apps = await findSummaries(connection, ids.slice(offset, offset + limit))
+  const apps = await findSummaries(runner, ids.slice(offset, offset + limit))
   const info = toSearchInfo(result)
   return { apps, total: ids.length, notes: notesOn(result, sort), ...(info && { search: info }) }
 }
@@ -251,9 +241,9 @@ function notesOn({ ids, fullMatches, words }: SearchResult, sort: Sort | undefin
 }
 
 /** The apps with these ids, in this order. */
-async function findSummaries({ select }: Connection, ids: number[]): Promise<AppSummary[]> {
+async function findSummaries({ rows }: QueryRunner, ids: number[]): Promise<AppSummary[]> {
   if (ids.length === 0) return []
-  const found = await select<AppSummary>(
+  const found = await rows<AppSummary>(
     `select ${columns} from apps ${nameJoins} where apps.id in (${ids.map(() => '?')})`,
     ids,
   )

@@ -2,9 +2,9 @@ import { randomInt } from 'node:crypto'
 import { type Action, type Actor, auditStore, difference } from '../audit/audit-store.ts'
 import type { Caller } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
-import type { Connection } from '../db/engine.ts'
+import type { QueryRunner } from '../db/engine.ts'
 import { indexListedApps, listed } from '../db/listed-apps.ts'
-import { type AppRow, type AppStatus, appDefaults, type ReviewRow } from '../db/tables.ts'
+import { type AppRow, type AppStatus, appDefaults, type ReviewRow } from '../db/rows.ts'
 import {
   popularity,
   type SearchDocument,
@@ -24,7 +24,7 @@ export type NamedAppRow = AppRow & {
 }
 
 /** A query for the apps with these ids, in the order of the ids. Its rows are `NamedAppRow`s. */
-export const namedApps = ({ sql }: Connection, ids: readonly number[]) =>
+export const namedApps = ({ sql }: QueryRunner, ids: readonly number[]) =>
   sql('apps')
     .join('developers', 'developers.id', 'apps.developer_id')
     .join('categories', 'categories.id', 'apps.category_id')
@@ -34,8 +34,8 @@ export const namedApps = ({ sql }: Connection, ids: readonly number[]) =>
     .select('categories.name as category_name', 'categories.slug as category_slug')
 
 /** The apps with these ids, which exist, in the order of `ids`. */
-export async function findNamedApps(connection: Connection, ids: number[]): Promise<NamedAppRow[]> {
-  const rows: NamedAppRow[] = await namedApps(connection, ids)
+export async function findNamedApps(runner: QueryRunner, ids: number[]): Promise<NamedAppRow[]> {
+  const rows: NamedAppRow[] = await namedApps(runner, ids)
   const byId = new Map(rows.map((row) => [row.id, row]))
   return ids.map((id) => required(byId.get(id), `app ${id}`))
 }
@@ -77,8 +77,8 @@ type NewApp = { app: NewAppRow; at: string; document?: SearchDocument | undefine
 /** Apps per statement that reads them for the search index. */
 const reindexBatchSize = 100
 
-export const appStore = (connection: Connection) => {
-  const { sql, search } = connection
+export const appStore = (runner: QueryRunner) => {
+  const { sql, search } = runner
 
   /** Inserts apps and returns their rows. Throws `package_name_taken`. */
   async function insertAll(action: Action, apps: NewApp[], actor: Actor): Promise<AppRow[]> {
@@ -100,15 +100,15 @@ export const appStore = (connection: Connection) => {
     if (app && apps.length === 1) {
       // Most slugs and package names are free, so one statement is enough.
       const row = toRow(app, app.slug ?? toSlug(app.name))
-      const id = await connection.insertUnlessTaken('apps', row, ['slug', 'package_key'])
+      const id = await runner.insertUnlessTaken('apps', row, ['slug', 'package_key'])
       if (id !== undefined) return [{ ...row, id }]
       await assertPackageNameFree(row.package_name, actor)
     }
     const unnamed = apps.filter(({ slug }) => slug === undefined).map(({ name }) => name)
     const reserved = apps.flatMap(({ slug }) => slug ?? [])
-    const slugs = (await uniqueSlugs(connection, unnamed, reserved)).values()
+    const slugs = (await uniqueSlugs(runner, unnamed, reserved)).values()
     const rows = apps.map((app) => toRow(app, app.slug ?? required(slugs.next().value, 'a slug')))
-    return connection.insertRows('apps', rows)
+    return runner.insertRows('apps', rows)
   }
 
   /**
@@ -140,7 +140,7 @@ export const appStore = (connection: Connection) => {
       developer_id: after.developer_id,
       ...auditedDifference(before, after),
     }))
-    await auditStore(connection).record(actor, ...entries)
+    await auditStore(runner).record(actor, ...entries)
   }
 
   async function updateIndex(changes: AppChange[]) {
@@ -192,9 +192,9 @@ export const appStore = (connection: Connection) => {
 
   /** Apps with their newest 100 reviews. */
   async function select(condition: string, values: number[]): Promise<AppWithReviews[]> {
-    const rows = await connection.select<NamedAppRow & { reviews: string }>(
+    const rows = await runner.rows<NamedAppRow & { reviews: string }>(
       `select apps.*, developers.name as developer_name, categories.name as category_name,
-         categories.slug as category_slug, ${connection.jsonRows(newestReviews, reviewColumns, newestFirst)} as reviews
+         categories.slug as category_slug, ${runner.jsonRows(newestReviews, reviewColumns, newestFirst)} as reviews
        from apps
        join developers on developers.id = apps.developer_id
        join categories on categories.id = apps.category_id
@@ -260,7 +260,7 @@ export const appStore = (connection: Connection) => {
         .pluck('id')
       let done = 0
       for (const batch of chunk(ids, reindexBatchSize)) {
-        await indexListedApps(connection, batch)
+        await indexListedApps(runner, batch)
         done += batch.length
         onProgress(done, ids.length)
       }

@@ -2,14 +2,14 @@ import { type Actor, auditStore, difference } from '../audit/audit-store.ts'
 import type { Category, CountedCategory } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { assertSlug, maxCategories, parseCategoryName } from '../contract/field-rules.ts'
-import type { Connection } from '../db/engine.ts'
+import type { QueryRunner } from '../db/engine.ts'
 import { required } from '../util/helpers.ts'
 
 type Names = Pick<Category, 'slug' | 'name'>
 
-export const categoryStore = (connection: Connection) => {
-  const { sql } = connection
-  const audit = auditStore(connection)
+export const categoryStore = (runner: QueryRunner) => {
+  const { sql } = runner
+  const audit = auditStore(runner)
 
   /** Throws an OperatorError if a category other than `ownId` has the slug or the name. */
   async function assertFree({ slug, name }: Names, ownId?: number) {
@@ -102,7 +102,7 @@ export const categoryStore = (connection: Connection) => {
       const now = new Date().toISOString()
       const rows = [{ id, slug, name, created_at: created_at ?? now, changed_at: now }]
       await assertFree({ slug, name })
-      const [inserted] = await connection.insertRows('categories', rows)
+      const [inserted] = await runner.insertRows('categories', rows)
       const category = { id: required(inserted, 'the inserted category').id, slug, name }
       await audit.record(actor, {
         action: 'category add',

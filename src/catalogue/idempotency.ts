@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import type { Caller, NewApp } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
-import type { Connection } from '../db/engine.ts'
-import type { AppRow } from '../db/tables.ts'
+import type { QueryRunner } from '../db/engine.ts'
+import type { AppRow } from '../db/rows.ts'
 import { required } from '../util/helpers.ts'
 
 /** Milliseconds for which a key is stored. */
@@ -23,7 +23,7 @@ type CreateRequest = { caller: Caller; idempotencyKey: string | undefined; body:
  * `create` throws.
  */
 export async function createOnce(
-  { sql }: Connection,
+  { sql }: QueryRunner,
   { caller, idempotencyKey, body }: CreateRequest,
   create: () => Promise<CreatedApp>,
 ): Promise<CreatedApp> {

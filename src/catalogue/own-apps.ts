@@ -12,8 +12,8 @@ export function findOwnApps(
 ): Promise<{ apps: NamedAppRow[]; total: number }> {
   // Expensive, because a developer may have many apps, all of which are counted.
   const options = { isExpensive: true, signal }
-  return database.snapshot(async (connection) => {
-    const ownApps = connection
+  return database.snapshot(async (runner) => {
+    const ownApps = runner
       .sql('apps')
       .where({ developer_id: developerId, ...(status && { status }) })
       // Literal, as in the index of migration 0018.
@@ -28,7 +28,7 @@ export function findOwnApps(
       .offset((page - 1) * limit)
       .pluck('id')
     return {
-      apps: await findNamedApps(connection, ids),
+      apps: await findNamedApps(runner, ids),
       total: Number(required(all, 'the count').total),
     }
   }, options)

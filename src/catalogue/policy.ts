@@ -1,6 +1,6 @@
 import type { Caller } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
-import type { AppRow, AppStatus } from '../db/tables.ts'
+import type { AppRow, AppStatus } from '../db/rows.ts'
 import { pick } from '../util/helpers.ts'
 import { type OwnerColumn, ownerColumns } from './app-columns.ts'
 

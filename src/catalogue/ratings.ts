@@ -1,4 +1,4 @@
-import type { AppRow } from '../db/tables.ts'
+import type { AppRow } from '../db/rows.ts'
 
 /**
  * An app's average and weighted rating. Pure. Sums are whole numbers: a rating is 100 to 500

@@ -1,13 +1,13 @@
 import { type Actor, auditStore } from '../audit/audit-store.ts'
 import { OperatorError } from '../contract/errors.ts'
-import type { Connection } from '../db/engine.ts'
-import type { ReviewRow } from '../db/tables.ts'
+import type { QueryRunner } from '../db/engine.ts'
+import type { ReviewRow } from '../db/rows.ts'
 import { type AppReview, newestFirst, reviewColumns } from './app-store.ts'
 import { ratingColumns } from './ratings.ts'
 
 /** A page of an app's reviews, newest first. Comments end at `maxComment` characters, if given. */
 export const findReviews = (
-  { sql }: Connection,
+  { sql }: QueryRunner,
   appId: number,
   limit: number,
   offset: number,
@@ -27,7 +27,7 @@ export const findReviews = (
 
 /** Throws an OperatorError if the app has no such review. */
 export async function requireReview(
-  { sql }: Connection,
+  { sql }: QueryRunner,
   appId: number,
   id: number,
 ): Promise<AppReview> {
@@ -40,12 +40,12 @@ export async function requireReview(
 
 /** Removes a review and its rating. Throws an OperatorError if there is no such review. */
 export async function removeReview(
-  connection: Connection,
+  runner: QueryRunner,
   id: number,
   reason: string,
   actor: Actor,
 ): Promise<ReviewRow> {
-  const { sql } = connection
+  const { sql } = runner
   // Locked first, as by an import, so that its counts and ratings do not change meanwhile.
   const app = await sql('apps')
     .whereIn('id', sql('reviews').where({ id }).select('app_id'))
@@ -60,7 +60,7 @@ export async function removeReview(
   await sql('apps')
     .where({ id: app.id })
     .update({ review_count: app.review_count - 1, ...ratings, changed_at: at })
-  await auditStore(connection).record(actor, {
+  await auditStore(runner).record(actor, {
     action: 'review remove',
     at,
     app_id: app.id,

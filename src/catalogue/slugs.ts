@@ -1,6 +1,6 @@
 import { slugify } from 'transliteration'
 import { maxAppSlugLength } from '../contract/field-rules.ts'
-import type { Connection } from '../db/engine.ts'
+import type { QueryRunner } from '../db/engine.ts'
 import { required } from '../util/helpers.ts'
 
 /**
@@ -31,7 +31,7 @@ type Candidate = { base: string; slug: string }
  * No two are equal.
  */
 export async function uniqueSlugs(
-  connection: Connection,
+  runner: QueryRunner,
   names: string[],
   reserved: string[],
 ): Promise<string[]> {
@@ -40,7 +40,7 @@ export async function uniqueSlugs(
   let unchecked: Candidate[] = all
   while (unchecked.length > 0) {
     const slugs = unchecked.map(({ slug }) => slug)
-    const existing: string[] = await connection.sql('apps').whereIn('slug', slugs).pluck('slug')
+    const existing: string[] = await runner.sql('apps').whereIn('slug', slugs).pluck('slug')
     for (const slug of existing) taken.add(slug)
     const clashing: Candidate[] = []
     for (const group of Map.groupBy(unchecked, ({ base }) => base).values()) {
@@ -55,7 +55,7 @@ export async function uniqueSlugs(
         }
       }
     }
-    if (clashing.length > 0) await addNumbers(connection, clashing)
+    if (clashing.length > 0) await addNumbers(runner, clashing)
     // A name may itself end in a number, so a numbered slug may be taken, too.
     unchecked = clashing
   }
@@ -63,7 +63,7 @@ export async function uniqueSlugs(
 }
 
 /** Gives each candidate a number that no other call gives to its base. */
-async function addNumbers({ sql }: Connection, candidates: Candidate[]) {
+async function addNumbers({ sql }: QueryRunner, candidates: Candidate[]) {
   const groups = Map.groupBy(candidates, ({ base }) => base)
   // In one order, so that two transactions cannot deadlock.
   const sorted = [...groups].toSorted(([a], [b]) => (a < b ? -1 : 1))

@@ -36,8 +36,8 @@ An app: {id, name, slug, package_name, developer_name, category_slug, status,
 deleted_at, created_at, updated_at}. If deleted_at is not null, status
 is the one before the deletion; otherwise the current one.`,
   rows: 'apps',
-  find: (connection, options: AppFilter & { status?: AppState }, limit, offset) =>
-    moderationStore(connection).list(options.status, options, limit, offset),
+  find: (runner, options: AppFilter & { status?: AppState }, limit, offset) =>
+    moderationStore(runner).list(options.status, options, limit, offset),
   print: ({ apps }) =>
     printTable(
       apps.map((app) => ({
@@ -81,7 +81,7 @@ Examples:
 
 JSON: {id, slug, developer_name}.`,
   run: (database, id: number, { to }: { to: string }) =>
-    database.write((connection) => moderationStore(connection).transfer(id, to, currentOperator())),
+    database.write((runner) => moderationStore(runner).transfer(id, to, currentOperator())),
   print: ({ id, slug, developer_name }) =>
     print(`App ${id} (${slug}) belongs to ${developer_name} now.`),
 })

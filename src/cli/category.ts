@@ -17,7 +17,7 @@ Examples:
 
 JSON: {id, slug, name}.`,
   run: (database, { slug, name }: { slug: string; name: string }) =>
-    database.write((connection) => categoryStore(connection).add(slug, name, currentOperator())),
+    database.write((runner) => categoryStore(runner).add(slug, name, currentOperator())),
   print: ({ id, slug, name }) => print(`Added category ${id}: ${name} (${slug}).`),
 })
 
@@ -32,7 +32,7 @@ Examples:
 JSON: an array of {id, slug, name, listed_apps, all_apps}. listed_apps counts
 the apps that everyone sees; all_apps counts pending, rejected and deleted ones
 too.`,
-  run: (database) => database.read((connection) => categoryStore(connection).listWithCounts()),
+  run: (database) => database.read((runner) => categoryStore(runner).listWithCounts()),
   print(categories) {
     if (categories.length === 0) return printInfo('No categories.')
     printTable(
@@ -61,9 +61,7 @@ Examples:
 
 JSON: {id, slug, name}.`,
   run: (database, slug: string, changes: { name: string; slug?: string }) =>
-    database.write((connection) =>
-      categoryStore(connection).rename(slug, changes, currentOperator()),
-    ),
+    database.write((runner) => categoryStore(runner).rename(slug, changes, currentOperator())),
   print: ({ id, slug, name }) => print(`Category ${id} is ${name} (${slug}) now.`),
 })
 
@@ -80,7 +78,7 @@ Examples:
 JSON: {id, slug, name}.`,
   run: (database, slug: string) =>
     database
-      .write((connection) => categoryStore(connection).remove(slug, currentOperator()))
+      .write((runner) => categoryStore(runner).remove(slug, currentOperator()))
       .catch((error) => {
         if (!database.explain(error).violatesForeignKey) throw error
         throw new OperatorError(

@@ -4,7 +4,7 @@ import type { Operator } from '../audit/audit-store.ts'
 import { describeDatabaseUrl, readConfig } from '../config.ts'
 import { OperatorError, ServiceError, UsageError } from '../contract/errors.ts'
 import { type Database, openDatabase, openMigratedDatabase } from '../db/database.ts'
-import type { Connection, ServerOptions } from '../db/engine.ts'
+import type { QueryRunner, ServerOptions } from '../db/engine.ts'
 import { type AppReference, parseReference, referenceFormat } from '../moderation/app-reference.ts'
 import { printInfo, printJson } from './output.ts'
 
@@ -74,7 +74,7 @@ type ListParts<Options, Page> = {
   rows: string
   /** Rows of `--json` without `--limit`, for programs that want them all. */
   jsonLimit?: number
-  find: (connection: Connection, options: Options, limit: number, offset: number) => Promise<Page>
+  find: (runner: QueryRunner, options: Options, limit: number, offset: number) => Promise<Page>
   /** Prints the rows, of which there is at least one. */
   print: (page: NoInfer<Page>, options: NoInfer<Options>) => void
 }
@@ -102,8 +102,8 @@ export const buildListCommand = <
     help,
     async run(database, options: Options & PageOptions) {
       const { page, json, limit = json ? jsonLimit : defaultPageSize } = options
-      const found = await database.snapshot((connection) =>
-        find(connection, options, limit, (page - 1) * limit),
+      const found = await database.snapshot((runner) =>
+        find(runner, options, limit, (page - 1) * limit),
       )
       const total_pages = Math.ceil(found.total / limit)
       return {

@@ -18,8 +18,7 @@ JSON: {developers, pagination: {current_page, total_pages, per_page, total}}.
 A developer: {id, name, created_at, active_keys, apps: {pending, approved,
 rejected, deleted}}. A deleted app counts only as deleted.`,
   rows: 'developers',
-  find: (connection, _options: object, limit, offset) =>
-    accountStore(connection).developers(limit, offset),
+  find: (runner, _options: object, limit, offset) => accountStore(runner).developers(limit, offset),
   print: ({ developers }) =>
     printTable(
       developers.map(({ id, name, apps, active_keys }) => ({
@@ -52,7 +51,7 @@ JSON: {id, name, listed_apps}.`,
   async run(database, name: string, { to }: { to: string }) {
     const { update, stop } = showCount('app')
     return await database
-      .write((connection) => accountStore(connection).rename(name, to, currentOperator(), update))
+      .write((runner) => accountStore(runner).rename(name, to, currentOperator(), update))
       .finally(stop)
   },
   print: ({ name, listed_apps }) =>
@@ -72,7 +71,7 @@ Examples:
 JSON: {id, name}.`,
   run: (database, name: string) =>
     database
-      .write((connection) => accountStore(connection).remove(name, currentOperator()))
+      .write((runner) => accountStore(runner).remove(name, currentOperator()))
       .catch((error) => {
         if (!database.explain(error).violatesForeignKey) throw error
         throw new OperatorError(

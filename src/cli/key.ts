@@ -1,8 +1,9 @@
 import { Command } from 'commander'
 import { accountStore } from '../accounts/account-store.ts'
-import { keyPrefix, parseKeyIdOrPrefix } from '../accounts/keys.ts'
+import { parseKeyIdOrPrefix } from '../accounts/keys.ts'
+import { findSimilarDevelopers } from '../catalogue/similar-names.ts'
 import { UsageError } from '../contract/errors.ts'
-import { findSimilarDevelopers } from '../moderation/similar-names.ts'
+import { keyPrefix } from '../contract/key-format.ts'
 import { formatAge, formatMinute } from '../util/time.ts'
 import { buildDatabaseCommand, buildListCommand, commandGroup, currentOperator } from './command.ts'
 import { print, printInfo, printTable } from './output.ts'
@@ -24,12 +25,10 @@ Examples:
 JSON: {id, key, name, developer_name, expires_at}; name may be null.`,
   run: (database, { developer: developerName, expires: expiresAt, name }: IssueOptions) =>
     database.write(
-      async (connection) => {
-        const accounts = accountStore(connection)
+      async (runner) => {
+        const accounts = accountStore(runner)
         const developer = await accounts.findOrAddDeveloper(developerName)
-        const similar = developer.isNew
-          ? await findSimilarDevelopers(connection, developer.name)
-          : []
+        const similar = developer.isNew ? await findSimilarDevelopers(runner, developer.name) : []
         const issued = await accounts.issueKey(developer, currentOperator(), { name, expiresAt })
         return { developer, similar, issued }
       },
@@ -61,8 +60,8 @@ A key: {id, name, developer_name, created_at, expires_at, last_used_at,
 revoked_at, state}. state is active, expired or revoked; name, last_used_at and
 revoked_at may be null. last_used_at is updated at most once an hour.`,
   rows: 'keys',
-  async find(connection, { developer: name }: { developer?: string }, limit, offset) {
-    const accounts = accountStore(connection)
+  async find(runner, { developer: name }: { developer?: string }, limit, offset) {
+    const accounts = accountStore(runner)
     const developer = name === undefined ? undefined : await accounts.requireDeveloper(name)
     return accounts.keys(developer?.id, limit, offset)
   },
@@ -98,7 +97,7 @@ Examples:
 
 JSON: {id, developer_name, revoked_at}.`,
   run: (database, id: string) =>
-    database.write((connection) => accountStore(connection).revoke(id, currentOperator()), {
+    database.write((runner) => accountStore(runner).revoke(id, currentOperator()), {
       changesPublicData: () => false,
     }),
   print: ({ id, developer_name }) =>

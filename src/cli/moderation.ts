@@ -71,9 +71,9 @@ the time of the newest update, for --as-of of approve, reject and decide; null
 without apps. Without --limit, JSON has the first 10,000 apps.`,
   rows: 'apps',
   jsonLimit: 10_000,
-  async find(connection, options: AppFilter & { changed?: true }, limit, offset) {
+  async find(runner, options: AppFilter & { changed?: true }, limit, offset) {
     const name = options.changed ? 'changed' : 'pending'
-    const { apps, ...page } = await moderationStore(connection).queue(name, options, limit, offset)
+    const { apps, ...page } = await moderationStore(runner).queue(name, options, limit, offset)
     // Not simply the current time: an update may take its time before this query, and be committed
     // after it. Updates are committed one after the other, so it is still newer than those found
     // here. Imported times may be in the future.
@@ -131,8 +131,8 @@ rating_count, review_count, category: {id, slug, name},
 developer: as in developer list, similar: as in queue, changes: as in queue,
 history: the newest ${historyLimit} entries as in audit}.`,
   run: (database, id: number) =>
-    database.snapshot((connection) =>
-      moderationStore(connection).reviewDetails(id, historyLimit, (entry) => entry),
+    database.snapshot((runner) =>
+      moderationStore(runner).reviewDetails(id, historyLimit, (entry) => entry),
     ),
   toJson: ({ app, developer, similar, changes, history }) => ({
     ...pick(
@@ -307,7 +307,7 @@ Examples:
   .action(async () => {
     const config = readConfig()
     // Imported here, because no other command needs it.
-    const { serveModerationUntilSignal } = await import('../service.ts')
+    const { serveModerationUntilSignal } = await import('../servers.ts')
     await withDatabase(
       (database) => serveModerationUntilSignal(config, database, currentOperator().operator),
       { writeTimeout },

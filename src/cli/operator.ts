@@ -21,10 +21,9 @@ Examples:
 
 JSON: {id, key, name, expires_at}.`,
   run: (database, name: string, { expires }: { expires?: string }) =>
-    database.write(
-      (connection) => operatorStore(connection).add(name, currentOperator(), expires),
-      { changesPublicData: () => false },
-    ),
+    database.write((runner) => operatorStore(runner).add(name, currentOperator(), expires), {
+      changesPublicData: () => false,
+    }),
   print({ name, key, expires_at }) {
     printInfo(
       `Sign-in key of ${name}, until ${formatMinute(expires_at)} UTC. It is not shown again:`,
@@ -42,7 +41,7 @@ Examples:
 JSON: an array of {id, name, created_at, expires_at, revoked_at, last_used_at,
 state}. state is active, expired or revoked; revoked_at and last_used_at may be
 null. last_used_at is the last time that somebody signed in with the key.`,
-  run: (database) => database.read((connection) => operatorStore(connection).all()),
+  run: (database) => database.read((runner) => operatorStore(runner).all()),
   print(operators) {
     if (operators.length === 0) return printInfo('No operators; operator add NAME adds one.')
     printTable(
@@ -76,7 +75,7 @@ Examples:
 
 JSON: {id, name, revoked_at}.`,
   run: (database, id: string) =>
-    database.write((connection) => operatorStore(connection).revoke(id, currentOperator()), {
+    database.write((runner) => operatorStore(runner).revoke(id, currentOperator()), {
       changesPublicData: () => false,
     }),
   print: ({ id, name }) => print(`The sign-in key ${id} of ${name} is revoked.`),

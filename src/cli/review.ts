@@ -24,9 +24,9 @@ Examples:
 JSON: {reviews, pagination: {current_page, total_pages, per_page, total}}.
 A review: {id, reviewer_name, rating, comment, created_at}.`,
   rows: 'reviews',
-  async find(connection, { app: appId }: { app: number }, limit, offset) {
-    const { review_count } = await moderationStore(connection).requireApp(appId)
-    return { reviews: await findReviews(connection, appId, limit, offset), total: review_count }
+  async find(runner, { app: appId }: { app: number }, limit, offset) {
+    const { review_count } = await moderationStore(runner).requireApp(appId)
+    return { reviews: await findReviews(runner, appId, limit, offset), total: review_count }
   },
   print: ({ reviews }) =>
     printTable(
@@ -52,7 +52,7 @@ Examples:
 
 JSON: {id, app_id, rating, created_at, reviewer_name, comment}.`,
   run: (database, id: number, { reason }: { reason: string }) =>
-    database.write((connection) => removeReview(connection, id, reason, currentOperator())),
+    database.write((runner) => removeReview(runner, id, reason, currentOperator())),
   print: ({ id, app_id }) => print(`Removed review ${id} of app ${app_id}.`),
 })
 

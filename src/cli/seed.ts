@@ -22,7 +22,7 @@ async function seed() {
 `
   await withDatabase(async (database) => {
     // Each app, even a deleted one, has a category.
-    if ((await database.read((connection) => categoryStore(connection).all())).length > 0) {
+    if ((await database.read((runner) => categoryStore(runner).all())).length > 0) {
       return print(`A catalogue is already present; nothing was changed.
 
 ${addresses}
@@ -31,8 +31,8 @@ ${addresses}
 Moderate ${page}`)
     }
     await database.write(addDemoCatalogue)
-    const { key } = await database.write(async (connection) => {
-      const accounts = accountStore(connection)
+    const { key } = await database.write(async (runner) => {
+      const accounts = accountStore(runner)
       return accounts.issueKey(
         await accounts.findOrAddDeveloper('Demo Developer'),
         currentOperator(),

@@ -13,6 +13,6 @@ export const writeTimeout = 25_000
 async function serve() {
   const config = readConfig()
   // Imported here, because the help needs none of it.
-  const { serveUntilSignal } = await import('../service.ts')
+  const { serveUntilSignal } = await import('../servers.ts')
   await withDatabase((database) => serveUntilSignal(config, database), { writeTimeout })
 }

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
-import { readStatus } from '../moderation/catalogue-status.ts'
 import { statusFields } from '../moderation/describe.ts'
+import { readStatus } from '../moderation/status-store.ts'
 import { buildCommand, withUncheckedDatabase } from './command.ts'
 import { printFields } from './output.ts'
 

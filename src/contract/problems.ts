@@ -1,5 +1,4 @@
 import type { ErrorObject } from 'ajv'
-import { withArticle } from '../util/text.ts'
 import type { Problem } from './contract.ts'
 
 /** Describes what ajv finds wrong with a request or a line of a file, in words for its author. */
@@ -112,3 +111,5 @@ function messageOf(
 }
 
 const describeType = (type: string) => (type === 'null' ? type : withArticle(type))
+
+export const withArticle = (noun: string) => `${/^[aeiou]/i.test(noun) ? 'an' : 'a'} ${noun}`

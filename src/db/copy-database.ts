@@ -5,7 +5,7 @@ import { OperatorError } from '../contract/errors.ts'
 import { required } from '../util/helpers.ts'
 import { withTemporaryDirectory } from '../util/temporary-directory.ts'
 import { assertUsable, type Database, openDatabase, openMigratedDatabase } from './database.ts'
-import type { Connection, NewRow } from './engine.ts'
+import type { NewRow, QueryRunner } from './engine.ts'
 import { indexListedApps } from './listed-apps.ts'
 import { findSchemaError } from './migrations.ts'
 
@@ -55,9 +55,9 @@ export async function copyDatabase(
   const target = await openMigratedDatabase(to)
   try {
     assertUsable(source.name, await source.checkHealth())
-    const counts = await source.withExclusiveLock(async (connection) => {
-      assertUsable(source.name, await findSchemaError(connection.sql))
-      return target.write((copy) => copyAndVerify(connection, copy, onProgress))
+    const counts = await source.withExclusiveLock(async (runner) => {
+      assertUsable(source.name, await findSchemaError(runner.sql))
+      return target.write((copy) => copyAndVerify(runner, copy, onProgress))
     })
     await target.optimize({ isLast: true })
     return { name, counts }
@@ -97,8 +97,8 @@ export const withTemporaryCopy = <T>(
 
 /** Throws an OperatorError if the target is not empty, and an Error if its copy lacks rows. */
 async function copyAndVerify(
-  source: Connection,
-  target: Connection,
+  source: QueryRunner,
+  target: QueryRunner,
   onProgress: (done: number, total: number) => void,
 ): Promise<RowCounts> {
   const counts = await countRows(source.sql)
@@ -120,8 +120,8 @@ async function copyAndVerify(
 }
 
 async function copyRows(
-  source: Connection,
-  target: Connection,
+  source: QueryRunner,
+  target: QueryRunner,
   onCopied: (count: number) => void = () => {},
 ) {
   await reserveAuditedIds(source.sql, target)
@@ -145,7 +145,7 @@ async function copyRows(
  * the audit log still refers to them. Inserts the greatest id and deletes it again: every
  * engine generates only ids greater than all earlier ones.
  */
-async function reserveAuditedIds(source: Knex, { sql, insertRows }: Connection) {
+async function reserveAuditedIds(source: Knex, { sql, insertRows }: QueryRunner) {
   const [audited] = await source('audit').max({
     developers: 'developer_id',
     categories: 'category_id',

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
+import { Bulkhead } from '../util/bulkhead.ts'
 import { required } from '../util/helpers.ts'
-import { Bulkhead } from './bulkhead.ts'
 import { parseFileUrl, parseServerUrl } from './database-url.ts'
-import type { Connection, Engine, EngineConnection, ServerOptions } from './engine.ts'
+import type { Engine, EngineQueryRunner, QueryRunner, ServerOptions } from './engine.ts'
 import { type GroupCommit, groupCommit } from './group-commit.ts'
 import { findSchemaError, migrate, readSchemaAge } from './migrations.ts'
 import { openPostgres } from './postgres/engine.ts'
@@ -31,7 +31,7 @@ type WriteOptions<T> = Pick<WorkOptions, 'signal'> & {
 /** An open database. Methods throw `unavailable` if it cannot be reached or is overloaded. */
 export type Database = Readonly<ReturnType<typeof databaseFor>>
 
-type Work<T> = (connection: Connection) => Promise<T>
+type Work<T> = (runner: QueryRunner) => Promise<T>
 
 export type Usage = Readonly<{
   pools: readonly Readonly<{ name: string; used: number; idle: number; waiting: number }>[]
@@ -70,8 +70,8 @@ const maxAttempts = 10
 const snapshotMode: Knex.TransactionConfig = { isolationLevel: 'repeatable read', readOnly: true }
 
 export function databaseFor(engine: Engine) {
-  const { name, reader, writer, monitor, concurrency } = engine
-  const connectionOf = (sql: Knex) => toConnection(engine.connectionOf(sql))
+  const { name, reader, writer, versionReader, concurrency } = engine
+  const queryRunnerOf = (sql: Knex) => toQueryRunner(engine.queryRunnerOf(sql))
   const cheap = new Bulkhead({ ...queueLimits.cheap, concurrency: concurrency.cheap })
   const expensive = new Bulkhead({ ...queueLimits.expensive, concurrency: concurrency.expensive })
   const writing = new Bulkhead({
@@ -81,8 +81,8 @@ export function databaseFor(engine: Engine) {
   })
   const runTransaction: GroupCommit =
     engine.groupCommitSize > 1 ? groupCommit(writer) : (work) => writer.transaction(work)
-  const readConnection = connectionOf(reader)
-  const monitorConnection = connectionOf(monitor)
+  const readRunner = queryRunnerOf(reader)
+  const versionRunner = queryRunnerOf(versionReader)
   /** Transactions that have renewed the version: writes that share one need it once. */
   const renewed = new WeakSet<Knex>()
   let writes = 0
@@ -110,7 +110,7 @@ export function databaseFor(engine: Engine) {
     for (let attempt = 1; ; attempt++) {
       try {
         const result = await runTransaction(async (sql) => {
-          const result = await work(connectionOf(sql))
+          const result = await work(queryRunnerOf(sql))
           if (changesPublicData(result) && !renewed.has(sql)) {
             await renewVersion(sql)
             renewed.add(sql)
@@ -133,14 +133,14 @@ export function databaseFor(engine: Engine) {
 
     /** Runs work of one statement. Cannot write. */
     read: <T>(work: Work<T>, options?: WorkOptions): Promise<T> =>
-      runRead(() => work({ ...readConnection, signal: options?.signal }), options),
+      runRead(() => work({ ...readRunner, signal: options?.signal }), options),
 
     /** Runs work whose statements share one snapshot. Cannot write. */
     snapshot: <T>(work: Work<T>, options?: WorkOptions): Promise<T> =>
       runRead(
         () =>
           reader.transaction(
-            (sql) => work({ ...connectionOf(sql), signal: options?.signal }),
+            (sql) => work({ ...queryRunnerOf(sql), signal: options?.signal }),
             snapshotMode,
           ),
         options,
@@ -159,7 +159,7 @@ export function databaseFor(engine: Engine) {
 
     /** See `Engine.withExclusiveLock`. */
     withExclusiveLock: <T>(work: Work<T>): Promise<T> =>
-      engine.withExclusiveLock((sql) => work(connectionOf(sql))),
+      engine.withExclusiveLock((sql) => work(queryRunnerOf(sql))),
 
     /** Brings the schema up to date; returns the names of the migrations it ran. */
     async migrate(): Promise<string[]> {
@@ -194,7 +194,7 @@ export function databaseFor(engine: Engine) {
      * A value that changes with every commit, by any process, that may have changed public data. It
      * never repeats.
      */
-    dataVersion: () => readVersion(monitorConnection).catch(rethrowUnavailable),
+    dataVersion: () => readVersion(versionRunner).catch(rethrowUnavailable),
 
     usage: (): Usage => ({
       pools: [
@@ -213,12 +213,12 @@ export function databaseFor(engine: Engine) {
      * it.
      */
     onStatement(listener: (statement: string) => void) {
-      for (const knex of [reader, writer, monitor])
+      for (const knex of [reader, writer, versionReader])
         knex.on('query', ({ sql }: Knex.Sql) => listener(sql))
     },
 
     async close() {
-      await Promise.all([reader.destroy(), monitor.destroy()])
+      await Promise.all([reader.destroy(), versionReader.destroy()])
       // SQLite's last connection to close writes the log into the file. If two close at once, each
       // may see the other open.
       await writer.destroy()
@@ -226,9 +226,9 @@ export function databaseFor(engine: Engine) {
   }
 }
 
-function toConnection({ insert, ...connection }: EngineConnection): Connection {
+function toQueryRunner({ insert, ...runner }: EngineQueryRunner): QueryRunner {
   return {
-    ...connection,
+    ...runner,
 
     async insertRows(table, rows) {
       // Rows with an id come first, so that the table gives greater ids to the others
@@ -260,8 +260,8 @@ function toConnection({ insert, ...connection }: EngineConnection): Connection {
  * replaced database never repeats the value of other data. Rows read after the value are at least
  * as new as it. Decision 18.
  */
-async function readVersion({ select }: Connection): Promise<string> {
-  const [row] = await select<{ value: string }>('select value from catalogue_version', [])
+async function readVersion({ rows }: QueryRunner): Promise<string> {
+  const [row] = await rows<{ value: string }>('select value from catalogue_version', [])
   return required(row, 'the row of catalogue_version').value
 }
 

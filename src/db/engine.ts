@@ -5,7 +5,7 @@ import type { ErrorMeaning } from './errors.ts'
 
 /**
  * The interface that `sqlite/` and `postgres/` implement. database.ts adds queues and retries to an
- * `Engine`; stores get a `Connection`.
+ * `Engine`; stores get a `QueryRunner`.
  */
 
 /** The health error of an empty database, or one with an older schema. */
@@ -45,11 +45,11 @@ export type Engine = Readonly<{
    * Reads like `reader`, on its own connection, so that health checks and reads of the data version
    * do not wait behind other statements.
    */
-  monitor: Knex
+  versionReader: Knex
   /** Maximum number of operations of each kind that run at once. */
   concurrency: Readonly<{ cheap: number; expensive: number; write: number }>
   /** Takes the reader, the writer, or a transaction of either. */
-  connectionOf: (sql: Knex) => EngineConnection
+  queryRunnerOf: (sql: Knex) => EngineQueryRunner
   /**
    * Creates the database if it is missing, and runs the work in a transaction while no other
    * process migrates.
@@ -81,8 +81,8 @@ export type Engine = Readonly<{
   optimize: (options: { isLast: boolean }) => Promise<void>
 }>
 
-/** The methods of a `Connection` that each engine implements. */
-export type EngineConnection = Readonly<{
+/** The methods of a `QueryRunner` that each engine implements. */
+export type EngineQueryRunner = Readonly<{
   sql: Knex
   /** Returns the engine with its version, and the size of the database with its indexes. */
   describe: () => Promise<{ engine: string; bytes: number }>
@@ -90,7 +90,7 @@ export type EngineConnection = Readonly<{
    * Returns the rows of a SQL statement with `?` for its values. Faster than knex, which builds the
    * statement again for each request.
    */
-  select: <Row>(statement: string, values: (string | number)[]) => Promise<Row[]>
+  rows: <Row>(statement: string, values: (string | number)[]) => Promise<Row[]>
   /** The full-text index. */
   search: SearchIndex
   /**
@@ -107,7 +107,7 @@ export type EngineConnection = Readonly<{
 }>
 
 /** The stores' interface: SQL that both engines support, and methods where they differ. */
-export type Connection = Omit<EngineConnection, 'insert'> &
+export type QueryRunner = Omit<EngineQueryRunner, 'insert'> &
   Readonly<{
     /** Aborted when the caller of a read disconnects: its work need not go on. */
     signal?: AbortSignal | undefined

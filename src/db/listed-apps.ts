@@ -1,6 +1,6 @@
 import type { SortOrder } from '../search/best-matches.ts'
 import { toSearchDocument } from '../search/terms.ts'
-import type { Connection } from './engine.ts'
+import type { QueryRunner } from './engine.ts'
 
 /** The public list in SQL: its condition, its orders, and its part of the search index. */
 
@@ -30,7 +30,7 @@ export const orderKeys = (order: SortOrder, direction: Slice['direction']) =>
  * listed.
  */
 export async function indexListedApps(
-  { sql, search }: Pick<Connection, 'sql' | 'search'>,
+  { sql, search }: Pick<QueryRunner, 'sql' | 'search'>,
   ids: number[],
 ) {
   const apps = await sql('apps')

@@ -9,7 +9,7 @@ import {
   hasMoreTokensThan,
   positionAfter,
 } from '../contract/json-text.ts'
-import { slowClients } from './connections.ts'
+import { clientBuffers } from './connections.ts'
 
 /** Bytes. */
 export const maxBytes = 256 * 1024
@@ -39,7 +39,7 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse):
   // Not every request needs its body.
   promise.catch(() => {})
   const stop = (error: ServiceError) => {
-    slowClients.delete(request)
+    clientBuffers.delete(request)
     // The rest of the body is not read, so the connection closes.
     response.shouldKeepAlive = false
     request.off('data', onData)
@@ -52,10 +52,10 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse):
     length += chunk.length
     if (length > maxDrainedBytes) stop(payloadTooLarge())
   }
-  slowClients.set(request, () => stop(tooSlow()), { size: body.length })
+  clientBuffers.set(request, () => stop(tooSlow()), { size: body.length })
   request.on('data', onData)
   finished(request, (error) => {
-    slowClients.delete(request)
+    clientBuffers.delete(request)
     if (body.buffer.detached) return
     // Nobody reads the response to a client that has disconnected.
     if (error) reject(malformed('The body does not match its Content-Length.'))

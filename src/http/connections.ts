@@ -13,7 +13,7 @@ export type ConnectionLimits = {
  * Memory that slow clients occupy: arriving bodies by request, unread responses by response. The
  * values are functions that free it; over the limit, the oldest are called.
  */
-export const slowClients = new LRUCache<object, () => void>({
+export const clientBuffers = new LRUCache<object, () => void>({
   maxSize: 48 * 2 ** 20,
   disposeAfter: (free, _key, reason) => {
     if (reason === 'evict') free()
@@ -74,10 +74,10 @@ export function createConnections(listener: RequestListener, limits: ConnectionL
     response.once('prefinish', () => {
       // The client has not read it yet.
       const size = socket.writableLength
-      if (size > 0) slowClients.set(response, () => socket.destroy(), { size })
+      if (size > 0) clientBuffers.set(response, () => socket.destroy(), { size })
     })
     response.once('close', () => {
-      slowClients.delete(response)
+      clientBuffers.delete(response)
       connection.current = undefined
       if (!socket.writable || isDraining) {
         waiting -= queue.length

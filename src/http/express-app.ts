@@ -19,7 +19,6 @@ import {
 import type { Database } from '../db/database.ts'
 import { createApi } from './api.ts'
 import { receiveBody } from './body.ts'
-import { docsRouter } from './docs.ts'
 import { parameterNames } from './document-operations.ts'
 import { type ErrorResponse, toErrorResponse } from './error-response.ts'
 import { createHandlers } from './handlers.ts'
@@ -29,6 +28,7 @@ import { createRequestContext, logRequest } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import { handleOperations } from './operations.ts'
 import { createRateLimits, type RateLimitsConfig } from './rate-limits.ts'
+import { docsRouter } from './reference-routes.ts'
 import { createResponseCache } from './response-cache.ts'
 
 export type AppOptions = {
@@ -66,7 +66,7 @@ export async function createApp(options: AppOptions): Promise<Express> {
   const headers = { ...securityHeaders(baseUrl), ...corsHeaders }
   app.use(addCommonHeaders(headers, isDraining, preflightHeaders))
   app.use(receiveBodies)
-  app.use(checkHead)
+  app.use(rejectInvalidRequests)
   app.use(healthRoutes(database, isDraining))
   app.use(path, handleOperations(api, limits, cache))
   app.use(path, docsRouter(document, docsPage, config))
@@ -145,7 +145,7 @@ export function addCommonHeaders(
 }
 
 /** Refuses what Node's parser passes on: other versions of HTTP and codings, a bad Host. */
-export const checkHead: RequestHandler = (request, _response, next) => {
+export const rejectInvalidRequests: RequestHandler = (request, _response, next) => {
   assertSupported(request)
   const problems = findHeaderProblems(request)
   if (problems.length > 0) throw invalidRequest(problems)

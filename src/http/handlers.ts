@@ -25,7 +25,7 @@ import type {
 } from '../contract/contract.ts'
 import { notFound, ServiceError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
-import type { Nullable } from '../db/tables.ts'
+import type { Nullable } from '../db/rows.ts'
 import { required } from '../util/helpers.ts'
 import { etagOfResponse, satisfiesIfMatch, strongestTag } from './response.ts'
 
@@ -39,7 +39,7 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
    */
   async function explainUnknownCategory(error: unknown, id: number | undefined): Promise<never> {
     if (id === undefined || !database.explain(error).violatesForeignKey) throw error
-    const categories = await database.read((connection) => categoryStore(connection).all())
+    const categories = await database.read((runner) => categoryStore(runner).all())
     if (categories.some((category) => category.id === id)) throw error
     throw new ServiceError(
       'unknown_category',
@@ -57,7 +57,7 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
    */
   const listedApps = new DataLoader(
     async (ids: readonly number[]) => {
-      const apps = await database.read((connection) => appStore(connection).findListed(ids))
+      const apps = await database.read((runner) => appStore(runner).findListed(ids))
       return ids.map((id) => apps.find((app) => app.id === id))
     },
     { cache: false, maxBatchSize, batchScheduleFn: setImmediate },
@@ -79,7 +79,7 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
 
     async listCategories({ signal }) {
       const categories = await database.read(
-        (connection) => categoryStore(connection).allWithListedCount(),
+        (runner) => categoryStore(runner).allWithListedCount(),
         { signal },
       )
       const count = categories.length
@@ -109,10 +109,9 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
 
     async getApp({ caller, path, signal }) {
       const app = caller
-        ? await database.read(
-            (connection) => appStore(connection).find(path.id, { visibleTo: caller }),
-            { signal },
-          )
+        ? await database.read((runner) => appStore(runner).find(path.id, { visibleTo: caller }), {
+            signal,
+          })
         : await listedApps.load(path.id)
       if (!app) throw notFound()
       return { status: 200, headers: {}, body: found(app) }
@@ -122,9 +121,9 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
       const request = { caller, idempotencyKey: header['Idempotency-Key'], body }
       const created = await database
         .write(
-          (connection) =>
-            createOnce(connection, request, () =>
-              appStore(connection).insert(newApp(caller, body), caller),
+          (runner) =>
+            createOnce(runner, request, () =>
+              appStore(runner).insert(newApp(caller, body), caller),
             ),
           { signal, changesPublicData: () => false },
         )
@@ -143,8 +142,8 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
     async updateApp({ caller, path, header, body, signal }) {
       const app = await database
         .write(
-          async (connection) => {
-            const apps = appStore(connection)
+          async (runner) => {
+            const apps = appStore(runner)
             const app = await lockOwnApp(apps, path.id, caller, header['If-Match'])
             const saved = await apps.save('app update', app, rowChanges(app, body), caller)
             if (saved.category_id === app.category_id) return { ...app, ...saved }
@@ -164,8 +163,8 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
 
     async deleteApp({ caller, path, header, signal }) {
       await database.write(
-        async (connection) => {
-          const apps = appStore(connection)
+        async (runner) => {
+          const apps = appStore(runner)
           const app = await lockOwnApp(apps, path.id, caller, header['If-Match'])
           await apps.save('app delete', app, { deleted_at: new Date().toISOString() }, caller)
           return app

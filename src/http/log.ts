@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Request } from 'express'
 import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
-import { keyPrefix } from '../accounts/keys.ts'
 import type { Caller } from '../contract/contract.ts'
+import { keyPrefix } from '../contract/key-format.ts'
 import { standardOutput } from './standard-output.ts'
 
 /** Writes JSON lines. Neither headers nor API keys are logged. */

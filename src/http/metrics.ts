@@ -8,7 +8,7 @@ import {
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client'
 import type { Config } from '../config.ts'
 import type { Database } from '../db/database.ts'
-import { statusStore } from '../moderation/catalogue-status.ts'
+import { statusStore } from '../moderation/status-store.ts'
 import { secondsSince } from '../util/helpers.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { ResponseCache } from './response-cache.ts'
@@ -224,8 +224,8 @@ type CatalogueCounts = {
 
 const readCounts = (database: Database): Promise<CatalogueCounts> =>
   database.snapshot(
-    async (connection) => {
-      const status = statusStore(connection)
+    async (runner) => {
+      const status = statusStore(runner)
       const oldest = await status.oldestWaiting('pending')
       return {
         apps: await status.countApps(),

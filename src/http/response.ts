@@ -7,7 +7,7 @@ import { LRUCache } from 'lru-cache'
 import Negotiator from 'negotiator'
 import type { Operation } from 'openapi-backend'
 import type { ResponseBody } from '../contract/contract.ts'
-import { Bulkhead } from '../db/bulkhead.ts'
+import { Bulkhead } from '../util/bulkhead.ts'
 
 /** Serializes, tags and sends what handlers return, with conditional requests and compression. */
 

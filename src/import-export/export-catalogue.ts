@@ -8,7 +8,7 @@ import {
   reviewColumns,
 } from '../catalogue/app-store.ts'
 import type { Database } from '../db/database.ts'
-import type { Connection } from '../db/engine.ts'
+import type { QueryRunner } from '../db/engine.ts'
 import { listed } from '../db/listed-apps.ts'
 import { chunk, pick, required } from '../util/helpers.ts'
 import { type Line, lineFields, type ParsedLine, type RemovedApp } from './line.ts'
@@ -45,8 +45,8 @@ export async function exportCatalogue(
     if (output.destroyed) throw output.errored ?? new Error('the output of the export was closed')
     if (!output.write(`${JSON.stringify(line)}\n`)) await once(output, 'drain')
   }
-  return database.snapshot(async (connection) => {
-    const categories = await connection
+  return database.snapshot(async (runner) => {
+    const categories = await runner
       .sql('categories')
       .where('changed_at', '>=', since)
       .orderBy('id')
@@ -55,15 +55,15 @@ export async function exportCatalogue(
     let removed = 0
     // Before the apps, which may have got the package names of removed ones.
     if (isPublic && since !== '') {
-      for await (const ids of changedAppIds(connection, since)) {
-        const unlisted = await findUnlistedApps(connection, ids)
+      for await (const ids of changedAppIds(runner, since)) {
+        const unlisted = await findUnlistedApps(runner, ids)
         for (const app of unlisted) await write({ removed: app })
         removed += unlisted.length
       }
     }
     let apps = 0
-    for await (const ids of changedAppIds(connection, since)) {
-      const found = await readApps(connection, ids, isPublic)
+    for await (const ids of changedAppIds(runner, since)) {
+      const found = await readApps(runner, ids, isPublic)
       for (const app of found) await write(isPublic ? toPublicLine(app) : toLine(app))
       apps += found.length
     }
@@ -72,7 +72,7 @@ export async function exportCatalogue(
 }
 
 /** Ids of apps that have changed, or whose developer or category has, a page at a time. */
-async function* changedAppIds({ sql }: Connection, since: string): AsyncGenerator<number[]> {
+async function* changedAppIds({ sql }: QueryRunner, since: string): AsyncGenerator<number[]> {
   const changedIds = (table: 'developers' | 'categories') =>
     sql(table).where('changed_at', '>=', since).select('id')
   const appIds = () => {
@@ -102,7 +102,7 @@ async function* changedAppIds({ sql }: Connection, since: string): AsyncGenerato
  * Unlisted apps that may have been listed before. The ids of apps that were never approved are not
  * public either.
  */
-const findUnlistedApps = ({ sql }: Connection, ids: number[]): Promise<RemovedApp[]> =>
+const findUnlistedApps = ({ sql }: QueryRunner, ids: number[]): Promise<RemovedApp[]> =>
   sql('apps')
     .whereIn('id', ids)
     .whereNotNull('approved_at')
@@ -111,15 +111,15 @@ const findUnlistedApps = ({ sql }: Connection, ids: number[]): Promise<RemovedAp
     .select('id', 'created_at')
 
 async function readApps(
-  connection: Connection,
+  runner: QueryRunner,
   ids: number[],
   isPublic: boolean,
 ): Promise<AppWithReviews[]> {
   const own = '(select * from reviews where app_id = apps.id) as own'
-  const reviews = connection.jsonRows(own, reviewColumns, 'id')
-  const rows: (NamedAppRow & { reviews: string })[] = await namedApps(connection, ids)
+  const reviews = runner.jsonRows(own, reviewColumns, 'id')
+  const rows: (NamedAppRow & { reviews: string })[] = await namedApps(runner, ids)
     .whereRaw(isPublic ? listed : 'true')
-    .select(connection.sql.raw(`${reviews} as reviews`))
+    .select(runner.sql.raw(`${reviews} as reviews`))
   return rows.map((row) => ({ ...row, reviews: JSON.parse(row.reviews) }))
 }
 

@@ -2,11 +2,11 @@ import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import type { Problem } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
-import type { Connection } from '../db/engine.ts'
+import type { QueryRunner } from '../db/engine.ts'
 import { pauseForOthers } from '../db/write-pacing.ts'
 import { required } from '../util/helpers.ts'
+import { batchKeys } from './find-apps-of-lines.ts'
 import { type ImportLine, type LineUpdate, type ParsedLine, problem } from './line.ts'
-import { batchKeys } from './match-lines-to-apps.ts'
 import { readLines } from './read-lines.ts'
 import { ReasonCounts } from './rejects.ts'
 
@@ -34,7 +34,7 @@ export type ImportEvents = {
 export type LineWork = {
   parse: (text: string) => ParsedLine
   /** Sets the outcome of each line that has none. */
-  write: (connection: Connection, lines: ImportLine[]) => Promise<void>
+  write: (runner: QueryRunner, lines: ImportLine[]) => Promise<void>
 }
 
 /** One batch is a transaction. Small batches cost time, large ones memory. */
@@ -68,7 +68,7 @@ export async function importLines(
   for await (const batch of prefetched) {
     const changesPublicData = () =>
       batch.some(({ outcome }) => outcome === 'created' || outcome === 'updated')
-    await database.write((connection) => write(connection, batch), { changesPublicData })
+    await database.write((runner) => write(runner, batch), { changesPublicData })
     for (const line of batch) await count(line)
     onProgress?.(summary)
     await pause()

@@ -14,7 +14,7 @@ import {
 } from '../contract/field-rules.ts'
 import { findRepeatedField } from '../contract/json-text.ts'
 import { objectProblems } from '../contract/problems.ts'
-import type { AppRow, CategoryRow, ReviewRow } from '../db/tables.ts'
+import type { AppRow, CategoryRow, ReviewRow } from '../db/rows.ts'
 import { idLimit, type SearchDocument } from '../search/terms.ts'
 import { pick, required } from '../util/helpers.ts'
 import { isNestedTooDeeply, isObject, type LineProblem, unwrapReject } from './rejects.ts'

@@ -1,12 +1,12 @@
 import { type Actor, auditStore, type NewAuditEntry } from '../audit/audit-store.ts'
 import { auditedDifference, hasChanges } from '../catalogue/app-store.ts'
-import type { Connection } from '../db/engine.ts'
+import type { QueryRunner } from '../db/engine.ts'
 import { indexListedApps } from '../db/listed-apps.ts'
-import type { AppRow } from '../db/tables.ts'
+import type { AppRow } from '../db/rows.ts'
 import { popularity } from '../search/terms.ts'
-import { ratingsAfter } from './columns.ts'
 import type { LineWork } from './import-lines.ts'
 import { type ImportLine, problem, readCounterLine } from './line.ts'
+import { ratingsAfter } from './line-to-row.ts'
 
 const counterColumns = [
   'id',
@@ -23,11 +23,11 @@ type Counters = Pick<AppRow, (typeof counterColumns)[number]>
 /** Sets the downloads and ratings of apps. Does not change `updated_at`. */
 export const counterLines = (actor: Actor): LineWork => ({
   parse: readCounterLine,
-  write: (connection, lines) => setCounters(connection, lines, actor),
+  write: (runner, lines) => setCounters(runner, lines, actor),
 })
 
-async function setCounters(connection: Connection, batch: ImportLine[], actor: Actor) {
-  const { sql } = connection
+async function setCounters(runner: QueryRunner, batch: ImportLine[], actor: Actor) {
+  const { sql } = runner
   const at = new Date().toISOString()
   const lines = batch.flatMap((line) => (line.counters ? [{ line, ...line.counters }] : []))
   const slugs = lines.flatMap(({ slug }) => slug ?? [])
@@ -65,17 +65,17 @@ async function setCounters(connection: Connection, batch: ImportLine[], actor: A
     // A later line of the batch may be about the same app.
     Object.assign(app, changes)
   }
-  if (changed.size > 0) await update(connection, [...changed], at)
-  await auditStore(connection).record(actor, ...entries)
+  if (changed.size > 0) await update(runner, [...changed], at)
+  await auditStore(runner).record(actor, ...entries)
   // The search index stores the popularity.
-  await indexListedApps(connection, reindexedIds)
+  await indexListedApps(runner, reindexedIds)
 }
 
 /**
  * Updates all apps in one statement, which takes a third of the time. The values are numbers, so
  * they need no escaping.
  */
-async function update({ sql }: Connection, apps: Counters[], at: string) {
+async function update({ sql }: QueryRunner, apps: Counters[], at: string) {
   const rows = apps.map((app) => `(${counterColumns.map((column) => app[column])})`)
   // SQLite and PostgreSQL both name the columns of `values` column1, column2 …
   const assignments = counterColumns

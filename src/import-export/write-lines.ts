@@ -10,17 +10,17 @@ import { categoryStore } from '../catalogue/category-store.ts'
 import { isListed } from '../catalogue/policy.ts'
 import type { Category, Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
-import type { Connection } from '../db/engine.ts'
+import type { QueryRunner } from '../db/engine.ts'
 import { toSearchDocument } from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
 import {
-  categoryProblems,
-  hasSameReviews,
-  listChanges,
-  listDifferences,
-  toColumns,
-  toNewRow,
-} from './columns.ts'
+  isAccepted,
+  isKnownByName,
+  type Match,
+  matchLines,
+  refuseTakenNames,
+  splitRepeats,
+} from './find-apps-of-lines.ts'
 import type { LineWork } from './import-lines.ts'
 import {
   type ImportLine,
@@ -34,13 +34,13 @@ import {
   readLine,
 } from './line.ts'
 import {
-  isAccepted,
-  isKnownByName,
-  type Match,
-  matchLines,
-  refuseTakenNames,
-  splitRepeats,
-} from './match-lines-to-apps.ts'
+  categoryProblems,
+  hasSameReviews,
+  listChanges,
+  listDifferences,
+  toColumns,
+  toNewRow,
+} from './line-to-row.ts'
 
 /** Writes the lines of a catalogue file: apps with their reviews, categories, and removals. */
 
@@ -51,7 +51,7 @@ export function catalogueLines(options: Options): LineWork {
   const now = new Date().toISOString()
   return {
     parse,
-    write: (connection, lines) => writeLines(connection, lines, { ...options, now }),
+    write: (runner, lines) => writeLines(runner, lines, { ...options, now }),
   }
 }
 
@@ -67,13 +67,13 @@ function parse(text: string): ParsedLine {
  * refused line leaves nothing behind, except for its new category if its package name is taken.
  */
 async function writeLines(
-  connection: Connection,
+  runner: QueryRunner,
   lines: ImportLine[],
   { actor, onlyNew, now }: Options & { now: string },
 ) {
-  const { sql, insertRows } = connection
-  const apps = appStore(connection)
-  const categories = categoryStore(connection)
+  const { sql, insertRows } = runner
+  const apps = appStore(runner)
+  const categories = categoryStore(runner)
   const ownerIds = new Map<string, number>()
   const categoryIds = new Map<string, number>()
   const given = { ownerIds, categoryIds, now }
@@ -230,7 +230,7 @@ async function writeLines(
     // Before the joined rows are read: a statement that joins and locks may see the two in
     // different versions.
     await sql('apps').whereIn('id', ids).orderBy('id').forUpdate().select('id')
-    return namedApps(connection, ids)
+    return namedApps(runner, ids)
   }
 
   async function addOwners(matches: Match[]) {

@@ -1,7 +1,7 @@
 import { accountStore } from '../accounts/account-store.ts'
 import { findNamedApps, type StateCounts } from '../catalogue/app-store.ts'
 import { categoryStore } from '../catalogue/category-store.ts'
-import type { Connection } from '../db/engine.ts'
+import type { QueryRunner } from '../db/engine.ts'
 import { listed } from '../db/listed-apps.ts'
 import { bestMatches, cutNote, maxMatches, toQuery } from '../search/best-matches.ts'
 import { hasTerms, toSearchDocument } from '../search/terms.ts'
@@ -72,7 +72,7 @@ const batchSize = 50
  * those that match come first.
  */
 export async function findPage(
-  connection: Connection,
+  runner: QueryRunner,
   set: AppSet,
   { developer, category, search }: AppFilter,
   limit: number,
@@ -81,11 +81,9 @@ export async function findPage(
   const developerId =
     developer === undefined
       ? undefined
-      : (await accountStore(connection).requireDeveloper(developer)).id
+      : (await accountStore(runner).requireDeveloper(developer)).id
   const categoryId =
-    category === undefined
-      ? undefined
-      : (await categoryStore(connection).requireCategory(category)).id
+    category === undefined ? undefined : (await categoryStore(runner).requireCategory(category)).id
   if (!search?.trim()) {
     const apps = appsIn(set)
     const [all] = await apps.clone().count({ total: '*' })
@@ -108,7 +106,7 @@ export async function findPage(
   }
 
   function appsIn({ where, hasOwnIndex }: AppSet) {
-    const apps = connection.sql('apps').whereRaw(where)
+    const apps = runner.sql('apps').whereRaw(where)
     if (developerId !== undefined) apps.where('apps.developer_id', developerId)
     if (categoryId !== undefined)
       apps.whereRaw(`${hasOwnIndex ? '+' : ''}apps.category_id = ?`, [categoryId])
@@ -118,7 +116,7 @@ export async function findPage(
   async function findRanked(): Promise<number[]> {
     const others: number[] = []
     for (const one of set === states.any ? unlisted : []) others.push(...(await findMatches(one)))
-    const { ids } = await bestMatches(connection.search, query)
+    const { ids } = await bestMatches(runner.search, query)
     return [...others.toSorted((a, b) => b - a), ...ids]
   }
 
@@ -135,8 +133,8 @@ export async function findPage(
     let apps = 0
     let characters = 0
     for (const batch of chunk(ids.slice(0, maxSearched.apps), batchSize)) {
-      const rows = await findNamedApps(connection, batch)
-      for await (const app of yieldBetween(rows, connection.signal)) {
+      const rows = await findNamedApps(runner, batch)
+      for await (const app of yieldBetween(rows, runner.signal)) {
         if (hasTerms(toSearchDocument(app, app.developer_name), query.terms)) matches.push(app.id)
         characters += app.description.length
       }

@@ -1,7 +1,7 @@
 import { accountStore } from '../accounts/account-store.ts'
 import { type AuditEntry, auditStore, readNewest } from '../audit/audit-store.ts'
 import type { Database } from '../db/database.ts'
-import type { Connection } from '../db/engine.ts'
+import type { QueryRunner } from '../db/engine.ts'
 import { moderationStore } from './moderation-store.ts'
 
 /** Finds entries of the audit log for operators. */
@@ -20,12 +20,12 @@ export type EntryFilter = {
  * `readNewest`. Throws an OperatorError if the app or the developer does not exist.
  */
 export async function findEntries<Entry>(
-  read: <T>(work: (connection: Connection) => Promise<T>) => Promise<T>,
+  read: <T>(work: (runner: QueryRunner) => Promise<T>) => Promise<T>,
   filter: EntryFilter,
   limit: number,
   toEntry: (entry: AuditEntry) => Entry,
 ) {
-  const ids = await read((connection) => toIds(connection, filter))
+  const ids = await read((runner) => toIds(runner, filter))
   return readNewest(read, ids, limit, toEntry)
 }
 
@@ -39,16 +39,16 @@ export async function findEntriesAfter(
   after: number,
   limit: number,
 ) {
-  const last = await database.read((connection) => auditStore(connection).lastId())
+  const last = await database.read((runner) => auditStore(runner).lastId())
   await database.waitForSmallerIds()
-  return database.snapshot(async (connection) =>
-    auditStore(connection).listAfter(await toIds(connection, filter), { after, last }, limit),
+  return database.snapshot(async (runner) =>
+    auditStore(runner).listAfter(await toIds(runner, filter), { after, last }, limit),
   )
 }
 
-async function toIds(connection: Connection, { entry, app, developer, since }: EntryFilter) {
-  if (app !== undefined) await moderationStore(connection).requireApp(app)
+async function toIds(runner: QueryRunner, { entry, app, developer, since }: EntryFilter) {
+  if (app !== undefined) await moderationStore(runner).requireApp(app)
   const owner =
-    developer === undefined ? undefined : await accountStore(connection).requireDeveloper(developer)
+    developer === undefined ? undefined : await accountStore(runner).requireDeveloper(developer)
   return { id: entry, appId: app, developerId: owner?.id, since }
 }

@@ -2,7 +2,7 @@ import type { Actor } from '../audit/audit-store.ts'
 import { type Decision, isListed } from '../catalogue/policy.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
-import type { AppRow } from '../db/tables.ts'
+import type { AppRow } from '../db/rows.ts'
 import type { AppReference } from './app-reference.ts'
 import { type DecisionOptions, type DecisionResult, moderationStore } from './moderation-store.ts'
 
@@ -25,8 +25,7 @@ export async function* decideEach(
   for (const { id, decision, ...given } of decisions) {
     try {
       yield await database.write(
-        (connection) =>
-          moderationStore(connection).decide(decision, id, actor, { ...given, ...options }),
+        (runner) => moderationStore(runner).decide(decision, id, actor, { ...given, ...options }),
         {
           changesPublicData: ({ before, status }) =>
             !options.dryRun && (isListed(before) || status === 'approved'),
@@ -41,6 +40,6 @@ export async function* decideEach(
 
 /** Restores a deleted app. Throws an OperatorError as `moderationStore.restore` does. */
 export const restoreApp = (database: Database, { id, revision }: AppReference, actor: Actor) =>
-  database.write((connection) => moderationStore(connection).restore(id, actor, revision), {
+  database.write((runner) => moderationStore(runner).restore(id, actor, revision), {
     changesPublicData: ({ status }) => status === 'approved',
   })

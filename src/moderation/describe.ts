@@ -1,11 +1,11 @@
-import { keyPrefix } from '../accounts/keys.ts'
 import { formatOperator } from '../audit/describe-entry.ts'
+import type { SimilarApp } from '../catalogue/similar-names.ts'
+import { keyPrefix } from '../contract/key-format.ts'
 import { formatCount, formatMegabytes, formatQuantity } from '../util/text.ts'
 import { formatAge, formatMinute } from '../util/time.ts'
 import { formatReference } from './app-reference.ts'
-import type { OldestWaiting, readStatus } from './catalogue-status.ts'
 import type { AppReviewDetails } from './moderation-store.ts'
-import type { SimilarApp } from './similar-names.ts'
+import type { OldestWaiting, readStatus } from './status-store.ts'
 
 /** What operators see of apps and of the catalogue, on the command line and on the page. */
 

@@ -10,13 +10,13 @@ import {
   reviewedColumns,
   statusAfterDecision,
 } from '../catalogue/policy.ts'
+import { findSimilarApps, type SimilarApp } from '../catalogue/similar-names.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
-import type { Connection } from '../db/engine.ts'
-import type { AppRow, AppStatus } from '../db/tables.ts'
+import type { QueryRunner } from '../db/engine.ts'
+import type { AppRow, AppStatus } from '../db/rows.ts'
 import { chunk, pick, required } from '../util/helpers.ts'
 import { type AppFilter, type AppState, findPage, queues, states } from './app-filter.ts'
-import { findSimilarApps, type SimilarApp } from './similar-names.ts'
 
 /**
  * A field that the owner has changed since the last decision. The value of `category` is its slug.
@@ -56,15 +56,15 @@ export type Queue = keyof typeof queues
  */
 const queueBatchSize = 16
 
-export const moderationStore = (connection: Connection) => {
-  const apps = appStore(connection)
+export const moderationStore = (runner: QueryRunner) => {
+  const apps = appStore(runner)
 
   /** Throws an OperatorError if there is no such app. Finds deleted ones, too. */
   async function requireApp(id: number, { forUpdate = false } = {}): Promise<NamedAppRow> {
     // Before the joined rows are read: a statement that joins and locks may see the two in
     // different versions.
-    if (forUpdate) await connection.sql('apps').where({ id }).forUpdate().first('id')
-    const [app]: NamedAppRow[] = await namedApps(connection, [id])
+    if (forUpdate) await runner.sql('apps').where({ id }).forUpdate().first('id')
+    const [app]: NamedAppRow[] = await namedApps(runner, [id])
     if (!app) throw new OperatorError(`there is no app ${id}`)
     return app
   }
@@ -77,7 +77,7 @@ export const moderationStore = (connection: Connection) => {
   }
 
   async function categorySlugs() {
-    const all = await categoryStore(connection).all()
+    const all = await categoryStore(runner).all()
     return new Map<unknown, string>(all.map(({ id, slug }) => [id, slug]))
   }
 
@@ -86,11 +86,11 @@ export const moderationStore = (connection: Connection) => {
 
     /** A page of the apps that wait for a decision, longest first, and the total. */
     async queue(queue: Queue, filter: AppFilter, limit: number, offset: number) {
-      const { ids, ...page } = await findPage(connection, queues[queue], filter, limit, offset)
+      const { ids, ...page } = await findPage(runner, queues[queue], filter, limit, offset)
       const slugs = await categorySlugs()
       const apps = []
       for (const batch of chunk(ids, queueBatchSize)) {
-        for (const app of await findNamedApps(connection, batch)) {
+        for (const app of await findNamedApps(runner, batch)) {
           apps.push({
             ...pick(app, 'id', 'revision', 'name', 'slug', 'short_description'),
             ...pick(app, 'developer_id', 'developer_name', 'category_slug'),
@@ -100,7 +100,7 @@ export const moderationStore = (connection: Connection) => {
           })
         }
       }
-      const similar = await findSimilarApps(connection, apps)
+      const similar = await findSimilarApps(runner, apps)
       const withSimilar = apps.map(({ developer_id, ...app }, index) => ({
         ...app,
         similar: required(similar[index], 'the similar apps'),
@@ -113,8 +113,8 @@ export const moderationStore = (connection: Connection) => {
      */
     async list(state: AppState | undefined, filter: AppFilter, limit: number, offset: number) {
       const set = states[state ?? 'any']
-      const { ids, ...page } = await findPage(connection, set, filter, limit, offset)
-      const found = await findNamedApps(connection, ids)
+      const { ids, ...page } = await findPage(runner, set, filter, limit, offset)
+      const found = await findNamedApps(runner, ids)
       const apps = found.map((app) =>
         pick(
           app,
@@ -142,9 +142,9 @@ export const moderationStore = (connection: Connection) => {
       toEntry: (entry: AuditEntry) => Entry,
     ): Promise<AppReviewDetails<Entry>> {
       const app = await requireApp(id)
-      const [developer] = await accountStore(connection).accounts([app.developer_id])
+      const [developer] = await accountStore(runner).accounts([app.developer_id])
       const { entries, hasOlder } = await readNewest(
-        (work) => work(connection),
+        (work) => work(runner),
         { appId: id },
         historyLimit,
         toEntry,
@@ -152,7 +152,7 @@ export const moderationStore = (connection: Connection) => {
       return {
         app,
         developer: required(developer, `the developer of app ${id}`),
-        similar: (await findSimilarApps(connection, [app])).flat(),
+        similar: (await findSimilarApps(runner, [app])).flat(),
         changes: ownerChanges(app, await categorySlugs()),
         history: entries,
         hasOlderHistory: hasOlder,
@@ -207,7 +207,7 @@ export const moderationStore = (connection: Connection) => {
     /** Throws an OperatorError if there is no such developer, or the app is theirs already. */
     async transfer(id: number, to: string, actor: Actor) {
       const app = await requireActiveApp(id)
-      const developer = await accountStore(connection).requireDeveloper(to)
+      const developer = await accountStore(runner).requireDeveloper(to)
       if (developer.id === app.developer_id)
         throw new OperatorError(`app ${id} already belongs to ${JSON.stringify(developer.name)}`)
       await apps.save('app transfer', app, { developer_id: developer.id }, actor)

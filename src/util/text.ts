@@ -21,8 +21,6 @@ export const formatQuantity = (count: number, one: string, many?: string) =>
 
 export const formatMegabytes = (bytes: number) => `${formatCount(Math.round(bytes / 1e5) / 10)} MB`
 
-export const withArticle = (noun: string) => `${/^[aeiou]/i.test(noun) ? 'an' : 'a'} ${noun}`
-
 /** The size of a text, such as its columns in a terminal. */
 type Measure = (text: string) => number
 

@@ -25,8 +25,8 @@ async function prolific() {
     await database.close()
     await other.close()
   })
-  const { developer, waiting } = await database.write(async (connection) => {
-    const developer = await accountStore(connection).findOrAddDeveloper('Prolific')
+  const { developer, waiting } = await database.write(async (runner) => {
+    const developer = await accountStore(runner).findOrAddDeveloper('Prolific')
     const row = {
       developer_id: developer.id,
       category_id: 1,
@@ -44,11 +44,11 @@ async function prolific() {
       app: { ...listed, name: `Many ${index % 2}` },
       at: past,
     }))
-    await appStore(connection).insertAll('app import', apps, actor)
+    await appStore(runner).insertAll('app import', apps, actor)
     const pending = { ...row, status: 'pending' as const, approved_at: null }
     const waiting = await Promise.resolve([
-      await appStore(connection).insert({ ...pending, name: 'Waiting' }, actor),
-      await appStore(connection).insert({ ...pending, name: 'A waiting one' }, actor),
+      await appStore(runner).insert({ ...pending, name: 'Waiting' }, actor),
+      await appStore(runner).insert({ ...pending, name: 'A waiting one' }, actor),
     ])
     return { developer, waiting: waiting.map(({ id }) => id) }
   })
@@ -59,13 +59,13 @@ const matches = async (database: Database, search: string) =>
   (await findApps(database, { page: 1, limit: 1, search })).total
 
 const rename = (database: Database, from: string, to: string) =>
-  database.write((connection) => accountStore(connection).rename(from, to, actor))
+  database.write((runner) => accountStore(runner).rename(from, to, actor))
 
 test('search finds all apps by the new name, and the progress is reported', async () => {
   const { database, id } = await prolific()
   const progress: [done: number, total: number][] = []
-  const renamed = database.write((connection) =>
-    accountStore(connection).rename(' Prolific', ' Frugal', actor, (...numbers) =>
+  const renamed = database.write((runner) =>
+    accountStore(runner).rename(' Prolific', ' Frugal', actor, (...numbers) =>
       progress.push(numbers),
     ),
   )
@@ -98,7 +98,7 @@ test('concurrent writes succeed, and search finds each app by the name that it s
   const onApp = (
     appId: number,
     act: (store: ReturnType<typeof moderationStore>) => Promise<unknown>,
-  ) => other.write((connection) => act(moderationStore(connection))).then(() => appId)
+  ) => other.write((runner) => act(moderationStore(runner))).then(() => appId)
   const [first = 0, second = 0] = waiting
   const [renamed] = await Promise.all([
     rename(database, 'Prolific', 'Frugal'),
@@ -117,8 +117,8 @@ test('concurrent writes succeed, and search finds each app by the name that it s
 
 test('an interrupted rename changes nothing', async () => {
   const { database } = await prolific()
-  const stopped = database.write(async (connection) => {
-    await accountStore(connection).rename('Prolific', 'Frugal', actor)
+  const stopped = database.write(async (runner) => {
+    await accountStore(runner).rename('Prolific', 'Frugal', actor)
     throw new Error('stopped')
   })
   await expect(stopped).rejects.toThrow('stopped')

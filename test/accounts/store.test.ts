@@ -162,8 +162,8 @@ test('finds a developer by any name, and creates one only with a valid name', as
   await database.write(({ sql }) =>
     sql('developers').where({ name: 'Bob' }).update({ name: former }),
   )
-  const found = await database.write(async (connection) => {
-    const accounts = accountStore(connection)
+  const found = await database.write(async (runner) => {
+    const accounts = accountStore(runner)
     const developers = []
     for (const name of [' Ada ', former, ' Eve ', 'Eve'])
       developers.push(await accounts.findOrAddDeveloper(name))
@@ -176,7 +176,7 @@ test('finds a developer by any name, and creates one only with a valid name', as
     { id, name: 'Eve', isNew: true },
     { id, name: 'Eve', isNew: false },
   ])
-  const demanded = database.read((connection) => accountStore(connection).requireDeveloper(' Zoe '))
+  const demanded = database.read((runner) => accountStore(runner).requireDeveloper(' Zoe '))
   await expect(demanded).rejects.toMatchObject({
     name: 'OperatorError',
     message: 'there is no developer "Zoe"',
@@ -186,15 +186,13 @@ test('finds a developer by any name, and creates one only with a valid name', as
 test('a key expires after exactly 365 days by default', async () => {
   const now = freezeClock(Date.UTC(2026, 0, 1))
   const { database, get } = await startService()
-  const issued = await database.write(async (connection) => {
-    const accounts = accountStore(connection)
+  const issued = await database.write(async (runner) => {
+    const accounts = accountStore(runner)
     return accounts.issueKey(await accounts.findOrAddDeveloper('Ada'), actor)
   })
   expect(issued.expires_at).toBe('2027-01-01T00:00:00.000Z')
   const activeKeys = () =>
-    database.read(
-      async (connection) => (await accountStore(connection).accounts([1]))[0]?.active_keys,
-    )
+    database.read(async (runner) => (await accountStore(runner).accounts([1]))[0]?.active_keys)
   const before = [await activeKeys(), (await get('/apps', { key: issued.key })).status]
   freezeClock(now + 365 * 24 * hour)
   expect(before).toEqual([2, 200])
@@ -204,13 +202,13 @@ test('a key expires after exactly 365 days by default', async () => {
 describe('sorts by name:', () => {
   test('developers, a page at a time', async () => {
     const { database } = await startService()
-    await database.write(async (connection) => {
-      const accounts = accountStore(connection)
+    await database.write(async (runner) => {
+      const accounts = accountStore(runner)
       for (const name of ['Zoe', 'Abe', 'Mia']) await accounts.findOrAddDeveloper(name)
     })
     const page = async (limit: number, offset: number) => {
-      const { developers, total } = await database.read((connection) =>
-        accountStore(connection).developers(limit, offset),
+      const { developers, total } = await database.read((runner) =>
+        accountStore(runner).developers(limit, offset),
       )
       for (const { name, apps } of developers) {
         if (!['Ada', 'Bob'].includes(name))
@@ -225,13 +223,12 @@ describe('sorts by name:', () => {
   test('keys, then the oldest first, then by id', async () => {
     const { database } = await startService()
     const created = (id: string, name: string, at: string) =>
-      database.write(async (connection) => {
-        const { id: developer_id } = await accountStore(connection).findOrAddDeveloper(name)
+      database.write(async (runner) => {
+        const { id: developer_id } = await accountStore(runner).findOrAddDeveloper(name)
         const times = { created_at: at, expires_at: '2999-01-01T00:00:00.000Z' }
-        await connection.sql('api_keys').insert({ id, developer_id, sha256: id, ...times })
+        await runner.sql('api_keys').insert({ id, developer_id, sha256: id, ...times })
       })
-    const keys = () =>
-      database.read((connection) => accountStore(connection).keys(undefined, 50, 0))
+    const keys = () => database.read((runner) => accountStore(runner).keys(undefined, 50, 0))
     const before = (await keys()).total
     const [early, late] = ['2020-01-01T00:00:00.000Z', '2020-01-02T00:00:00.000Z']
     await created('zoe', 'Zoe', early)
@@ -277,7 +274,7 @@ test.for<
   const { database } = await startService()
   const begin = freezeClock()
   const write = <T>(work: (store: Store) => Promise<T>) =>
-    database.write((connection) => work(operatorStore(connection)))
+    database.write((runner) => work(operatorStore(runner)))
   const ids = {
     bo: (await write((store) => store.add('Bo', actor))).id,
     cy: (await write((store) => store.add('Cy', actor))).id,
@@ -291,7 +288,7 @@ test.for<
   await write((store) => act(store, sessions, ids))
   const states = await Promise.all(
     Object.entries(sessions).map(async ([name, token]) => {
-      const found = database.read((connection) => operatorStore(connection).findSession([token]))
+      const found = database.read((runner) => operatorStore(runner).findSession([token]))
       return found.then(
         ({ operator, isUseDue }) => {
           expect(operator.id).toBe(name === 'cy' ? ids.cy : ids.bo)

@@ -4,8 +4,8 @@ import { accountStore } from '../../src/accounts/account-store.ts'
 import { categoryStore } from '../../src/catalogue/category-store.ts'
 import { addRatings, ratingColumns, ratingsOf } from '../../src/catalogue/ratings.ts'
 import type { Database } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/engine.ts'
-import type { AppRow, ReviewRow } from '../../src/db/tables.ts'
+import type { QueryRunner } from '../../src/db/engine.ts'
+import type { AppRow, ReviewRow } from '../../src/db/rows.ts'
 import { type SearchDocument, toSearchDocument } from '../../src/search/terms.ts'
 import { randomFrom } from './random.ts'
 
@@ -61,23 +61,23 @@ type Review = Omit<ReviewRow, 'id'>
  * checks them, and writes no audit log.
  */
 export async function fill(database: Database, size: number) {
-  const [developerIds, categoryIds] = await database.write(async (connection) => [
-    await addDevelopers(connection),
-    await addCategories(connection),
+  const [developerIds, categoryIds] = await database.write(async (runner) => [
+    await addDevelopers(runner),
+    await addCategories(runner),
   ])
   const makeApp = appMaker(size, developerIds, categoryIds)
   const indexes = await database.write(dropIndexes)
   for (let first = 1; first <= size; first += transactionSize) {
     const last = Math.min(first + transactionSize - 1, size)
-    await database.write((connection) => addRange(connection, makeApp, first, last))
+    await database.write((runner) => addRange(runner, makeApp, first, last))
   }
   for (const index of indexes) await database.write(({ sql }) => sql.raw(index))
-  await database.write((connection) => assertComplete(connection, size))
+  await database.write((runner) => assertComplete(runner, size))
   await database.optimize({ isLast: true })
 }
 
 /** Drops the indexes of the large tables. Returns the statements that create them again. */
-async function dropIndexes({ sql }: Connection): Promise<string[]> {
+async function dropIndexes({ sql }: QueryRunner): Promise<string[]> {
   const indexes: { name: string; sql: string }[] = await sql('sqlite_master')
     .where({ type: 'index' })
     .whereIn('tbl_name', ['apps', 'reviews'])
@@ -89,7 +89,7 @@ async function dropIndexes({ sql }: Connection): Promise<string[]> {
 
 /** Makes the next batch of apps while the previous one is being written. */
 async function addRange(
-  connection: Connection,
+  runner: QueryRunner,
   makeApp: (id: number) => App,
   first: number,
   last: number,
@@ -102,23 +102,22 @@ async function addRange(
     if (id % 16 === 0) await setImmediate()
     if (batch.length < batchSize && id < last) continue
     await written
-    written = addApps(connection, batch)
+    written = addApps(runner, batch)
     batch = []
   }
   await written
 }
 
-async function addDevelopers(connection: Connection): Promise<number[]> {
+async function addDevelopers(runner: QueryRunner): Promise<number[]> {
   const ids: number[] = []
-  for (const name of developers)
-    ids.push((await accountStore(connection).findOrAddDeveloper(name)).id)
+  for (const name of developers) ids.push((await accountStore(runner).findOrAddDeveloper(name)).id)
   return ids
 }
 
-async function addCategories(connection: Connection): Promise<number[]> {
+async function addCategories(runner: QueryRunner): Promise<number[]> {
   const ids: number[] = []
   for (const slug of categories)
-    ids.push((await categoryStore(connection).add(slug, slug, { operator: 'bench' })).id)
+    ids.push((await categoryStore(runner).add(slug, slug, { operator: 'bench' })).id)
   return ids
 }
 
@@ -126,11 +125,11 @@ async function addCategories(connection: Connection): Promise<number[]> {
  * Inserts the rows, and updates the search index and counters as `applySideEffects` in
  * catalogue/app-store.ts does.
  */
-async function addApps(connection: Connection, made: App[]) {
-  const { sql, search } = connection
+async function addApps(runner: QueryRunner, made: App[]) {
+  const { sql, search } = runner
   const apps = made.map(({ app }) => app)
-  await connection.insertRows('apps', apps)
-  await connection.insertRows(
+  await runner.insertRows('apps', apps)
+  await runner.insertRows(
     'reviews',
     made.flatMap(({ reviews }) => reviews),
   )
@@ -147,7 +146,7 @@ async function addApps(connection: Connection, made: App[]) {
   }
 }
 
-async function assertComplete({ sql }: Connection, size: number) {
+async function assertComplete({ sql }: QueryRunner, size: number) {
   const isListed = `status = 'approved' and deleted_at is null`
   const [counts] = await sql.raw(
     `select (select count(*) from apps where ${isListed}) as listed, (select count(*) from app_search) as indexed`,

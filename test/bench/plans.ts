@@ -2,7 +2,7 @@ import sqlite3 from 'sqlite3'
 import { accountStore } from '../../src/accounts/account-store.ts'
 import type { Caller } from '../../src/contract/contract.ts'
 import type { Database } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/engine.ts'
+import type { QueryRunner } from '../../src/db/engine.ts'
 import { createHandlers } from '../../src/http/handlers.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { categories, vocabulary, words } from './catalogue.ts'
@@ -108,8 +108,8 @@ function writes(): Case[] {
     {
       name: 'key issue',
       work: (database) =>
-        database.write(async (connection) => {
-          const accounts = accountStore(connection)
+        database.write(async (runner) => {
+          const accounts = accountStore(runner)
           const developer = await accounts.findOrAddDeveloper('Developer 1')
           caller = {
             developerId: developer.id,
@@ -133,7 +133,7 @@ function writes(): Case[] {
     {
       name: 'approve',
       work: (database) =>
-        database.write((connection) => moderationStore(connection).decide('approve', id, operator)),
+        database.write((runner) => moderationStore(runner).decide('approve', id, operator)),
     },
     {
       name: 'update',
@@ -198,7 +198,7 @@ async function traced(work: () => Promise<unknown>): Promise<string[]> {
 }
 
 /** The steps of a plan, each indented by how deep it is (https://sqlite.org/eqp.html). */
-async function explain(select: Connection['select'], sql: string): Promise<string[]> {
+async function explain(select: QueryRunner['select'], sql: string): Promise<string[]> {
   const steps = await select<{ id: number; parent: number; detail: string }>(
     `explain query plan ${sql}`,
     [],

@@ -11,15 +11,15 @@ const [databaseFile = ''] = process.argv.slice(2)
 const database = openDatabase(`sqlite:${databaseFile}`)
 const actor = { operator: 'bench' }
 
-const developer = await database.write((connection) =>
-  accountStore(connection).findOrAddDeveloper('Developer 1'),
+const developer = await database.write((runner) =>
+  accountStore(runner).findOrAddDeveloper('Developer 1'),
 )
 process.send?.('ready')
 
 for await (const _ of setInterval(1000)) {
   const now = new Date().toISOString()
-  const { id } = await database.write((connection) =>
-    appStore(connection).insert(
+  const { id } = await database.write((runner) =>
+    appStore(runner).insert(
       {
         developer_id: developer.id,
         category_id: 1,
@@ -38,5 +38,5 @@ for await (const _ of setInterval(1000)) {
       actor,
     ),
   )
-  await database.write((connection) => moderationStore(connection).decide('approve', id, actor))
+  await database.write((runner) => moderationStore(runner).decide('approve', id, actor))
 }

@@ -19,8 +19,8 @@ const fullMatchesOf = (reply: {
 
 /** Puts approved apps of Ada's into the database, in the order of approval. */
 async function publish({ database, world }: Service, apps: Partial<NewAppRow>[]) {
-  await database.write(async (connection) => {
-    const ada = await connection.sql('developers').where({ name: 'Ada' }).first()
+  await database.write(async (runner) => {
+    const ada = await runner.sql('developers').where({ name: 'Ada' }).first()
     const rows = apps.map((app, index) => {
       const at = new Date(Date.UTC(2030, 0, 1, 0, 0, index)).toISOString()
       const row: NewAppRow = {
@@ -41,7 +41,7 @@ async function publish({ database, world }: Service, apps: Partial<NewAppRow>[])
       }
       return { app: row, at }
     })
-    await appStore(connection).insertAll('app create', rows, { operator: 'test' })
+    await appStore(runner).insertAll('app create', rows, { operator: 'test' })
   })
 }
 
@@ -831,9 +831,9 @@ describe('search', () => {
     const before = await service.get('/apps?search=xinder')
     // With another correction in the same app, only the message changes.
     const app = { name: 'Binder', description: 'Both.', short_description: 'Finder' }
-    await service.database.write(async (connection) => {
-      const store = appStore(connection)
-      const { id = 0 } = (await connection.sql('apps').where({ name: app.name }).first('id')) ?? {}
+    await service.database.write(async (runner) => {
+      const store = appStore(runner)
+      const { id = 0 } = (await runner.sql('apps').where({ name: app.name }).first('id')) ?? {}
       const found = await store.find(id)
       if (found) await store.save('app update', found, app, { operator: 'test' })
     })
@@ -1056,12 +1056,12 @@ describe('order', () => {
       'Two fives': [5, 5],
       'A four': [4, 4, 4],
     }
-    await service.database.write(async (connection) => {
+    await service.database.write(async (runner) => {
       for (const [name, stars] of Object.entries(ratings)) {
-        const app = await connection.sql('apps').where({ name }).first('id')
+        const app = await runner.sql('apps').where({ name }).first('id')
         const review = { reviewer_name: 'R', comment: '', created_at: '2030-01-01T00:00:00.000Z' }
         await addReviews(
-          connection,
+          runner,
           stars.map((rating) => ({ ...review, app_id: app?.id ?? 0, rating })),
         )
       }
@@ -1229,12 +1229,12 @@ test.for<[what: string, query: Partial<Parameters<typeof findApps>[1]>]>([
         (way: 'read' | 'snapshot'): Database['read'] =>
         (work, options) =>
           database[way](
-            (connection) =>
+            (runner) =>
               work({
-                ...connection,
-                async select(...statement) {
+                ...runner,
+                async rows(...statement) {
                   if (statements++ === at + 1) await changes[at % changes.length]?.()
-                  return connection.select(...statement)
+                  return runner.rows(...statement)
                 },
               }),
             options,

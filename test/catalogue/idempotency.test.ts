@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { AppRow } from '../../src/db/tables.ts'
+import type { AppRow } from '../../src/db/rows.ts'
 import { required } from '../../src/util/helpers.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { expectStatuses, type RequestOptions } from '../support/check.ts'

@@ -167,14 +167,14 @@ test('an app with an invisible name, from before the rule, can be read and updat
   )
 
   // The developer exists, so a new key does not check the name.
-  const key = await database.write(async (connection) => {
-    const accounts = accountStore(connection)
+  const key = await database.write(async (runner) => {
+    const accounts = accountStore(runner)
     const ada = await accounts.findOrAddDeveloper('Ada\u200e')
     return (await accounts.issueKey(ada, { operator: 'test' })).key
   })
   expect((await request('PUT', path, { key, json: { name: 'Tide Clock' } })).status).toBe(200)
   await expect(
-    database.write((connection) => accountStore(connection).findOrAddDeveloper('Bob\u200e')),
+    database.write((runner) => accountStore(runner).findOrAddDeveloper('Bob\u200e')),
   ).rejects.toMatchObject({ name: 'OperatorError' })
 })
 
@@ -392,7 +392,7 @@ test('sorts reviews with the same time by id, newest first', async () => {
     comment: '',
     created_at: '2026-01-01T00:00:00.000Z',
   }
-  await service.database.write((connection) => addReviews(connection, Array(101).fill(review)))
+  await service.database.write((runner) => addReviews(runner, Array(101).fill(review)))
   const { app } = (await service.get(`/apps/${apps.bobs}`)).body.data
   const ids: number[] = app.reviews.map(({ id }: { id: number }) => id)
   const [newest = 0] = ids
@@ -405,8 +405,8 @@ test('counts concurrent reviews of two apps separately', async () => {
   const service = await startService()
   const { apps } = service.world
   const review = { reviewer_name: 'R', comment: '', created_at: '2026-01-01T00:00:00.000Z' }
-  await service.database.write((connection) =>
-    addReviews(connection, [
+  await service.database.write((runner) =>
+    addReviews(runner, [
       { ...review, app_id: apps.approved, rating: 1 },
       { ...review, app_id: apps.bobs, rating: 2 },
       { ...review, app_id: apps.bobs, rating: 3 },

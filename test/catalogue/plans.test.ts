@@ -2,7 +2,7 @@ import pg from 'pg'
 import sqlite3 from 'sqlite3'
 import { expect, inject, onTestFinished, test, vi } from 'vitest'
 import { appStore } from '../../src/catalogue/app-store.ts'
-import { findSimilarApps } from '../../src/moderation/similar-names.ts'
+import { findSimilarApps } from '../../src/catalogue/similar-names.ts'
 import { required } from '../../src/util/helpers.ts'
 import { type Call, newApp } from '../contract/valid-requests.ts'
 import { startService } from '../support/service.ts'
@@ -81,11 +81,11 @@ async function fill({ database }: Awaited<ReturnType<typeof startService>>, size
   }))
   const upTo = (count: number) =>
     `with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ${count})`
-  await database.write(async (connection) => {
-    await appStore(connection).insertAll('app import', apps, { operator: 'test' })
-    await connection.sql.raw(`${upTo(50)} insert into reviews (app_id, rating, created_at, reviewer_name, comment)
+  await database.write(async (runner) => {
+    await appStore(runner).insertAll('app import', apps, { operator: 'test' })
+    await runner.sql.raw(`${upTo(50)} insert into reviews (app_id, rating, created_at, reviewer_name, comment)
       select id, 5, '${past}', 'Fay', 'Fine.' from numbers cross join apps`)
-    await connection.sql.raw(`${upTo(20_000)} insert into idempotency_keys (developer_id, key, body_hash, created_at)
+    await runner.sql.raw(`${upTo(20_000)} insert into idempotency_keys (developer_id, key, body_hash, created_at)
       select 2, n, '', '2999-01-01T00:00:00.000Z' from numbers`)
   })
   await database.optimize({ isLast: true })
@@ -194,8 +194,8 @@ test.for([300, 2000])('statements of %i apps read no rows in vain', async (size,
   ]
   // None of the apps is popular. First, since explaining writes blocks SQLite's readers.
   const findSimilar = () =>
-    service.database.snapshot((connection) =>
-      findSimilarApps(connection, [{ name: 'Nothing alike', developer_id: 1 }]),
+    service.database.snapshot((runner) =>
+      findSimilarApps(runner, [{ name: 'Nothing alike', developer_id: 1 }]),
     )
   const works: [what: string, work: () => Promise<unknown>][] = [
     ['similar names', findSimilar],

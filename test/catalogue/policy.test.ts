@@ -8,7 +8,7 @@ import {
   statusAfterUpdate,
 } from '../../src/catalogue/policy.ts'
 import type { Database } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/engine.ts'
+import type { QueryRunner } from '../../src/db/engine.ts'
 import { startService } from '../support/service.ts'
 
 const statuses = ['pending', 'approved', 'rejected'] as const
@@ -29,10 +29,10 @@ test('an app is read from the database only for its owner, and for others if it 
   )
   const callers = [undefined, ...owners.map((developerId) => ({ developerId, keyId: 'a' }))]
   for (const id of Object.values(world.apps)) {
-    const app = await database.read((connection) => appStore(connection).find(id))
+    const app = await database.read((runner) => appStore(runner).find(id))
     for (const caller of callers) {
-      const [read] = await database.read(async (connection) => {
-        const apps = appStore(connection)
+      const [read] = await database.read(async (runner) => {
+        const apps = appStore(runner)
         return caller ? [await apps.find(id, { visibleTo: caller })] : apps.findListed([id])
       })
       const isVisible =
@@ -67,18 +67,18 @@ test.for<[method: string, json: object | undefined]>([
   async ([method, json]) => {
     const statements: string[] = []
     const recording =
-      <T>(work: (connection: Connection) => Promise<T>) =>
-      (connection: Connection) => {
+      <T>(work: (runner: QueryRunner) => Promise<T>) =>
+      (runner: QueryRunner) => {
         const note = ({ sql }: { sql: string }) => statements.push(sql)
-        const noted: Connection = {
-          ...connection,
-          select: (statement, values) => {
+        const noted: QueryRunner = {
+          ...runner,
+          rows: (statement, values) => {
             statements.push(statement)
-            return connection.select(statement, values)
+            return runner.rows(statement, values)
           },
         }
-        connection.sql.on('query', note)
-        return work(noted).finally(() => connection.sql.removeListener('query', note))
+        runner.sql.on('query', note)
+        return work(noted).finally(() => runner.sql.removeListener('query', note))
       }
     const service = await startService({
       database: (database) => ({

@@ -105,9 +105,9 @@ test('each review counts at once, in addition to imported ratings', async () => 
         const given: number[] = []
         for (const batch of batches) {
           given.push(...batch)
-          await database.write((connection) =>
+          await database.write((runner) =>
             addReviews(
-              connection,
+              runner,
               batch.map((rating) => ({ ...review(rating), app_id: id })),
             ),
           )

@@ -62,9 +62,7 @@ describe('the list of apps', () => {
   ])('has %s', async ([, state, filter, found]) => {
     const { database } = await startService()
     const list = (limit: number, offset: number) =>
-      database.snapshot((connection) =>
-        moderationStore(connection).list(state, filter, limit, offset),
-      )
+      database.snapshot((runner) => moderationStore(runner).list(state, filter, limit, offset))
     const { apps, total } = await list(100, 0)
     expect([apps.map(({ name }) => name), total]).toEqual([found, found.length])
     // The same with pages of one.
@@ -209,8 +207,8 @@ test.for<[what: string, message: string]>([
   const [command, id, to = ''] = what.split(' ')
   const audited = () => database.read(({ sql }) => sql('audit').count())
   const before = await audited()
-  const done = database.write<unknown>((connection) => {
-    const store = moderationStore(connection)
+  const done = database.write<unknown>((runner) => {
+    const store = moderationStore(runner)
     return command === 'restore'
       ? store.restore(Number(id), { operator: 'test' })
       : store.transfer(Number(id), to, { operator: 'test' })

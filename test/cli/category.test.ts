@@ -59,11 +59,9 @@ test('categories have counts, and a rename shows in a running server at once', a
 
 test('categories are ordered by name', async () => {
   const database = openDatabase(await copyWorld())
-  await database.write((connection) =>
-    categoryStore(connection).add('atlas', 'Maps', { operator: 'test' }),
-  )
-  const [all, overview] = await database.read(async (connection) => {
-    const categories = categoryStore(connection)
+  await database.write((runner) => categoryStore(runner).add('atlas', 'Maps', { operator: 'test' }))
+  const [all, overview] = await database.read(async (runner) => {
+    const categories = categoryStore(runner)
     return [await categories.all(), await categories.listWithCounts()]
   })
   for (const listed of [all, overview]) {
@@ -75,9 +73,7 @@ test('categories are ordered by name', async () => {
 test('an added category has a creation time, and is audited', async () => {
   const created_at = new Date(freezeClock()).toISOString()
   const database = openDatabase(await copyWorld())
-  await database.write((connection) =>
-    categoryStore(connection).add('maps', 'Maps', { operator: 'test' }),
-  )
+  await database.write((runner) => categoryStore(runner).add('maps', 'Maps', { operator: 'test' }))
   expect(await database.read(({ sql }) => sql('categories').where({ id: 4 }))).toMatchObject([
     { slug: 'maps', name: 'Maps', created_at },
   ])
@@ -96,7 +92,7 @@ test('an added category has a creation time, and is audited', async () => {
 test('a slug has at most 80 characters', async () => {
   const database = openDatabase(await copyWorld())
   const add = (slug: string) =>
-    database.write((connection) => categoryStore(connection).add(slug, slug, { operator: 'test' }))
+    database.write((runner) => categoryStore(runner).add(slug, slug, { operator: 'test' }))
   expect((await add('x'.repeat(80))).slug).toHaveLength(80)
   await expect(add('x'.repeat(81))).rejects.toThrow(/ must have 1 to 80 characters, not 81$/)
   await database.close()
@@ -117,8 +113,8 @@ test.for<[slug: string, to: { name: string; slug?: string }, message: string]>([
   ],
 ])('%s cannot become %j', async ([slug, to, message]) => {
   const database = openDatabase(await copyWorld())
-  const renamed = database.write((connection) =>
-    categoryStore(connection).rename(slug, to, { operator: 'test' }),
+  const renamed = database.write((runner) =>
+    categoryStore(runner).rename(slug, to, { operator: 'test' }),
   )
   await expect(renamed).rejects.toMatchObject({ name: 'OperatorError', message })
   await database.close()
@@ -127,9 +123,9 @@ test.for<[slug: string, to: { name: string; slug?: string }, message: string]>([
 test('the number of categories is limited to what a response can list', async () => {
   const address = await copyWorld()
   const database = openDatabase(address)
-  await database.write(async (connection) => {
+  await database.write(async (runner) => {
     for (let number = 4; number <= 1000; number++) {
-      await categoryStore(connection).add(`category-${number}`, `Category ${number}`, {
+      await categoryStore(runner).add(`category-${number}`, `Category ${number}`, {
         operator: 'test',
       })
     }

@@ -1,6 +1,6 @@
 import { expect, inject, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/engine.ts'
+import type { QueryRunner } from '../../src/db/engine.ts'
 import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
 import { ask } from '../support/postgres.ts'
 import { commandLine } from '../support/process.ts'
@@ -39,7 +39,7 @@ test('the source may be idle for as long as the target takes', async () => {
 
 test('a database can be copied while another one of the server is in use, and not while it is', async () => {
   const [source, other] = [openDatabase(await copyWorld()), openDatabase(await copyWorld())]
-  const countApps = ({ sql }: Connection) => sql('apps').count({ count: '*' })
+  const countApps = ({ sql }: QueryRunner) => sql('apps').count({ count: '*' })
   await other.read(countApps)
   expect(await source.withExclusiveLock(countApps)).toEqual([{ count: 6 }])
   await source.read(countApps)

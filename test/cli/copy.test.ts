@@ -85,12 +85,12 @@ async function livelyWorld(): Promise<string> {
       app_id: 1,
       created_at: '2026-01-01T00:00:00.000Z',
     }
-    await database.write(async (connection) => {
-      await connection.sql('idempotency_keys').insert(key)
-      await accountStore(connection).findOrAddDeveloper('Removed')
-      await accountStore(connection).remove('Removed', actor)
-      await categoryStore(connection).add('removed', 'Removed', actor)
-      await categoryStore(connection).remove('removed', actor)
+    await database.write(async (runner) => {
+      await runner.sql('idempotency_keys').insert(key)
+      await accountStore(runner).findOrAddDeveloper('Removed')
+      await accountStore(runner).remove('Removed', actor)
+      await categoryStore(runner).add('removed', 'Removed', actor)
+      await categoryStore(runner).remove('removed', actor)
     })
   })
   return address
@@ -124,16 +124,13 @@ test('a copy and a copy of it have all rows, ids, slugs and search results', asy
   const created = await Promise.all(
     [first, second, third].map((address) =>
       using(address, (database) =>
-        database.write(async (connection) => {
-          const [app] = await connection.sql('apps').where({ name: 'Star 7' })
+        database.write(async (runner) => {
+          const [app] = await runner.sql('apps').where({ name: 'Star 7' })
           if (!app) throw new Error('there is no such app')
           const { id: _, slug: __, package_name: ___, package_key: ____, ...rest } = app
-          const { id, slug } = await appStore(connection).insert(
-            { ...rest, package_name: null },
-            actor,
-          )
-          const developer = await accountStore(connection).findOrAddDeveloper('New')
-          const category = await categoryStore(connection).add('new', 'New', actor)
+          const { id, slug } = await appStore(runner).insert({ ...rest, package_name: null }, actor)
+          const developer = await accountStore(runner).findOrAddDeveloper('New')
+          const category = await categoryStore(runner).add('new', 'New', actor)
           return [id, slug, developer.id, category.id]
         }),
       ),

@@ -89,7 +89,7 @@ test.for<[from: string, to: string, message: string]>([
   ['Ada', 'Ada\u{e0041}', refusalOf('U+E0041')],
 ])('%j cannot become %j', async ([from, to, message]) => {
   const database = openDatabase(await copyWorld())
-  const renamed = database.write((connection) => accountStore(connection).rename(from, to, actor))
+  const renamed = database.write((runner) => accountStore(runner).rename(from, to, actor))
   await expect(renamed).rejects.toMatchObject({ name: 'OperatorError', message })
   expect(await found(database, 'ada')).toEqual(['Tide Clock'])
   await database.close()
@@ -167,10 +167,10 @@ test.for<[state: string, end: (cli: Cli, key: IssuedKey) => unknown]>([
 test('a developer whose only app is deleted is not removed', async () => {
   const address = await copyWorld()
   const database = openDatabase(address)
-  await database.write(async (connection) => {
-    const { id } = await accountStore(connection).findOrAddDeveloper('Eve')
+  await database.write(async (runner) => {
+    const { id } = await accountStore(runner).findOrAddDeveloper('Eve')
     const { deleted } = inject('world').apps
-    await connection.sql('apps').where({ id: deleted }).update({ developer_id: id })
+    await runner.sql('apps').where({ id: deleted }).update({ developer_id: id })
   })
   await database.close()
   const cli = commandLine(address)

@@ -51,7 +51,7 @@ async function prepareStatus(databaseUrl: string) {
 
 async function addDeveloper(databaseUrl: string, name: string) {
   const database = openDatabase(databaseUrl)
-  await database.write((connection) => accountStore(connection).findOrAddDeveloper(name))
+  await database.write((runner) => accountStore(runner).findOrAddDeveloper(name))
   await database.close()
 }
 

@@ -21,7 +21,7 @@ const recent = expect.stringMatching(/^20[2-9]\d-.*Z$/)
 const actor = { operator: 'test' }
 
 const queue = (service: Service, name: Queue) =>
-  service.database.read((connection) => moderationStore(connection).queue(name, {}, 100, 0))
+  service.database.read((runner) => moderationStore(runner).queue(name, {}, 100, 0))
 
 const put = (service: Service, id: number, json: object) =>
   service.request('PUT', `/apps/${id}`, { key: service.world.keys.ada, json })
@@ -130,31 +130,31 @@ describe('the queue', () => {
     ['all filters', { developer: 'Ada', category: 'tools', search: 'atlas' }, ['Cloud Atlas']],
   ])('filtered by %s', async ([, filter, found]) => {
     const { database } = await startService()
-    const { apps, total } = await database.snapshot((connection) =>
-      moderationStore(connection).queue('pending', filter, 100, 0),
+    const { apps, total } = await database.snapshot((runner) =>
+      moderationStore(runner).queue('pending', filter, 100, 0),
     )
     expect([apps.map(({ name }) => name), total]).toEqual([found, found.length])
   })
 
   /** Adds apps that wait as long as the Night Train. */
   const addApps = (database: Database, count: number, changes: Partial<NewAppRow> = {}) =>
-    database.write(async (connection) => {
-      const pending = await connection.sql('apps').where({ name: 'Night Train' }).first()
+    database.write(async (runner) => {
+      const pending = await runner.sql('apps').where({ name: 'Night Train' }).first()
       if (!pending) throw new Error('the world has no train')
       const { id: _, slug: __, package_key: ___, ...row } = pending
       const apps = Array.from({ length: count }, (_, index) => ({
         app: { ...row, package_name: null, name: `Wave ${index}`, ...changes },
         at: row.created_at,
       }))
-      await appStore(connection).insertAll('app create', apps, actor)
+      await appStore(runner).insertAll('app create', apps, actor)
     })
 
   test('finds at most 1,000 apps by a text, and says so', async () => {
     const { database } = await startService()
     await addApps(database, 1001)
     const find = (limit: number, offset: number) =>
-      database.snapshot((connection) =>
-        moderationStore(connection).queue('pending', { search: 'wave' }, limit, offset),
+      database.snapshot((runner) =>
+        moderationStore(runner).queue('pending', { search: 'wave' }, limit, offset),
       )
     expect(await find(10, 1000)).toEqual({ apps: [], total: 1000, note: cutNote('first') })
     await database.write(({ sql }) =>
@@ -169,13 +169,11 @@ describe('the queue', () => {
   ] as const)('searches its first %s, and says so', async ([, count, description]) => {
     const { database } = await startService()
     await addApps(database, count, { description })
-    const { id } = await database.write((connection) =>
-      accountStore(connection).findOrAddDeveloper('Zed'),
-    )
+    const { id } = await database.write((runner) => accountStore(runner).findOrAddDeveloper('Zed'))
     await addApps(database, 1, { name: 'Zebra', developer_id: id })
     const find = async (filter: AppFilter) => {
-      const { apps, ...page } = await database.snapshot((connection) =>
-        moderationStore(connection).queue('pending', filter, 1, 0),
+      const { apps, ...page } = await database.snapshot((runner) =>
+        moderationStore(runner).queue('pending', filter, 1, 0),
       )
       return page
     }
@@ -413,8 +411,8 @@ describe('the queue', () => {
     const service = await startService()
     const { apps } = service.world
     await put(service, apps.approved, { version: '2', name: 'Tide Clock' })
-    await service.database.write(async (connection) => {
-      const store = appStore(connection)
+    await service.database.write(async (runner) => {
+      const store = appStore(runner)
       const app = await store.find(apps.approved)
       if (app) await store.save('app import', app, { name: 'Tide Table' }, actor)
     })
@@ -673,8 +671,8 @@ describe('a decision', () => {
   ])('%s, where the app is %s', async ([decision, app, refusal]) => {
     const database = openDatabase(await copyWorld())
     const id = worldApps()[app]
-    const decided = database.write((connection) =>
-      moderationStore(connection).decide(decision, id, actor, { reason: 'Because.' }),
+    const decided = database.write((runner) =>
+      moderationStore(runner).decide(decision, id, actor, { reason: 'Because.' }),
     )
     if (refusal)
       await expect(decided).rejects.toMatchObject({ name: 'OperatorError', message: refusal })
@@ -700,14 +698,12 @@ describe('a decision', () => {
     ['with half a surrogate pair', 'x\ud83d', false],
   ])('a rejection with a reason %s', async ([, reason, isTaken]) => {
     const database = openDatabase(await copyWorld())
-    const decided = database.write((connection) =>
-      moderationStore(connection).decide('reject', worldApps().pending, actor, { reason }),
+    const decided = database.write((runner) =>
+      moderationStore(runner).decide('reject', worldApps().pending, actor, { reason }),
     )
     if (isTaken) {
       await decided
-      const app = await database.read((connection) =>
-        appStore(connection).find(worldApps().pending),
-      )
+      const app = await database.read((runner) => appStore(runner).find(worldApps().pending))
       expect(app?.rejection_reason).toBe(reason?.trim())
       // The app was never approved.
       expect(app?.approved_at).toBe(null)
@@ -866,11 +862,11 @@ describe('a decision', () => {
       ['app', 'restore'],
       'deleted',
       ({ database }, id) =>
-        database.write(async (connection) => {
-          await moderationStore(connection).restore(id, actor)
-          const restored = await appStore(connection).find(id)
+        database.write(async (runner) => {
+          await moderationStore(runner).restore(id, actor)
+          const restored = await appStore(runner).find(id)
           if (restored)
-            await appStore(connection).save('app delete', restored, { deleted_at: past }, actor)
+            await appStore(runner).save('app delete', restored, { deleted_at: past }, actor)
         }),
     ],
   ])(
@@ -903,8 +899,8 @@ describe('a decision', () => {
     await setCounters(database, [
       { slug: 'cloud-atlas', total_downloads: 7, average_rating: 5, rating_count: 1 },
     ])
-    await database.write((connection) =>
-      addReviews(connection, [
+    await database.write((runner) =>
+      addReviews(runner, [
         { app_id: pending, reviewer_name: 'Cy', rating: 1, comment: '', created_at: past },
       ]),
     )
@@ -942,8 +938,8 @@ describe('a decision', () => {
     const { updated_at, ...after } = (await service.get(`/apps/${apps.approved}`)).body.data.app
     expect({ ...after, updated_at: before.updated_at }).toEqual(before)
     expect(updated_at > before.updated_at).toBe(true)
-    const { history } = await service.database.read((connection) =>
-      moderationStore(connection).reviewDetails(apps.approved, 1, (entry) => entry),
+    const { history } = await service.database.read((runner) =>
+      moderationStore(runner).reviewDetails(apps.approved, 1, (entry) => entry),
     )
     expect(history).toEqual([
       // To toMatchObject, any object is {}.

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
 import { appStore } from '../../src/catalogue/app-store.ts'
+import { findSimilarApps } from '../../src/catalogue/similar-names.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import type { AppFilter, AppState } from '../../src/moderation/app-filter.ts'
-import { statusStore } from '../../src/moderation/catalogue-status.ts'
 import { moderationStore, type Queue } from '../../src/moderation/moderation-store.ts'
-import { findSimilarApps } from '../../src/moderation/similar-names.ts'
+import { statusStore } from '../../src/moderation/status-store.ts'
 import { copyWorld } from '../support/database.ts'
 import { explainQueries } from '../support/query-plans.ts'
 
@@ -28,8 +28,8 @@ test.for<[state: AppState | undefined, filter: AppFilter, indexes: string[]]>([
   'the list of apps of %s, %j, reads no rows that an index can skip',
   async ([state, filter, indexes]) => {
     const database = openDatabase(await copyWorld())
-    const { plans } = await explainQueries(database, (connection) =>
-      moderationStore(connection).list(state, filter, 10, 0),
+    const { plans } = await explainQueries(database, (runner) =>
+      moderationStore(runner).list(state, filter, 10, 0),
     )
     expect(plans).toEqual(
       indexes.map((index) => expect.stringMatching(`USING (COVERING )?INDEX ${index}\\b`)),
@@ -47,8 +47,8 @@ test.for<[name: Queue, index: string, filter: AppFilter]>([
   'late in a long queue of %s apps, a page comes from its index %s, of %j',
   async ([name, index, filter]) => {
     const database = openDatabase(await copyWorld())
-    await database.write(async (connection) => {
-      const { id } = await accountStore(connection).findOrAddDeveloper('Ada')
+    await database.write(async (runner) => {
+      const { id } = await accountStore(runner).findOrAddDeveloper('Ada')
       const state =
         name === 'pending'
           ? { status: 'pending' as const, approved_at: null }
@@ -77,14 +77,14 @@ test.for<[name: Queue, index: string, filter: AppFilter]>([
         },
         at: past,
       })
-      await appStore(connection).insertAll(
+      await appStore(runner).insertAll(
         'app import',
         Array.from({ length: 120 }, (_, number) => app(number)),
         actor,
       )
     })
-    const { result: page, plans } = await explainQueries(database, (connection) =>
-      moderationStore(connection).queue(name, filter, 50, 100),
+    const { result: page, plans } = await explainQueries(database, (runner) =>
+      moderationStore(runner).queue(name, filter, 50, 100),
     )
     // The other one finds popular names.
     const ofQueue = plans.filter((plan) => !plan.includes('INDEX apps_popular'))
@@ -100,15 +100,15 @@ test.for<[name: Queue, index: string, filter: AppFilter]>([
 
 test('the last import comes from its index, without sorting', async () => {
   const database = openDatabase(await copyWorld())
-  const { plans } = await explainQueries(database, (connection) => statusStore(connection).status())
+  const { plans } = await explainQueries(database, (runner) => statusStore(runner).status())
   expect(plans).toEqual([expect.stringMatching(/^SCAN audit USING INDEX audit_imports$/)])
   await database.close()
 })
 
 test('popular names come from their index, in its order', async () => {
   const database = openDatabase(await copyWorld())
-  const { plans } = await explainQueries(database, (connection) =>
-    findSimilarApps(connection, [{ name: 'Tide Clocks', developer_id: 9 }]),
+  const { plans } = await explainQueries(database, (runner) =>
+    findSimilarApps(runner, [{ name: 'Tide Clocks', developer_id: 9 }]),
   )
   expect(plans).toEqual([
     expect.stringMatching(/^SEARCH apps USING INDEX apps_popular \(total_downloads>\?\)$/),

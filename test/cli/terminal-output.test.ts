@@ -3,14 +3,14 @@ import { appStore } from '../../src/catalogue/app-store.ts'
 import { categoryStore } from '../../src/catalogue/category-store.ts'
 import { mergeUnreviewed } from '../../src/catalogue/policy.ts'
 import { openDatabase } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/engine.ts'
+import type { QueryRunner } from '../../src/db/engine.ts'
 import { copyWorld } from '../support/database.ts'
 import { hasTerminal, run, runInTerminal } from '../support/process.ts'
 
 /** What commands print on a terminal: stored texts cannot control it, and tables fit it. */
 
 /** The address of a changed copy of the world. */
-async function changedWorld(change: (connection: Connection) => Promise<void>): Promise<string> {
+async function changedWorld(change: (runner: QueryRunner) => Promise<void>): Promise<string> {
   const address = await copyWorld()
   const database = openDatabase(address)
   await database.write(change)
@@ -20,7 +20,7 @@ async function changedWorld(change: (connection: Connection) => Promise<void>): 
 
 /** Returns a function that appends the ending to the texts of a table's columns. */
 const appender =
-  ({ sql }: Connection, ending: string) =>
+  ({ sql }: QueryRunner, ending: string) =>
   (table: string, ...columns: string[]) =>
     sql(table).update(
       Object.fromEntries(columns.map((column) => [column, sql.raw('?? || ?', [column, ending])])),
@@ -34,11 +34,11 @@ describe('stored texts cannot control the terminal:', () => {
 
   /** The address of a copy of the world in which every free text ends with the trap. */
   async function trappedWorld(): Promise<string> {
-    return changedWorld(async (connection) => {
-      const append = appender(connection, trap)
+    return changedWorld(async (runner) => {
+      const append = appender(runner, trap)
       await append('developers', 'name')
       await append('categories', 'name')
-      await connection.sql('api_keys').update({ name: `nightly${trap}` })
+      await runner.sql('api_keys').update({ name: `nightly${trap}` })
       await append(
         'apps',
         'name',
@@ -48,7 +48,7 @@ describe('stored texts cannot control the terminal:', () => {
         'package_name',
         'rejection_reason',
       )
-      const apps = appStore(connection)
+      const apps = appStore(runner)
       const app = await apps.find(1)
       if (!app) throw new Error('the world has no app 1')
       const texts = {
@@ -150,14 +150,14 @@ describe('lists with long names fit the terminal:', () => {
   })
 
   const longWorld = () =>
-    changedWorld(async (connection) => {
+    changedWorld(async (runner) => {
       const long = 'x'.repeat(90)
-      const append = appender(connection, long)
+      const append = appender(runner, long)
       await append('apps', 'name', 'slug')
       await append('developers', 'name')
       await append('categories', 'name', 'slug')
-      await connection.sql('api_keys').update({ name: long })
-      await categoryStore(connection).add('x'.repeat(80), 'X', { operator: long })
+      await runner.sql('api_keys').update({ name: long })
+      await categoryStore(runner).add('x'.repeat(80), 'X', { operator: long })
     })
 
   const widthOf = (text: string) => Math.max(...text.split('\n').map((line) => line.length))

@@ -103,8 +103,8 @@ async function exchange({ service, model, keys }: Target, request: Request) {
   for (const app of model.apps.filter(
     ({ id, isDeleted }) => isDeleted && id === reply.body?.data.app_id,
   )) {
-    await service.database.write((connection) =>
-      moderationStore(connection).restore(app.id, { operator: 'test' }),
+    await service.database.write((runner) =>
+      moderationStore(runner).restore(app.id, { operator: 'test' }),
     )
     model.restored(app)
   }

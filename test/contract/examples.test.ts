@@ -5,7 +5,7 @@ import { accountStore } from '../../src/accounts/account-store.ts'
 import { generateKey } from '../../src/accounts/keys.ts'
 import { categoryStore } from '../../src/catalogue/category-store.ts'
 import { ServiceError } from '../../src/contract/errors.ts'
-import { readDocument } from '../../src/http/docs.ts'
+import { readDocument } from '../../src/http/reference-routes.ts'
 import { required } from '../../src/util/helpers.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import type { CheckedResponse, RequestOptions } from '../support/check.ts'
@@ -70,12 +70,12 @@ async function startScene(id: string, options: ServiceOptions = {}): Promise<Sce
     databaseUrl,
     ...options,
   })
-  const [key, others] = await service.database.write(async (connection) => {
+  const [key, others] = await service.database.write(async (runner) => {
     const operator = { operator: 'test' }
     for (const name of ['Productivity', 'Games', 'Travel']) {
-      await categoryStore(connection).add(name.toLowerCase(), name, operator)
+      await categoryStore(runner).add(name.toLowerCase(), name, operator)
     }
-    const accounts = accountStore(connection)
+    const accounts = accountStore(runner)
     const developers = ['Harbour Software', 'Cliff Software'].map((name) =>
       accounts.findOrAddDeveloper(name),
     )

@@ -112,8 +112,8 @@ async function startPlay(service: Service, name: string) {
   const { database, decide } = service
   const model = new Model(Object.values(service.world.categories))
   const keyOf = (owner: string) =>
-    database.write(async (connection) => {
-      const accounts = accountStore(connection)
+    database.write(async (runner) => {
+      const accounts = accountStore(runner)
       return (
         await accounts.issueKey(await accounts.findOrAddDeveloper(`${name} ${owner}`), operator)
       ).key
@@ -179,7 +179,7 @@ async function startPlay(service: Service, name: string) {
     }
     if (app && step.kind === 'restore') {
       if (app.isDeleted)
-        await database.write((connection) => moderationStore(connection).restore(app.id, operator))
+        await database.write((runner) => moderationStore(runner).restore(app.id, operator))
       model.restored(app)
     } else if (app && step.kind !== 'restore') {
       if (!app.isDeleted) await decide(step.kind, app.id)

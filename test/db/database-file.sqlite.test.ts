@@ -125,7 +125,7 @@ test('a first connection whose file is replaced while it opens is closed, and th
         meanwhile()
         return name
       },
-      async (connection) => closed.push(connection),
+      async (runner) => closed.push(runner),
     )
   const replace = () => {
     renameSync(file, `${file}.away`)

@@ -365,14 +365,14 @@ describe('a connection', () => {
     const found = await database.snapshot(async ({ sql }) => {
       await sql.raw(statement, [1])
       for (let number = 1; number <= otherStatements; number++) await sql.raw(`select ${number}`)
-      const connection = await sql.client.acquireConnection()
+      const runner = await sql.client.acquireConnection()
       // SQLite refuses to parse any statement.
-      connection.configure('limit', sqlLength, 1)
+      runner.configure('limit', sqlLength, 1)
       const again = await sql.raw(statement, [2]).then(
         (rows) => rows.length,
         ({ code }) => code,
       )
-      connection.configure('limit', sqlLength, 1e6)
+      runner.configure('limit', sqlLength, 1e6)
       return again
     })
     expect(found).toBe(result)

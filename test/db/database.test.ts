@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { withTemporaryCopy } from '../../src/db/copy-database.ts'
 import { type Database, openDatabase, openMigratedDatabase } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/engine.ts'
+import type { QueryRunner } from '../../src/db/engine.ts'
 import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
 import { holdWrite } from '../support/held-write.ts'
 
@@ -187,8 +187,8 @@ test.for<[expression: string, value: unknown]>([
   ['cast(4.25 as numeric(5, 2))', 4.25],
 ])('%s of the two developers is read as a number', async ([expression, value]) => {
   await withDatabase(async (database) => {
-    const rows = await database.read(({ select }) =>
-      select(`select ${expression} as value from developers limit 1`, []),
+    const rows = await database.read(({ rows }) =>
+      rows(`select ${expression} as value from developers limit 1`, []),
     )
     expect(rows).toEqual([{ value }])
   })
@@ -209,7 +209,7 @@ test('statements to read, write and find the data version can be listened to', a
 test('a text with NUL equals no other', async () => {
   await withDatabase(async (database) => {
     const find = (name: string) =>
-      database.read(({ select }) => select('select id from developers where name = ?', [name]))
+      database.read(({ rows }) => rows('select id from developers where name = ?', [name]))
     expect([await find('Ada'), await find('Ada\0'), await find('\0')]).toEqual([
       [{ id: 1 }],
       [],
@@ -386,7 +386,7 @@ test('rows without an id get one that no other row of the insert has', async () 
       changed_at: '',
     })
     const rows = [row('A'), row('B', 3), row('C'), row('D', 5)]
-    const idsByName = async ({ sql }: Connection) =>
+    const idsByName = async ({ sql }: QueryRunner) =>
       new Map(
         (await sql('developers').where('id', '>', 2).select('id', 'name')).map(({ id, name }) => [
           name,

@@ -5,7 +5,7 @@ import { categoryStore } from '../../src/catalogue/category-store.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
 import type { AppChanges } from '../../src/contract/contract.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/engine.ts'
+import type { QueryRunner } from '../../src/db/engine.ts'
 import { createHandlers } from '../../src/http/handlers.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { newApp } from '../contract/valid-requests.ts'
@@ -25,15 +25,15 @@ const actor = { operator: 'test' }
 const past = '2020-01-01T00:00:00.000Z'
 
 const write =
-  (work: (connection: Connection) => Promise<unknown>): Operation =>
+  (work: (runner: QueryRunner) => Promise<unknown>): Operation =>
   (database) =>
     database.write(work)
 const moderate = (work: (store: ReturnType<typeof moderationStore>) => Promise<unknown>) =>
-  write((connection) => work(moderationStore(connection)))
+  write((runner) => work(moderationStore(runner)))
 const rename = (from: string, to: string) =>
-  write((connection) => accountStore(connection).rename(from, to, actor))
+  write((runner) => accountStore(runner).rename(from, to, actor))
 const renameTools = (names: { name: string; slug?: string }) =>
-  write((connection) => categoryStore(connection).rename('tools', names, actor))
+  write((runner) => categoryStore(runner).rename('tools', names, actor))
 
 /** A parameter that an operation does not have is typed as never. */
 const none = {} as never
@@ -58,20 +58,20 @@ const create =
       header: { 'Idempotency-Key': key },
       body: { ...newApp, name: `Named ${key}`, version: '1', category_id },
     })
-const removeEve = write((connection) => accountStore(connection).remove('Eve', actor))
-const renameEmpty = write((connection) =>
-  categoryStore(connection).rename('empty', { name: 'Full', slug: 'full' }, actor),
+const removeEve = write((runner) => accountStore(runner).remove('Eve', actor))
+const renameEmpty = write((runner) =>
+  categoryStore(runner).rename('empty', { name: 'Full', slug: 'full' }, actor),
 )
-const removeEmpty = write((connection) => categoryStore(connection).remove('empty', actor))
+const removeEmpty = write((runner) => categoryStore(runner).remove('empty', actor))
 const deleteApproved: Operation = (database) =>
   operations(database).deleteApp({ ...request, path: { id: apps.approved }, body: none })
 
-const addReview = write((connection) =>
-  addReviews(connection, [
+const addReview = write((runner) =>
+  addReviews(runner, [
     { app_id: apps.approved, reviewer_name: 'Fay', rating: 1, comment: '', created_at: past },
   ]),
 )
-const removeFirstReview = write((connection) => removeReview(connection, 1, 'Spam.', actor))
+const removeFirstReview = write((runner) => removeReview(runner, 1, 'Spam.', actor))
 const setCountersOf =
   (line: object): Operation =>
   (database) =>
@@ -105,20 +105,20 @@ function holding(database: Database, before: 'audit' | 'commit') {
   const free: Database = {
     ...database,
     write: (work, options) =>
-      database.write((connection) => {
+      database.write((runner) => {
         runs++
-        return work(connection)
+        return work(runner)
       }, options),
   }
   const held: Database = {
     ...database,
     write: (work, options) =>
-      free.write(async (connection) => {
-        const insertRows: Connection['insertRows'] = async (table, rows) => {
+      free.write(async (runner) => {
+        const insertRows: QueryRunner['insertRows'] = async (table, rows) => {
           if (table === before) await hold()
-          return connection.insertRows(table, rows)
+          return runner.insertRows(table, rows)
         }
-        const result = await work({ ...connection, insertRows })
+        const result = await work({ ...runner, insertRows })
         await hold()
         return result
       }, options),
@@ -145,8 +145,8 @@ async function interleave(
   const address = await copyWorld()
   const database = openDatabase(address)
   onTestFinished(() => database.close())
-  await database.write(async (connection) => {
-    await accountStore(connection).findOrAddDeveloper('Eve')
+  await database.write(async (runner) => {
+    await accountStore(runner).findOrAddDeveloper('Eve')
     const expired = {
       developer_id: 1,
       key: 'expired',
@@ -154,7 +154,7 @@ async function interleave(
       app_id: null,
       created_at: past,
     }
-    await connection.sql('idempotency_keys').insert(expired)
+    await runner.sql('idempotency_keys').insert(expired)
   })
   const { held, free, worked, release, runs } = holding(database, before)
   // The database cannot close while a failed test holds a transaction.
@@ -199,9 +199,9 @@ test.for<
     [
       update(apps.pending, { name: 'Cloud Map' }),
       async (database) => {
-        const app = await database.read((connection) => appStore(connection).find(apps.pending))
-        return database.write((connection) =>
-          moderationStore(connection).decide('approve', apps.pending, actor, {
+        const app = await database.read((runner) => appStore(runner).find(apps.pending))
+        return database.write((runner) =>
+          moderationStore(runner).decide('approve', apps.pending, actor, {
             revision: app?.revision,
           }),
         )
@@ -332,8 +332,8 @@ test.for<
     "a key's revocation",
     'another one',
     [
-      write((connection) => accountStore(connection).revoke(keys.bob.slice(5, 17), actor)),
-      write((connection) => accountStore(connection).revoke(keys.bob.slice(5, 17), actor)),
+      write((runner) => accountStore(runner).revoke(keys.bob.slice(5, 17), actor)),
+      write((runner) => accountStore(runner).revoke(keys.bob.slice(5, 17), actor)),
     ],
     expect.stringMatching(/was already revoked at/),
   ],

@@ -4,7 +4,7 @@ import { operatorStore } from '../../src/accounts/operator-store.ts'
 import { categoryStore } from '../../src/catalogue/category-store.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
 import type { Database } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/engine.ts'
+import type { QueryRunner } from '../../src/db/engine.ts'
 import { createHandlers } from '../../src/http/handlers.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { required } from '../../src/util/helpers.ts'
@@ -19,8 +19,8 @@ const again = (database: Database): Database => ({
   ...database,
   async write(work) {
     const undo = new Error('conflict')
-    const first = database.write(async (connection) => {
-      await work(connection)
+    const first = database.write(async (runner) => {
+      await work(runner)
       throw undo
     })
     await first.catch((error: unknown) => {
@@ -51,15 +51,15 @@ test("an app's life cycle, with every transaction run twice", async () => {
 test("operators' commands have one effect, with every transaction run twice", async () => {
   const { database } = await startService()
   const twice = again(database)
-  const { key, category } = await twice.write(async (connection) => {
-    const accounts = accountStore(connection)
+  const { key, category } = await twice.write(async (runner) => {
+    const accounts = accountStore(runner)
     return {
       key: await accounts.issueKey(await accounts.findOrAddDeveloper('Eve'), actor),
-      category: await categoryStore(connection).add('travel', 'Travel', actor),
+      category: await categoryStore(runner).add('travel', 'Travel', actor),
     }
   })
-  const renamed = await twice.write((connection) =>
-    accountStore(connection).rename('Ada', 'Lovelace', actor),
+  const renamed = await twice.write((runner) =>
+    accountStore(runner).rename('Ada', 'Lovelace', actor),
   )
   expect([key.developer_name, category.slug, renamed.listed_apps]).toEqual(['Eve', 'travel', 1])
   const entries = await database.read(({ sql }) =>
@@ -158,11 +158,11 @@ type Write = (of: {
 const none = {} as never
 const byAda = { caller: { developerId: 1, keyId: idOf(keys.ada) }, query: none, header: {}, signal }
 const store =
-  (work: (connection: Connection) => Promise<unknown>): Write =>
+  (work: (runner: QueryRunner) => Promise<unknown>): Write =>
   ({ database }) =>
     database.write(work)
 const moderate = (work: (store: ReturnType<typeof moderationStore>) => Promise<unknown>) =>
-  store((connection) => work(moderationStore(connection)))
+  store((runner) => work(moderationStore(runner)))
 const operators =
   (
     work: (
@@ -171,7 +171,7 @@ const operators =
     ) => Promise<unknown>,
   ): Write =>
   ({ database, bo }) =>
-    database.write((connection) => work(operatorStore(connection), bo))
+    database.write((runner) => work(operatorStore(runner), bo))
 
 describe('changes exactly the rows that it is about, and again:', () => {
   test.for<[what: string, write: Write, once: string[], again: string[]]>([
@@ -287,7 +287,7 @@ describe('changes exactly the rows that it is about, and again:', () => {
     ],
     [
       'a removed review',
-      store((connection) => removeReview(connection, 1, 'Spam.', actor)),
+      store((runner) => removeReview(runner, 1, 'Spam.', actor)),
       [
         '+audit: review remove',
         '-reviews 1',
@@ -297,43 +297,43 @@ describe('changes exactly the rows that it is about, and again:', () => {
     ],
     [
       'an issued key',
-      store((connection) => accountStore(connection).issueKey({ id: 1, name: 'Ada' }, actor)),
+      store((runner) => accountStore(runner).issueKey({ id: 1, name: 'Ada' }, actor)),
       ['+api_keys', '+audit: key issue'],
       ['+api_keys', '+audit: key issue'],
     ],
     [
       'a revoked key',
-      store((connection) => accountStore(connection).revoke(idOf(keys.ada), actor)),
+      store((runner) => accountStore(runner).revoke(idOf(keys.ada), actor)),
       ['+audit: key revoke', `~api_keys ${idOf(keys.ada)}: revoked_at`],
       [expect.stringMatching(/^the key apps_\w{12} was already revoked at 20/)],
     ],
     [
       'a renamed developer',
-      store((connection) => accountStore(connection).rename('Bob', 'Rob', actor)),
+      store((runner) => accountStore(runner).rename('Bob', 'Rob', actor)),
       ['+audit: developer rename', '~developers 2: changed_at name'],
       ['there is no developer "Bob"'],
     ],
     [
       'a removed developer',
-      store((connection) => accountStore(connection).remove('Eve', actor)),
+      store((runner) => accountStore(runner).remove('Eve', actor)),
       ['+audit: developer remove', '-api_keys eve', '-developers 3', '-idempotency_keys 2'],
       ['there is no developer "Eve"'],
     ],
     [
       'an added category',
-      store((connection) => categoryStore(connection).add('maps', 'Maps', actor)),
+      store((runner) => categoryStore(runner).add('maps', 'Maps', actor)),
       ['+audit: category add', '+categories'],
       ['there is already a category with the slug maps'],
     ],
     [
       'a renamed category',
-      store((connection) => categoryStore(connection).rename('tools', { name: 'Aids' }, actor)),
+      store((runner) => categoryStore(runner).rename('tools', { name: 'Aids' }, actor)),
       ['+audit: category rename', `~categories ${categories.tools}: changed_at name`],
       ['the category tools already has the name "Aids"'],
     ],
     [
       'a removed category',
-      store((connection) => categoryStore(connection).remove('empty', actor)),
+      store((runner) => categoryStore(runner).remove('empty', actor)),
       ['+audit: category remove', `-categories ${categories.empty}`],
       ['there is no category with the slug empty'],
     ],
@@ -391,9 +391,9 @@ describe('changes exactly the rows that it is about, and again:', () => {
     ],
   ])('%s', async ([, write, once, again]) => {
     const { database } = await startService()
-    const bo = await database.write(async (connection) => {
-      const { sql } = connection
-      const eve = await accountStore(connection).findOrAddDeveloper('Eve')
+    const bo = await database.write(async (runner) => {
+      const { sql } = runner
+      const eve = await accountStore(runner).findOrAddDeveloper('Eve')
       const at = '2026-01-01T00:00:00.000Z'
       const times = { created_at: at, expires_at: '2999-01-01T00:00:00.000Z' }
       await sql('api_keys').insert({
@@ -408,14 +408,14 @@ describe('changes exactly the rows that it is about, and again:', () => {
       // Another review by the same person, and changes of the deleted app that wait.
       const [review] = await sql('reviews').where({ id: 1 })
       const { id: _, ...other } = required(review, 'a review')
-      await addReviews(connection, [other])
+      await addReviews(runner, [other])
       await sql('apps')
         .where({ id: apps.deleted })
         .update({ unreviewed_since: at, unreviewed_changes: '{"version":"0"}' })
       for (const id of ['bo', 'cy'])
         await sql('operators').insert({ id, name: id, sha256: id, ...times })
-      await operatorStore(connection).beginSession('cy')
-      return { id: 'bo', session: await operatorStore(connection).beginSession('bo') }
+      await operatorStore(runner).beginSession('cy')
+      return { id: 'bo', session: await operatorStore(runner).beginSession('bo') }
     })
     const of = { database, bo, api: createHandlers(database, '') }
     expect(await effectOf(database, () => write(of))).toEqual(once.toSorted())

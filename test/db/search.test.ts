@@ -120,12 +120,12 @@ test.runIf(inject('engine') === 'postgres')(
   async () => {
     const database = await openCatalogue()
     const countAfter = (text: string) =>
-      database.snapshot(async ({ search, select }) => {
+      database.snapshot(async ({ search, rows }) => {
         await search.firstIds(phrasesOf(toQuery(text, undefined), 'prefix'), 1001, [
           'total_downloads',
           'id',
         ])
-        return select('select count(*) as count from pg_prepared_statements', [])
+        return rows('select count(*) as count from pg_prepared_statements', [])
       })
     expect(await countAfter('common')).toEqual(await countAfter('even'))
   },

@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers/promises'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { findApps } from '../../src/catalogue/app-list.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
-import type { Connection, ServerOptions } from '../../src/db/engine.ts'
+import type { QueryRunner, ServerOptions } from '../../src/db/engine.ts'
 import { expectStatuses } from '../support/check.ts'
 import {
   addressAt,
@@ -242,8 +242,8 @@ describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
   ])('a prepared statement that %s is prepared again', async ([, cause]) => {
     const { databaseUrl } = await startWorld()
     const database = open(databaseUrl)
-    const find = ({ select }: Connection) =>
-      select<{ name: string }>('select * from developers where id = ?', [1])
+    const find = ({ rows }: QueryRunner) =>
+      rows<{ name: string }>('select * from developers where id = ?', [1])
     for (const method of ['read', 'write'] as const)
       expect(await database[method](find)).toMatchObject([{ name: 'Ada' }])
     if (cause.startsWith('alter')) await administer(databaseUrl, cause)

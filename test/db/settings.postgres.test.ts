@@ -1,7 +1,7 @@
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { parseServerUrl } from '../../src/db/database-url.ts'
-import type { Connection, ServerOptions } from '../../src/db/engine.ts'
+import type { QueryRunner, ServerOptions } from '../../src/db/engine.ts'
 import { required } from '../../src/util/helpers.ts'
 import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
@@ -127,7 +127,7 @@ test.for([4, 5, 12])(
     await database.dataVersion()
     const released = Promise.withResolvers<void>()
     onTestFinished(() => released.resolve())
-    const hold = async ({ sql }: Connection) => {
+    const hold = async ({ sql }: QueryRunner) => {
       await sql.raw('select 1')
       await released.promise
     }
@@ -154,12 +154,12 @@ test.for<[what: string, prepared: number, statements: string[]]>([
 ])('of %s, a connection keeps %i prepared', async ([what, prepared, statements]) => {
   // The names of prepared statements are a process's; this module has its own.
   const path = `../../src/db/postgres/client.ts?${encodeURIComponent(what)}`
-  const { openReader, select }: typeof import('../../src/db/postgres/client.ts') = await import(
+  const { openReader, rowsOf }: typeof import('../../src/db/postgres/client.ts') = await import(
     path
   )
   const sql = openReader(required(parseServerUrl(await copyWorld()), 'a DATABASE_URL'), 1)
   onTestFinished(() => sql.destroy())
-  for (const statement of statements) await select(sql)(statement, [])
+  for (const statement of statements) await rowsOf(sql)(statement, [])
   const { rows } = await sql.raw('select statement from pg_prepared_statements')
   expect(rows).toHaveLength(prepared)
 })

@@ -89,14 +89,14 @@ export async function measureStalls({
 /** Gives an approved app to a new developer. Returns its id and a key of the developer. */
 async function createOwnedApp(file: string): Promise<{ key: string; id: number }> {
   const database = openDatabase(`sqlite:${file}`)
-  const owned = await database.write(async (connection) => {
+  const owned = await database.write(async (runner) => {
     const actor = { operator: 'test' }
-    const accounts = accountStore(connection)
+    const accounts = accountStore(runner)
     const developer = await accounts.findOrAddDeveloper('Loop')
     const { key } = await accounts.issueKey(developer, actor)
-    const app = await connection.sql('apps').orderBy('approved_at', 'desc').first('id')
+    const app = await runner.sql('apps').orderBy('approved_at', 'desc').first('id')
     const { id } = required(app, 'app')
-    await moderationStore(connection).transfer(id, developer.name, actor)
+    await moderationStore(runner).transfer(id, developer.name, actor)
     return { key, id }
   })
   await database.close()

@@ -199,13 +199,13 @@ describe('slow readers', () => {
   /** A service whose list is larger than the socket buffers. */
   async function longService(timeouts: ServiceOptions['timeouts'] = {}) {
     const service = await startService({ timeouts, cacheSize: 64 * 2 ** 20 })
-    await service.database.write(async (connection) => {
-      const like = await connection.sql('apps').where({ id: service.world.apps.approved }).first()
+    await service.database.write(async (runner) => {
+      const like = await runner.sql('apps').where({ id: service.world.apps.approved }).first()
       if (!like) throw new Error('the world has no such app')
       const { id: _id, slug: _slug, ...row } = like
       const unnamed = { package_name: null, package_key: null }
       for (let number = 0; number < 97; number++) {
-        await connection
+        await runner
           .sql('apps')
           .insert({ ...row, ...unnamed, slug: `long-${number}`, description: '日'.repeat(20_000) })
       }

@@ -9,7 +9,7 @@ import {
   documentPlaceholder,
   operationsPlaceholder,
   readPage,
-} from '../../src/http/docs.ts'
+} from '../../src/http/reference-routes.ts'
 import { validRequests } from '../contract/valid-requests.ts'
 import { startService } from '../support/service.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Database } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/engine.ts'
+import type { QueryRunner } from '../../src/db/engine.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { expectStatuses } from '../support/check.ts'
 import { concurrency, countQueuedWrites, saturate } from '../support/saturate.ts'
@@ -133,10 +133,10 @@ test('work of all kinds at once has a connection for each of its slots', async (
     (isExpensive: boolean): typeof database.snapshot =>
     (work) =>
       database.snapshot(
-        async (connection) => {
+        async (runner) => {
           // The transaction takes its connection with the first statement.
-          await connection.sql('apps').first('id')
-          return work(connection)
+          await runner.sql('apps').first('id')
+          return work(runner)
         },
         { isExpensive },
       )
@@ -193,7 +193,7 @@ test.for<[method: string, path: (world: World) => string, body: object | undefin
   ['DELETE', ({ apps }) => `/apps/${apps.bobs}`, undefined],
 ])('a queued %s whose client disconnects is not made', async ([method, path, body]) => {
   const service = await startService()
-  const rows = () => service.database.read(({ sql }: Connection) => sql('apps').orderBy('id'))
+  const rows = () => service.database.read(({ sql }: QueryRunner) => sql('apps').orderBy('id'))
   const before = await rows()
   const release = await saturate(write(service.database), concurrency.write)
   const caller = new AbortController()

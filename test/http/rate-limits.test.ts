@@ -3,7 +3,7 @@ import { generateKey } from '../../src/accounts/keys.ts'
 import type { Config } from '../../src/config.ts'
 import { ServiceError } from '../../src/contract/errors.ts'
 import type { Database } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/engine.ts'
+import type { QueryRunner } from '../../src/db/engine.ts'
 import { createRateLimits, type RateLimitsConfig } from '../../src/http/rate-limits.ts'
 import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
 import { type CheckedResponse, expectStatuses } from '../support/check.ts'
@@ -154,12 +154,12 @@ describe('refused keys', () => {
     const counted = (database: Database): Database => ({
       ...database,
       read: (work, options) =>
-        database.read((connection) => {
-          const select: Connection['select'] = (statement, values) => {
+        database.read((runner) => {
+          const rows: QueryRunner['rows'] = (statement, values) => {
             if (statement.includes('api_keys')) lookups++
-            return connection.select(statement, values)
+            return runner.rows(statement, values)
           }
-          return work({ ...connection, select })
+          return work({ ...runner, rows })
         }, options),
     })
     const service = await startService({ limits, database: counted, cacheSize: 0 })

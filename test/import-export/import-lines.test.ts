@@ -5,7 +5,7 @@ import { categoryStore } from '../../src/catalogue/category-store.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
 import { withTemporaryCopy } from '../../src/db/copy-database.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/engine.ts'
+import type { QueryRunner } from '../../src/db/engine.ts'
 import { exportCatalogue } from '../../src/import-export/export-catalogue.ts'
 import type { ImportSummary } from '../../src/import-export/import-lines.ts'
 import type { Line } from '../../src/import-export/line.ts'
@@ -767,8 +767,8 @@ test('an export does not say which changes wait for review', async () => {
     ...(line.includes('Changed.') && mark),
   }))
   expect(await importLines(empty, marked)).toMatchObject({ rejects: [] })
-  const changed = await empty.snapshot((connection) =>
-    moderationStore(connection).queue('changed', {}, 9, 0),
+  const changed = await empty.snapshot((runner) =>
+    moderationStore(runner).queue('changed', {}, 9, 0),
   )
   expect(changed.total).toBe(0)
 })
@@ -834,7 +834,7 @@ test('the next export starts a minute before this one, because clocks of writers
 test.for<
   [
     change: string,
-    make: (connection: Connection) => Promise<unknown>,
+    make: (runner: QueryRunner) => Promise<unknown>,
     /** The names of the lines of the export, and of the public one. */
     all: string[],
     ofAll?: string[],
@@ -843,57 +843,50 @@ test.for<
   ['nothing', async () => {}, []],
   [
     'an approval',
-    (connection) => moderationStore(connection).decide('approve', apps.pending, actor),
+    (runner) => moderationStore(runner).decide('approve', apps.pending, actor),
     ['Cloud Atlas'],
   ],
   [
     'a rejection of an app that was never listed',
-    (connection) =>
-      moderationStore(connection).decide('reject', apps.pending, actor, { reason: 'No.' }),
+    (runner) => moderationStore(runner).decide('reject', apps.pending, actor, { reason: 'No.' }),
     ['Cloud Atlas'],
     [],
   ],
   [
     'a rejection of a listed app',
-    (connection) =>
-      moderationStore(connection).decide('reject', apps.bobs, actor, { reason: 'No.' }),
+    (runner) => moderationStore(runner).decide('reject', apps.bobs, actor, { reason: 'No.' }),
     ['Bird Song'],
     [`removed ${apps.bobs}`],
   ],
-  [
-    'a restoration',
-    (connection) => moderationStore(connection).restore(apps.deleted, actor),
-    ['Gone'],
-  ],
+  ['a restoration', (runner) => moderationStore(runner).restore(apps.deleted, actor), ['Gone']],
   [
     'a transfer',
-    (connection) => moderationStore(connection).transfer(apps.bobs, 'Ada', actor),
+    (runner) => moderationStore(runner).transfer(apps.bobs, 'Ada', actor),
     ['Bird Song'],
   ],
   [
     'a developer with another name',
-    (connection) => accountStore(connection).rename('Bob', 'Rob', actor),
+    (runner) => accountStore(runner).rename('Bob', 'Rob', actor),
     ['Bird Song', 'Night Train'],
     ['Bird Song'],
   ],
   [
     'a category with another name',
-    (connection) => categoryStore(connection).rename('games', { name: 'Play' }, actor),
+    (runner) => categoryStore(runner).rename('games', { name: 'Play' }, actor),
     ['category Play', 'Bird Song'],
   ],
   [
     'a category without apps, with another slug',
-    (connection) =>
-      categoryStore(connection).rename('empty', { name: 'Empty', slug: 'none' }, actor),
+    (runner) => categoryStore(runner).rename('empty', { name: 'Empty', slug: 'none' }, actor),
     ['category Empty'],
   ],
   [
     'a new category',
-    (connection) => categoryStore(connection).add('maps', 'Maps', actor),
+    (runner) => categoryStore(runner).add('maps', 'Maps', actor),
     ['category Maps'],
   ],
-  ['a removed review', (connection) => removeReview(connection, 1, 'Spam.', actor), ['Tide Clock']],
-  ['a key', (connection) => accountStore(connection).issueKey({ id: 1, name: 'Ada' }, actor), []],
+  ['a removed review', (runner) => removeReview(runner, 1, 'Spam.', actor), ['Tide Clock']],
+  ['a key', (runner) => accountStore(runner).issueKey({ id: 1, name: 'Ada' }, actor), []],
 ])('an export since a time has %s', async ([, make, all, ofAll = all]) => {
   const { database } = await startService()
   const since = (await database.committedBefore()).toISOString()
@@ -1477,8 +1470,8 @@ test('a retried transaction is written, counted and refused once', async () => {
   const conflicting: Database = {
     ...database,
     async write(work) {
-      const first = database.write(async (connection) => {
-        await work(connection)
+      const first = database.write(async (runner) => {
+        await work(runner)
         throw undone
       })
       await expect(first).rejects.toBe(undone)

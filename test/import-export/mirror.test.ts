@@ -5,7 +5,7 @@ import type { Decision } from '../../src/catalogue/policy.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
 import { OperatorError } from '../../src/contract/errors.ts'
 import type { Database } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/engine.ts'
+import type { QueryRunner } from '../../src/db/engine.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { exportLines, importLines, setCounters } from '../support/catalogue-file.ts'
 import { expectConsistent } from '../support/consistency.ts'
@@ -115,8 +115,8 @@ test.for<
     reject: () => source.decide('reject', apps.approved),
     delete: () => source.request('DELETE', path, { key: keys.ada }),
     restore: () =>
-      source.database.write((connection) =>
-        moderationStore(connection).restore(apps.approved, { operator: 'test' }),
+      source.database.write((runner) =>
+        moderationStore(runner).restore(apps.approved, { operator: 'test' }),
       ),
     rename: () => source.request('PUT', path, { key: keys.ada, json: { name: 'Tide Clock 2' } }),
   }
@@ -153,7 +153,7 @@ function hiddenMarkers(lines: string[], answers: string[]): string[] {
 
 /** Lists, searches, each app, and an app that does not exist. */
 async function publicPaths({ read }: Database): Promise<string[]> {
-  const categories = await read((connection) => categoryStore(connection).all())
+  const categories = await read((runner) => categoryStore(runner).all())
   const ids = await read(({ sql }) => sql('apps').orderBy('id').pluck('id'))
   const lists = ['sort=latest', 'sort=popular', 'sort=rating'].flatMap((sort) =>
     [1, 2, 3, 4].map((page) => `${sort}&limit=20&page=${page}`),
@@ -235,8 +235,7 @@ function changer({ database, request, world }: Service, start: number): () => Pr
         throw error
       },
     )
-  const write = <T>(work: (connection: Connection) => Promise<T>) =>
-    isAccepted(database.write(work))
+  const write = <T>(work: (runner: QueryRunner) => Promise<T>) => isAccepted(database.write(work))
   const isDone = ({ status }: { status: number }) => status < 300
   const fields = async () => ({
     name: maybe(oneOf([...names, marked('Map')])),
@@ -245,9 +244,7 @@ function changer({ database, request, world }: Service, start: number): () => Pr
     version: maybe(oneOf(['1.0', marked('2.0')])),
     package_name: maybe(oneOf([...packages, `org.example.${marker()}`])),
     category_id: maybe(
-      oneOf(
-        (await database.read((connection) => categoryStore(connection).all())).map(({ id }) => id),
-      ),
+      oneOf((await database.read((runner) => categoryStore(runner).all())).map(({ id }) => id)),
     ),
   })
 
@@ -268,9 +265,7 @@ function changer({ database, request, world }: Service, start: number): () => Pr
   async function decide(decision: Decision) {
     const id = await anId()
     const reason = decision === 'reject' ? marked('Because') : undefined
-    return write((connection) =>
-      moderationStore(connection).decide(decision, id, operator(), { reason }),
-    )
+    return write((runner) => moderationStore(runner).decide(decision, id, operator(), { reason }))
   }
 
   const kinds: (() => Promise<boolean>)[] = [
@@ -291,14 +286,14 @@ function changer({ database, request, world }: Service, start: number): () => Pr
     () => requestOwn('DELETE'),
     async () => {
       const id = await anId()
-      return write((connection) => moderationStore(connection).restore(id, operator()))
+      return write((runner) => moderationStore(runner).restore(id, operator()))
     },
     async () => {
       const id = await anId()
       const to = oneOf(
         await database.read(({ sql }) => sql('developers').orderBy('id').pluck('name')),
       )
-      return write((connection) => moderationStore(connection).transfer(id, to, operator()))
+      return write((runner) => moderationStore(runner).transfer(id, to, operator()))
     },
     async () => {
       // A package name goes from one app to another, often to one that an export has before it.
@@ -326,14 +321,14 @@ function changer({ database, request, world }: Service, start: number): () => Pr
         comment: marked('Seen'),
       }
       const created_at = new Date(Date.UTC(2026, 0, 1, 0, 0, below(1e6))).toISOString()
-      return write((connection) => addReviews(connection, [{ ...review, created_at }]))
+      return write((runner) => addReviews(runner, [{ ...review, created_at }]))
     },
     async () => {
       const ids: number[] = await database.read(({ sql }) =>
         sql('reviews').orderBy('id').pluck('id'),
       )
       if (ids.length === 0) return false
-      return write((connection) => removeReview(connection, oneOf(ids), marker(), operator()))
+      return write((runner) => removeReview(runner, oneOf(ids), marker(), operator()))
     },
     async () => {
       const slug = oneOf(await database.read(({ sql }) => sql('apps').orderBy('id').pluck('slug')))
@@ -347,11 +342,11 @@ function changer({ database, request, world }: Service, start: number): () => Pr
       return updated === 1
     },
     () =>
-      write(async (connection) => {
-        const developer = await accountStore(connection).findOrAddDeveloper(
+      write(async (runner) => {
+        const developer = await accountStore(runner).findOrAddDeveloper(
           oneOf(['Ada', marked('Newcomer')]),
         )
-        await accountStore(connection).issueKey(developer, operator(), { name: marker() })
+        await accountStore(runner).issueKey(developer, operator(), { name: marker() })
       }),
     async () => {
       const from = oneOf(
@@ -359,8 +354,7 @@ function changer({ database, request, world }: Service, start: number): () => Pr
       )
       const to = oneOf(['Ada', 'Bob', 'Cy', 'Di', marked('Ada')])
       return (
-        isRare() &&
-        isAccepted(write((connection) => accountStore(connection).rename(from, to, operator())))
+        isRare() && isAccepted(write((runner) => accountStore(runner).rename(from, to, operator())))
       )
     },
     async () => {
@@ -368,9 +362,7 @@ function changer({ database, request, world }: Service, start: number): () => Pr
         await database.read(({ sql }) => sql('categories').orderBy('id').pluck('slug')),
       )
       const to = { slug: maybe(oneOf(words)), name: oneOf(['Tools', 'Games', 'Maps', 'Sky']) }
-      return (
-        isRare() && write((connection) => categoryStore(connection).rename(from, to, operator()))
-      )
+      return isRare() && write((runner) => categoryStore(runner).rename(from, to, operator()))
     },
   ]
   return async () => {

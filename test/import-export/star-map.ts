@@ -1,5 +1,5 @@
 import { noRatings, ratingColumns } from '../../src/catalogue/ratings.ts'
-import type { AppRow } from '../../src/db/tables.ts'
+import type { AppRow } from '../../src/db/rows.ts'
 import type { Line } from '../../src/import-export/line.ts'
 
 /** An app, and the least line that describes one like it. */

@@ -8,7 +8,7 @@ import { accountStore } from '../../src/accounts/account-store.ts'
 import { appStore } from '../../src/catalogue/app-store.ts'
 import { categoryStore } from '../../src/catalogue/category-store.ts'
 import { openDatabase } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/engine.ts'
+import type { QueryRunner } from '../../src/db/engine.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { emptyCatalogueUrl, filePath } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
@@ -67,13 +67,13 @@ nouns.push('Saddle', 'Teapot')
 const honest = adjectives.flatMap((adjective) => nouns.map((noun) => `${adjective} ${noun} Notes`))
 
 /** 20 popular apps, and 300 pending ones, of which every fifteenth imitates one of them. */
-async function fill(connection: Connection) {
-  const accounts = accountStore(connection)
-  const category = await categoryStore(connection).add('tools', 'Tools', actor)
+async function fill(runner: QueryRunner) {
+  const accounts = accountStore(runner)
+  const category = await categoryStore(runner).add('tools', 'Tools', actor)
   const add = async (developer: string, name: string, waitsSince: number, downloads = 0) => {
     const { id } = await accounts.findOrAddDeveloper(developer)
     const created_at = new Date(Date.parse(at) + waitsSince * 60_000).toISOString()
-    return appStore(connection).insert(
+    return appStore(runner).insert(
       {
         developer_id: id,
         category_id: category.id,
@@ -94,9 +94,9 @@ async function fill(connection: Connection) {
   }
   for (const name of popular) {
     const { id } = await add('Harbour Software', name, 0, 1_000_000)
-    await moderationStore(connection).decide('approve', id, actor)
+    await moderationStore(runner).decide('approve', id, actor)
     await addReviews(
-      connection,
+      runner,
       ['Fine.', 'Buy cheap watches at https://watches.example!'].map((comment, index) => ({
         app_id: id,
         reviewer_name: `Reviewer ${index}`,

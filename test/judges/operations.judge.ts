@@ -1,6 +1,6 @@
 import type { Locator, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
-import { documentedUrl } from '../../src/http/docs.ts'
+import { documentedUrl } from '../../src/http/reference-routes.ts'
 import { pollTimeout } from './browser.ts'
 import {
   expectFields,

@@ -4,7 +4,7 @@
 
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import { documentedUrl } from '../../src/http/docs.ts'
+import { documentedUrl } from '../../src/http/reference-routes.ts'
 import { copyWorld } from '../support/database.ts'
 import { serve } from '../support/process.ts'
 import { expectAccessible, expectInView, newPage, pollTimeout, saveScreenshot } from './browser.ts'

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { openDatabase } from '../../src/db/database.ts'
-import { documentedUrl } from '../../src/http/docs.ts'
+import { documentedUrl } from '../../src/http/reference-routes.ts'
 import { required } from '../../src/util/helpers.ts'
 import { operationsOf } from '../contract/operations.ts'
 import { importLines } from '../support/catalogue-file.ts'

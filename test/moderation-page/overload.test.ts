@@ -5,8 +5,8 @@ import { setImmediate } from 'node:timers/promises'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
 import { queueLimits } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/engine.ts'
-import { slowClients } from '../../src/http/connections.ts'
+import type { QueryRunner } from '../../src/db/engine.ts'
+import { clientBuffers } from '../../src/http/connections.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { freezeClock } from '../support/clock.ts'
 import { textOf, valuesOf } from '../support/html.ts'
@@ -109,9 +109,9 @@ test.for([
 ])('a body that arrives slowly with %s counts in the budget until it is complete', async (line) => {
   const page = await startModerationPage()
   const socket = await slowForm(page, line, { 'Content-Length': 1000 })
-  await expect.poll(() => slowClients.calculatedSize).toBe(1000)
+  await expect.poll(() => clientBuffers.calculatedSize).toBe(1000)
   socket.write('x'.repeat(1000))
-  await expect.poll(() => slowClients.calculatedSize).toBe(0)
+  await expect.poll(() => clientBuffers.calculatedSize).toBe(0)
 })
 
 test('forms that arrive slowly share the budget; the oldest makes room with a 503', async () => {
@@ -122,7 +122,7 @@ test('forms that arrive slowly share the budget; the oldest makes room with a 50
   const refused = text(oldest)
   // Room for 192 forms.
   for (let number = 2; number < 193; number++) await slowForm(page, 'POST /sign-in', whole)
-  await expect.poll(() => slowClients.calculatedSize).toBe(slowClients.maxSize)
+  await expect.poll(() => clientBuffers.calculatedSize).toBe(clientBuffers.maxSize)
   oldest.on('error', () => {
     // The page has closed the connection.
   })
@@ -146,7 +146,7 @@ test.for<[what: string, request: string, headers: object, status: number]>([
 })
 
 /** Turns of the event loop during the work in which no statement was running. */
-async function countTurns({ sql }: Connection, work: () => Promise<unknown>): Promise<number> {
+async function countTurns({ sql }: QueryRunner, work: () => Promise<unknown>): Promise<number> {
   // The first statement opens the connection.
   await sql.raw('select 1')
   let running = 0
@@ -165,33 +165,31 @@ async function countTurns({ sql }: Connection, work: () => Promise<unknown>): Pr
   return turns
 }
 
-test.for<[what: string, work: (connection: Connection) => Promise<unknown>]>([
+test.for<[what: string, work: (runner: QueryRunner) => Promise<unknown>]>([
   [
     'a search of the queue',
-    (connection) => moderationStore(connection).queue('pending', { search: 'zebra' }, 50, 0),
+    (runner) => moderationStore(runner).queue('pending', { search: 'zebra' }, 50, 0),
   ],
   [
     'a search of all apps',
-    (connection) => moderationStore(connection).list(undefined, { search: 'zebra' }, 50, 0),
+    (runner) => moderationStore(runner).list(undefined, { search: 'zebra' }, 50, 0),
   ],
-  ['the queue', (connection) => moderationStore(connection).queue('pending', {}, 100, 0)],
+  ['the queue', (runner) => moderationStore(runner).queue('pending', {}, 100, 0)],
   [
     'a developer who does not exist',
-    (connection) =>
-      accountStore(connection)
+    (runner) =>
+      accountStore(runner)
         .requireDeveloper('Nobody')
         .catch(() => {}),
   ],
 ])('%s lets other requests run between a hundred rows', async ([, work]) => {
   const page = await startModerationPage()
   await addApps(page, Array<object>(100).fill({}))
-  await page.database.write(async (connection) => {
+  await page.database.write(async (runner) => {
     for (let index = 0; index < 100; index++)
-      await accountStore(connection).findOrAddDeveloper(`Developer ${index}`)
+      await accountStore(runner).findOrAddDeveloper(`Developer ${index}`)
   })
-  const turns = await page.database.read((connection) =>
-    countTurns(connection, () => work(connection)),
-  )
+  const turns = await page.database.read((runner) => countTurns(runner, () => work(runner)))
   expect(turns).toBeGreaterThanOrEqual(100)
 })
 

@@ -287,8 +287,8 @@ describe('the page of an app', () => {
     const before = await shown()
     expect(linksOf(before).filter(([name]) => /^App \d+$/.test(name))).toHaveLength(20)
     expect(before).toContain('<h2>History</h2>')
-    await page.database.write((connection) =>
-      auditStore(connection).record({ operator: 'test' }, ...Array(50).fill(entry)),
+    await page.database.write((runner) =>
+      auditStore(runner).record({ operator: 'test' }, ...Array(50).fill(entry)),
     )
     const after = await shown()
     expect(after).toContain('<h2>History (newest 50)</h2>')
@@ -673,8 +673,8 @@ describe.for(fillers)('if others wrote as much as they may, of %s,', ([, pattern
       const [app_id = 0] = pending
       const before = { ...columns('a'), package_name: `a.b.${'c'.repeat(251)}` }
       const audited = { category_id: 1, status: 'rejected', developer_id: bobsId, deleted_at: at }
-      await page.database.write(async (connection) => {
-        const { sql, insertRows } = connection
+      await page.database.write(async (runner) => {
+        const { sql, insertRows } = runner
         await sql('developers')
           .where({ id: bobsId })
           .update({ name: fill(100) })
@@ -692,7 +692,7 @@ describe.for(fillers)('if others wrote as much as they may, of %s,', ([, pattern
         await sql('apps').whereIn('id', added).update({ unreviewed_since: at, unreviewed_changes })
         await sql('apps').whereIn('id', changed).update({ status: 'approved', approved_at: at })
         await addReviews(
-          connection,
+          runner,
           Array.from({ length: reviewed }, () => ({
             ...{ ...fullReview, app_id, comment: fill(20_000) },
           })),
@@ -700,7 +700,7 @@ describe.for(fillers)('if others wrote as much as they may, of %s,', ([, pattern
         const operator = { operator: 'root', operatorName: fill(100), operatorId: ada.id }
         for (let index = 0; index < entries; index++) {
           const rejection_reason = fill(1000, String(index))
-          await auditStore(connection).record(operator, {
+          await auditStore(runner).record(operator, {
             action: index < 20 ? 'app reject' : 'app update',
             at,
             app_id,

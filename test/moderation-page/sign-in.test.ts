@@ -21,7 +21,7 @@ const past = '2020-01-01T00:00:00.000Z'
 const minute = 60 * 1000
 
 const revoke = ({ database }: ModerationPage, id: string) =>
-  database.write((connection) => operatorStore(connection).revoke(id, { operator: 'test' }))
+  database.write((runner) => operatorStore(runner).revoke(id, { operator: 'test' }))
 
 const sessionsOf = ({ database }: ModerationPage) =>
   database.read(({ sql }) => sql('operator_sessions'))

@@ -4,7 +4,7 @@ import { operatorStore } from '../../src/accounts/operator-store.ts'
 import { categoryStore } from '../../src/catalogue/category-store.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/engine.ts'
+import type { QueryRunner } from '../../src/db/engine.ts'
 import { findEntriesAfter } from '../../src/moderation/audit-entries.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { copyWorld } from '../support/database.ts'
@@ -15,18 +15,15 @@ import { holdWrite } from '../support/held-write.ts'
 const { apps, keys } = inject('world')
 const actor = { operator: 'test' }
 
-test.for<[action: string, write: (connection: Connection) => Promise<unknown>]>([
-  [
-    'app approve',
-    (connection) => moderationStore(connection).decide('approve', apps.pending, actor),
-  ],
-  ['app transfer', (connection) => moderationStore(connection).transfer(1, 'Bob', actor)],
-  ['key issue', (connection) => accountStore(connection).issueKey({ id: 1, name: 'Ada' }, actor)],
-  ['key revoke', (connection) => accountStore(connection).revoke(keys.bob.slice(5, 17), actor)],
-  ['operator add', (connection) => operatorStore(connection).add('Eve', actor)],
-  ['developer rename', (connection) => accountStore(connection).rename('Bob', 'Rob', actor)],
-  ['category remove', (connection) => categoryStore(connection).remove('empty', actor)],
-  ['review remove', (connection) => removeReview(connection, 1, 'Spam.', actor)],
+test.for<[action: string, write: (runner: QueryRunner) => Promise<unknown>]>([
+  ['app approve', (runner) => moderationStore(runner).decide('approve', apps.pending, actor)],
+  ['app transfer', (runner) => moderationStore(runner).transfer(1, 'Bob', actor)],
+  ['key issue', (runner) => accountStore(runner).issueKey({ id: 1, name: 'Ada' }, actor)],
+  ['key revoke', (runner) => accountStore(runner).revoke(keys.bob.slice(5, 17), actor)],
+  ['operator add', (runner) => operatorStore(runner).add('Eve', actor)],
+  ['developer rename', (runner) => accountStore(runner).rename('Bob', 'Rob', actor)],
+  ['category remove', (runner) => categoryStore(runner).remove('empty', actor)],
+  ['review remove', (runner) => removeReview(runner, 1, 'Spam.', actor)],
 ])(
   'the entry of a running %s is waited for if another with a greater id is there',
   async ([action, write]) => {
@@ -34,7 +31,7 @@ test.for<[action: string, write: (connection: Connection) => Promise<unknown>]>(
     onTestFinished(() => database.close())
     const last = await database.read(({ sql }) => sql('audit').max({ id: 'id' }).first())
     const release = await holdWrite(database, write)
-    await database.write((connection) => operatorStore(connection).add('Fay', actor), {
+    await database.write((runner) => operatorStore(runner).add('Fay', actor), {
       changesPublicData: () => false,
     })
     const found = findEntriesAfter(database, {}, Number(last?.id), 50)
@@ -54,8 +51,7 @@ test.for<[action: string, write: (connection: Connection) => Promise<unknown>]>(
 test('an entry after a running write that began after the call is left to the next call', async () => {
   const database = openDatabase(await copyWorld())
   onTestFinished(() => database.close())
-  const add = (name: string) => (connection: Connection) =>
-    operatorStore(connection).add(name, actor)
+  const add = (name: string) => (runner: QueryRunner) => operatorStore(runner).add(name, actor)
   const write = (name: string) => database.write(add(name), { changesPublicData: () => false })
   const last = await database.read(({ sql }) => sql('audit').max({ id: 'id' }).first())
   await write('Eve')

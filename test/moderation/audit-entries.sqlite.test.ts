@@ -11,8 +11,8 @@ test('entries are read while another process writes, and those of its write foll
   onTestFinished(() => writer.close())
   const read = async (after: number) => (await findEntriesAfter(reader, {}, after, 50)).entries
   const last = (await read(0)).at(-1)?.id ?? 0
-  await writer.write(async (connection) => {
-    await operatorStore(connection).add('Eve', { operator: 'test' })
+  await writer.write(async (runner) => {
+    await operatorStore(runner).add('Eve', { operator: 'test' })
     expect(await read(last)).toEqual([])
   })
   expect((await read(last)).map(({ action }) => action)).toEqual(['operator add'])

@@ -3,7 +3,7 @@ import { accountStore } from '../../src/accounts/account-store.ts'
 import { operatorStore } from '../../src/accounts/operator-store.ts'
 import { auditStore } from '../../src/audit/audit-store.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/engine.ts'
+import type { QueryRunner } from '../../src/db/engine.ts'
 import { findEntriesAfter } from '../../src/moderation/audit-entries.ts'
 import { copyWorld } from '../support/database.ts'
 
@@ -16,12 +16,12 @@ const at = '2026-01-01T00:00:00.000Z'
 const pageSize = 50
 
 /** What writes one entry or more. */
-const kinds: ((connection: Connection) => Promise<unknown>)[] = [
-  (connection) => operatorStore(connection).add('Eve', actor),
-  (connection) => accountStore(connection).issueKey({ id: 1, name: 'Ada' }, actor),
-  (connection) => {
+const kinds: ((runner: QueryRunner) => Promise<unknown>)[] = [
+  (runner) => operatorStore(runner).add('Eve', actor),
+  (runner) => accountStore(runner).issueKey({ id: 1, name: 'Ada' }, actor),
+  (runner) => {
     const entry = { action: 'app import', at, app_id: 1, developer_id: 1, after: {} } as const
-    return auditStore(connection).record(actor, entry, entry, entry)
+    return auditStore(runner).record(actor, entry, entry, entry)
   },
 ]
 
@@ -31,11 +31,11 @@ const rolledBack = new Error('rolled back')
 async function keepWriting(database: Database, progress: { written: number }, first: number) {
   for (let number = first; progress.written < total; number++) {
     const write = database.write(
-      async (connection) => {
-        await kinds[number % kinds.length]?.(connection)
+      async (runner) => {
+        await kinds[number % kinds.length]?.(runner)
         progress.written++
         // Meanwhile others get greater ids, and commit.
-        for (let more = 0; more < number % 5; more++) await connection.sql.raw('select 1')
+        for (let more = 0; more < number % 5; more++) await runner.sql.raw('select 1')
         if (number % 7 === 0) throw rolledBack
       },
       { changesPublicData: () => false },

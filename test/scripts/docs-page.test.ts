@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { selfContained } from '../../scripts/docs-page.ts'
-import { documentedUrl, operationsPlaceholder } from '../../src/http/docs.ts'
+import { documentedUrl, operationsPlaceholder } from '../../src/http/reference-routes.ts'
 
 /** The parts of Redoc's page that change, by their names in the error message. */
 const parts = {

@@ -2,8 +2,8 @@ import { expect } from 'vitest'
 import { findApps } from '../../src/catalogue/app-list.ts'
 import { addRatings, ratingColumns, ratingsOf } from '../../src/catalogue/ratings.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/engine.ts'
-import type { AppRow } from '../../src/db/tables.ts'
+import type { QueryRunner } from '../../src/db/engine.ts'
+import type { AppRow } from '../../src/db/rows.ts'
 import { idLimit, toSearchDocument } from '../../src/search/terms.ts'
 
 /**
@@ -54,8 +54,8 @@ const rollback = new Error('rolls the transaction back')
 async function indexedAndExpected(database: Database) {
   let indexed = new Map<number, string>()
   let expected = new Map<number, string>()
-  const indexing = database.write(async (connection) => {
-    const { sql, search } = connection
+  const indexing = database.write(async (runner) => {
+    const { sql, search } = runner
     const listed = await sql('apps')
       .join('developers', 'developers.id', 'apps.developer_id')
       .where({ status: 'approved' })
@@ -64,7 +64,7 @@ async function indexedAndExpected(database: Database) {
         'apps.*',
         'developers.name as developer_name',
       )
-    indexed = await indexedTokens(connection)
+    indexed = await indexedTokens(runner)
     const ids = new Set(listed.map(({ id }) => id))
     await search.remove([...indexed.keys()].filter((id) => !ids.has(id)))
     await search.index(
@@ -75,7 +75,7 @@ async function indexedAndExpected(database: Database) {
         ...toSearchDocument(app, app.developer_name),
       })),
     )
-    expected = await indexedTokens(connection)
+    expected = await indexedTokens(runner)
     throw rollback
   })
   await indexing.catch((error: unknown) => {
@@ -85,12 +85,12 @@ async function indexedAndExpected(database: Database) {
 }
 
 /** The index entries of each app. */
-async function indexedTokens(connection: Connection): Promise<Map<number, string>> {
-  const rows = await (isSqlite(connection) ? sqliteTokens(connection) : postgresTokens(connection))
+async function indexedTokens(runner: QueryRunner): Promise<Map<number, string>> {
+  const rows = await (isSqlite(runner) ? sqliteTokens(runner) : postgresTokens(runner))
   return new Map(rows.map(({ id, tokens }) => [id, tokens]))
 }
 
-const isSqlite = ({ sql }: Connection) => sql.client.driverName === 'sqlite3'
+const isSqlite = ({ sql }: QueryRunner) => sql.client.driverName === 'sqlite3'
 
 type Indexed = { id: number; tokens: string }
 
@@ -98,7 +98,7 @@ type Indexed = { id: number; tokens: string }
  * With the rank, and the position of each token
  * (https://sqlite.org/fts5.html#the_fts5vocab_virtual_table_module).
  */
-async function sqliteTokens({ sql }: Connection): Promise<Indexed[]> {
+async function sqliteTokens({ sql }: QueryRunner): Promise<Indexed[]> {
   await sql.raw(
     "create virtual table temp.indexed_tokens using fts5vocab('main', 'app_search', 'instance')",
   )
@@ -111,17 +111,17 @@ async function sqliteTokens({ sql }: Connection): Promise<Indexed[]> {
   return rows
 }
 
-const postgresTokens = ({ select }: Connection): Promise<Indexed[]> =>
-  select(
+const postgresTokens = ({ rows }: QueryRunner): Promise<Indexed[]> =>
+  rows(
     "select app_id as id, concat_ws('|', rank, name_words, tokens, sequence) as tokens from app_search",
     [],
   )
 
 /** The engine's own integrity check. PostgreSQL has none. */
 export async function expectSound(database: Database) {
-  await database.read(async (connection) => {
-    if (!isSqlite(connection)) return
-    const { sql } = connection
+  await database.read(async (runner) => {
+    if (!isSqlite(runner)) return
+    const { sql } = runner
     expect(await sql.raw('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
     expect(await sql.raw('PRAGMA foreign_key_check')).toEqual([])
   })

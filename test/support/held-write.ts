@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest'
 import type { Database } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/engine.ts'
+import type { QueryRunner } from '../../src/db/engine.ts'
 
 /**
  * Begins a transaction that stays open after its work, until the function that it returns is called
@@ -8,13 +8,13 @@ import type { Connection } from '../../src/db/engine.ts'
  */
 export async function holdWrite(
   database: Database,
-  work: (connection: Connection) => Promise<unknown> = async () => {},
+  work: (runner: QueryRunner) => Promise<unknown> = async () => {},
 ): Promise<() => Promise<void>> {
   const worked = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
   onTestFinished(() => released.resolve())
-  const running = database.write(async (connection) => {
-    await work(connection)
+  const running = database.write(async (runner) => {
+    await work(runner)
     worked.resolve()
     await released.promise
   })

@@ -111,7 +111,7 @@ export async function startModerationPage({
   }
 
   const addOperator = (name: string, expiresAt?: string) =>
-    database.write((connection) => operatorStore(connection).add(name, actor, expiresAt), {
+    database.write((runner) => operatorStore(runner).add(name, actor, expiresAt), {
       changesPublicData: () => false,
     })
 
@@ -181,8 +181,8 @@ export async function addApps({ database }: ModerationPage, added: Partial<NewAp
       },
     }
   })
-  const rows = await database.write((connection) =>
-    appStore(connection).insertAll('app create', apps, actor),
+  const rows = await database.write((runner) =>
+    appStore(runner).insertAll('app create', apps, actor),
   )
   return rows.map(({ id }) => id)
 }

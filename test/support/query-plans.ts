@@ -1,5 +1,5 @@
 import type { Database } from '../../src/db/database.ts'
-import type { Connection } from '../../src/db/engine.ts'
+import type { QueryRunner } from '../../src/db/engine.ts'
 
 type Statement = { sql: string; bindings: (string | number)[] }
 
@@ -9,13 +9,13 @@ type Statement = { sql: string; bindings: (string | number)[] }
  */
 export async function explainQueries<T>(
   database: Database,
-  work: (connection: Connection) => Promise<T>,
+  work: (runner: QueryRunner) => Promise<T>,
 ) {
   const statements: Statement[] = []
   const record = (statement: Statement) => statements.push(statement)
-  const result = await database.read(async (connection) => {
-    connection.sql.on('query', record)
-    return work(connection).finally(() => connection.sql.removeListener('query', record))
+  const result = await database.read(async (runner) => {
+    runner.sql.on('query', record)
+    return work(runner).finally(() => runner.sql.removeListener('query', record))
   })
   const plans = await database.read(({ sql }) =>
     Promise.all(

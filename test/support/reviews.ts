@@ -1,11 +1,11 @@
 import { addRatings, ratingColumns, ratingsOf } from '../../src/catalogue/ratings.ts'
-import type { Connection } from '../../src/db/engine.ts'
-import type { ReviewRow } from '../../src/db/tables.ts'
+import type { QueryRunner } from '../../src/db/engine.ts'
+import type { ReviewRow } from '../../src/db/rows.ts'
 import { required } from '../../src/util/helpers.ts'
 
 /** Adds reviews to apps and updates their ratings. The service itself gets reviews by import only. */
 export async function addReviews(
-  { sql, insertRows }: Connection,
+  { sql, insertRows }: QueryRunner,
   reviews: Omit<ReviewRow, 'id'>[],
 ) {
   const reviewsByApp = Map.groupBy(reviews, ({ app_id }) => app_id)

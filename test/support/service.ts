@@ -5,11 +5,11 @@ import { type Config, readConfig } from '../../src/config.ts'
 import { OperatorError } from '../../src/contract/errors.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import type { ConnectionLimits } from '../../src/http/connections.ts'
-import { readDocument } from '../../src/http/docs.ts'
 import { createApp } from '../../src/http/express-app.ts'
 import { createLogger } from '../../src/http/log.ts'
 import type { Metrics } from '../../src/http/metrics.ts'
 import type { RateLimitsConfig } from '../../src/http/rate-limits.ts'
+import { readDocument } from '../../src/http/reference-routes.ts'
 import {
   defaultConnectionLimits,
   defaultTimeouts,
@@ -127,17 +127,17 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     decide: async (decision, id) => {
       const options = decision === 'reject' ? { reason: 'Because.' } : {}
       await database
-        .write((connection) =>
-          moderationStore(connection).decide(decision, id, { operator: 'test' }, options),
+        .write((runner) =>
+          moderationStore(runner).decide(decision, id, { operator: 'test' }, options),
         )
         .catch((error: unknown) => {
           if (!(error instanceof OperatorError)) throw error
         })
     },
     addReviews: (id, count) =>
-      database.write((connection) =>
+      database.write((runner) =>
         addReviews(
-          connection,
+          runner,
           Array.from({ length: count }, (_, index) => ({
             app_id: id,
             reviewer_name: `Reviewer ${index}`,

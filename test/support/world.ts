@@ -112,14 +112,14 @@ const actor = { operator: 'world' }
 export async function createWorld(address: string): Promise<Omit<World, 'source'>> {
   const database = openDatabase(address)
   await database.migrate()
-  const world = await database.write(async (connection) => {
-    const { sql } = connection
-    const accounts = accountStore(connection)
-    const apps = appStore(connection)
-    const moderation = moderationStore(connection)
+  const world = await database.write(async (runner) => {
+    const { sql } = runner
+    const accounts = accountStore(runner)
+    const apps = appStore(runner)
+    const moderation = moderationStore(runner)
 
     const addCategory = async (slug: string, name: string) =>
-      (await categoryStore(connection).add(slug, name, actor)).id
+      (await categoryStore(runner).add(slug, name, actor)).id
     const tools = await addCategory('tools', 'Tools')
     const games = await addCategory('games', 'Games')
     const empty = await addCategory('empty', 'Empty')
@@ -165,7 +165,7 @@ export async function createWorld(address: string): Promise<Omit<World, 'source'
     await moderation.decide('reject', rejected, actor, { reason: 'It points south.' })
     const gone = await apps.find(deleted)
     if (gone) await apps.save('app delete', gone, { deleted_at: past }, actor)
-    await addReviews(connection, [
+    await addReviews(runner, [
       {
         app_id: approved,
         reviewer_name: 'Cy',

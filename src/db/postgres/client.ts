@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
 import type { ServerUrl } from '../database-url.ts'
-import type { Connection } from '../engine.ts'
+import type { QueryRunner } from '../engine.ts'
 import { breaksConnection, isQueryTimeout, isStaleStatement } from './errors.ts'
 
 /** A connection of the driver, with what its types lack. */
@@ -155,8 +155,8 @@ function preparedName(statement: string): string | undefined {
  * The rows of a written-out statement, which is prepared: PostgreSQL would plan it again for each
  * request. It rejects text with NUL; null takes its place, since neither equals anything.
  */
-export const select =
-  (sql: Knex): Connection['select'] =>
+export const rowsOf =
+  (sql: Knex): QueryRunner['rows'] =>
   async <Row>(statement: string, values: (string | number)[]) => {
     const sendable = values.map((value) =>
       typeof value === 'string' && value.includes('\0') ? null : value,
@@ -171,7 +171,7 @@ export const select =
     return rows
   }
 
-export const jsonRows: Connection['jsonRows'] = (from, columns, orderBy) => {
+export const jsonRows: QueryRunner['jsonRows'] = (from, columns, orderBy) => {
   const row = `(select row_to_json(fields) from (select ${columns}) as fields)`
   return `(select cast(coalesce(json_agg(${row} order by ${orderBy}), '[]') as text) from ${from})`
 }

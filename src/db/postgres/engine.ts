@@ -4,8 +4,8 @@ import type { ServerUrl } from '../database-url.ts'
 import { defaultPoolSize, type Engine, notMigrated, type ServerOptions } from '../engine.ts'
 import { applicationName, isPooled, openReader, openWriter } from './client.ts'
 import { committedBefore } from './committed-before.ts'
-import { connectionOf } from './connection.ts'
 import { explain, isStarting } from './errors.ts'
+import { queryRunnerOf } from './query-runner.ts'
 import { schema } from './schema.ts'
 
 /** One connection is the monitor's; the others are divided. */
@@ -53,13 +53,13 @@ export function openPostgres(
   const concurrency = shareConnections(pool)
   const writer = openWriter(url, concurrency.write, writeTimeout)
   const reader = openReader(url, concurrency.cheap + concurrency.expensive)
-  const monitor = openReader(url, 1, monitorTimeout)
+  const versionReader = openReader(url, 1, monitorTimeout)
 
   async function findOpenError(
     deadline = performance.now() + url.connectTimeout,
   ): Promise<string | undefined> {
     try {
-      const { rows } = await monitor.raw(
+      const { rows } = await versionReader.raw(
         `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding,
            version() as engine, exists (${ownTableLocks}) as lists_locks, exists (${tableNames}) as has_tables,
            exists (${tableNames} and tablename = 'knex_migrations') as is_own`,
@@ -96,7 +96,7 @@ export function openPostgres(
       try {
         // Uses the writer pool, but does not wait behind queued writes.
         await writer.raw(lockEverywhere).options({ query_timeout: url.connectTimeout })
-        await monitor.raw('select 1')
+        await versionReader.raw('select 1')
       } catch (error) {
         if (explain(error).isUnavailable) return 'does not answer'
         throw error
@@ -106,9 +106,9 @@ export function openPostgres(
     reader,
     writer,
     groupCommitSize: 1,
-    monitor,
+    versionReader,
     concurrency,
-    connectionOf,
+    queryRunnerOf,
     async migrate(work) {
       const found = await findOpenError()
       if (found !== undefined && found !== notMigrated) throw new OperatorError(`it ${found}`)
@@ -132,7 +132,7 @@ export function openPostgres(
         // The work may leave this connection idle for minutes, for example while another database
         // commits what was read.
         await sql.raw('set local idle_in_transaction_session_timeout = 0')
-        const own = await monitor.raw('select pg_backend_pid() as pid')
+        const own = await versionReader.raw('select pg_backend_pid() as pid')
         const { rows: others } = await sql.raw(
           `select pid from pg_stat_activity
            where datname = current_database() and application_name = ? and pid not in (pg_backend_pid(), ?)`,

@@ -9,7 +9,7 @@ import {
 } from '../../search/terms.ts'
 import type { SearchIndex } from '../engine.ts'
 import { listed, orderKeys } from '../listed-apps.ts'
-import { select as selectWith } from './client.ts'
+import { rowsOf as selectWith } from './client.ts'
 
 /**
  * More documents than the pending list of the GIN index (client.ts) has room for go into the index
@@ -66,7 +66,7 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     const statement = (from: string) => `select ${columns} from ${from} ${inOrder} limit ?`
 
     async function findAmongFirst(count: number): Promise<Row[]> {
-      // Not `select`: PostgreSQL would not plan a prepared statement for these values, and each
+      // Not `rows`: PostgreSQL would not plan a prepared statement for these values, and each
       // count would be prepared.
       return (await sql.raw(statement(await amongFirst(count)), values)).rows
     }

@@ -4,7 +4,7 @@ import knex, { type Knex } from 'knex'
 import { LRUCache } from 'lru-cache'
 import type { Database, RunResult, Statement } from 'sqlite3'
 import { OperatorError } from '../../contract/errors.ts'
-import type { Connection } from '../engine.ts'
+import type { QueryRunner } from '../engine.ts'
 import type { DatabaseFile } from './database-file.ts'
 import { isRolledBack } from './errors.ts'
 
@@ -77,7 +77,7 @@ const execute = (connection: DriverConnection, statements: string) =>
   })
 
 /** The rows of a written-out statement. */
-export const select =
+export const rowsOf =
   (sql: Knex) =>
   async <Row>(statement: string, values: readonly (string | number | Buffer)[]): Promise<Row[]> => {
     const rows: unknown = await sql.raw(statement, values)
@@ -85,7 +85,7 @@ export const select =
     return rows as Row[]
   }
 
-export const jsonRows: Connection['jsonRows'] = (from, columns, orderBy) => {
+export const jsonRows: QueryRunner['jsonRows'] = (from, columns, orderBy) => {
   const fields = columns.map((name) => `'${name}', ${name}`)
   return `(select json_group_array(json_object(${fields}) order by ${orderBy}) from ${from})`
 }

@@ -5,11 +5,11 @@ import { OperatorError } from '../../contract/errors.ts'
 import type { Engine } from '../engine.ts'
 import { UnusableDatabase } from '../errors.ts'
 import { openReader, openWriter } from './client.ts'
-import { connectionOf } from './connection.ts'
 import { copyTo, withExclusiveLock } from './copy-file.ts'
 import { databaseFile } from './database-file.ts'
 import { explain, healthErrorOf, isBusy, isUnavailable } from './errors.ts'
 import { findOpenError, foreignDatabase, inspectFile } from './inspect-file.ts'
+import { queryRunnerOf } from './query-runner.ts'
 import { schema } from './schema.ts'
 
 /**
@@ -30,7 +30,7 @@ export function openSqlite(filename: string): Engine {
   const file = databaseFile(filename)
   const writer = openWriter(filename, file)
   const reader = openReader(filename, file, concurrency.cheap + concurrency.expensive)
-  const monitor = openReader(filename, file, 1)
+  const versionReader = openReader(filename, file, 1)
 
   return {
     name: filename,
@@ -40,8 +40,8 @@ export function openSqlite(filename: string): Engine {
         const fileError = await file.checkHealth()
         if (fileError !== undefined) return fileError
         // Read from the disk: cached pages do not show damage.
-        await monitor.raw('pragma shrink_memory')
-        await monitor('knex_migrations').count()
+        await versionReader.raw('pragma shrink_memory')
+        await versionReader('knex_migrations').count()
       } catch (error) {
         if (error instanceof UnusableDatabase) return error.message
         if (isUnavailable(error)) return healthErrorOf(error) ?? 'does not answer'
@@ -52,9 +52,9 @@ export function openSqlite(filename: string): Engine {
     reader,
     writer,
     groupCommitSize,
-    monitor,
+    versionReader,
     concurrency,
-    connectionOf,
+    queryRunnerOf,
     async migrate(work) {
       await createFile(filename)
       // Repeats while another process holds the write lock.

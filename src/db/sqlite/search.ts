@@ -3,7 +3,7 @@ import { idLimit, indexedTokens, isWordToken, type Phrase, searchRank } from '..
 import { required } from '../../util/helpers.ts'
 import type { SearchIndex } from '../engine.ts'
 import { listed, orderKeys } from '../listed-apps.ts'
-import { jsonArrayBytes, select as selectWith } from './client.ts'
+import { jsonArrayBytes, rowsOf as selectWith } from './client.ts'
 
 /**
  * For an order other than by rank, up to this many matches are sorted. More are found by reading

@@ -6,10 +6,10 @@ import { notFound, OperatorError, ServiceError } from '../../contract/errors.ts'
 import type { Database } from '../../db/database.ts'
 import {
   addCommonHeaders,
-  checkHead,
   createErrorHandler,
   createExpress,
   receiveBodies,
+  rejectInvalidRequests,
   trackRequests,
   warnAboutProxy,
 } from '../express-app.ts'
@@ -70,7 +70,7 @@ export async function createModerationApp(options: ModerationOptions): Promise<E
   if (config.trustProxy === 0) app.use(warnAboutProxy(logger))
   app.use(addCommonHeaders(pageHeaders(baseUrl), isDraining))
   app.use(receiveBodies)
-  app.use(checkHead)
+  app.use(rejectInvalidRequests)
   app.use(healthRoutes(database, isDraining))
   app.use(prefix || '/', routes)
   app.use(() => {

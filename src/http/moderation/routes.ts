@@ -6,11 +6,11 @@ import { findReviews, removeReview, requireReview } from '../../catalogue/review
 import { OperatorError, ServiceError } from '../../contract/errors.ts'
 import { parseReason } from '../../contract/field-rules.ts'
 import type { Database } from '../../db/database.ts'
-import type { Connection } from '../../db/engine.ts'
+import type { QueryRunner } from '../../db/engine.ts'
 import { findEntries } from '../../moderation/audit-entries.ts'
-import { readStatus, statusStore } from '../../moderation/catalogue-status.ts'
 import { decideEach, restoreApp } from '../../moderation/decisions.ts'
 import { moderationStore } from '../../moderation/moderation-store.ts'
+import { readStatus, statusStore } from '../../moderation/status-store.ts'
 import { pick } from '../../util/helpers.ts'
 import type { Html } from '../html.ts'
 import {
@@ -46,7 +46,7 @@ export function moderationRoutes(
       response.send((await makePage(request, response)).text)
     })
   /** Ends when the client disconnects. */
-  const read = <T>({ signal }: Request, work: (connection: Connection) => Promise<T>): Promise<T> =>
+  const read = <T>({ signal }: Request, work: (runner: QueryRunner) => Promise<T>): Promise<T> =>
     database.snapshot(work, { isExpensive: true, signal })
   const actorOf = (response: Response): Operator => {
     const { id, name } = operatorOf(response)
@@ -54,7 +54,7 @@ export function moderationRoutes(
   }
 
   show('/', (request, response) =>
-    read(request, async (connection) => {
+    read(request, async (runner) => {
       const { query } = request
       const queue = fieldOf(query, 'queue') === 'changed' ? 'changed' : 'pending'
       const page = positiveInteger('page', fieldOf(query, 'page') || '1')
@@ -63,7 +63,7 @@ export function moderationRoutes(
         category: fieldOf(query, 'category') || undefined,
         search: fieldOf(query, 'search').trim() || undefined,
       }
-      const store = moderationStore(connection)
+      const store = moderationStore(runner)
       const found = await store.queue(queue, filter, pageSize, (page - 1) * pageSize)
       return views.queue(operatorOf(response), {
         queue,
@@ -73,9 +73,9 @@ export function moderationRoutes(
         isAllSelected: fieldOf(query, 'select') === 'all',
         ...found,
         apps: await shortenChanges(found.apps, request.signal),
-        counts: await statusStore(connection).countApps(),
-        categories: await categoryStore(connection).all(),
-        reasons: await auditStore(connection).recentReasons(),
+        counts: await statusStore(runner).countApps(),
+        categories: await categoryStore(runner).all(),
+        reasons: await auditStore(runner).recentReasons(),
       })
     }),
   )
@@ -93,8 +93,8 @@ export function moderationRoutes(
       review,
     }: { seen?: number; refusal?: string; review?: number | undefined } = {},
   ) =>
-    read(response.req, async (connection) => {
-      const store = moderationStore(connection)
+    read(response.req, async (runner) => {
+      const store = moderationStore(runner)
       const details = await store.reviewDetails(id, historySize, shortEntry)
       const developer = details.developer.name
       const { apps } = await store.list(undefined, { developer }, maxOtherApps + 1, 0)
@@ -102,11 +102,11 @@ export function moderationRoutes(
         ...details,
         reviews:
           review === undefined
-            ? await findReviews(connection, id, maxReviews, 0, maxReadComment)
-            : [await requireReview(connection, id, review)],
+            ? await findReviews(runner, id, maxReviews, 0, maxReadComment)
+            : [await requireReview(runner, id, review)],
         isReviewWhole: review !== undefined,
         otherApps: apps.filter((app) => app.id !== id).slice(0, maxOtherApps),
-        reasons: await auditStore(connection).recentReasons(),
+        reasons: await auditStore(runner).recentReasons(),
         news: seen === undefined ? [] : details.history.filter((entry) => entry.id > seen),
         refusal,
       })
@@ -162,8 +162,8 @@ export function moderationRoutes(
   router.post('/removed-reviews', requireOperator, readForm, async ({ body }, response) => {
     const review = positiveInteger('the review', fieldOf(body, 'review'))
     const reason = parseReason(fieldOf(body, 'reason'))
-    const { app_id } = await database.write((connection) =>
-      removeReview(connection, review, reason, actorOf(response)),
+    const { app_id } = await database.write((runner) =>
+      removeReview(runner, review, reason, actorOf(response)),
     )
     response.redirect(303, views.appPath(app_id))
   })

@@ -9,7 +9,7 @@ import { keyFinder } from '../../accounts/keys.ts'
 import { notSignedIn, operatorStore } from '../../accounts/operator-store.ts'
 import { ServiceError } from '../../contract/errors.ts'
 import type { Database } from '../../db/database.ts'
-import type { OperatorRow } from '../../db/tables.ts'
+import type { OperatorRow } from '../../db/rows.ts'
 import { required } from '../../util/helpers.ts'
 import type { RateLimits } from '../rate-limits.ts'
 import { fieldOf, readForm } from './fields.ts'
@@ -52,7 +52,7 @@ export function createSessions(
       .slice(0, maxTokens)
 
   const write = <T>(work: (store: ReturnType<typeof operatorStore>) => Promise<T>): Promise<T> =>
-    database.write((connection) => work(operatorStore(connection)), {
+    database.write((runner) => work(operatorStore(runner)), {
       changesPublicData: () => false,
     })
 
@@ -114,7 +114,7 @@ export function createSessions(
     const tokens = tokensOf(request)
     if (tokens.length === 0) throw notSignedIn()
     const { operator, token, isUseDue } = await database
-      .read((connection) => operatorStore(connection).findSession(tokens))
+      .read((runner) => operatorStore(runner).findSession(tokens))
       .catch(countRefusal(response))
     // The page must not fail because of this; the next request tries again.
     if (isUseDue) void write((store) => store.useSession(token)).catch(() => {})

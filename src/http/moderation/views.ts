@@ -1,10 +1,9 @@
 import type { AppReview } from '../../catalogue/app-store.ts'
 import type { Category } from '../../contract/contract.ts'
-import type { OperatorRow } from '../../db/tables.ts'
+import type { OperatorRow } from '../../db/rows.ts'
 import type { AppFilter } from '../../moderation/app-filter.ts'
 import { formatReference } from '../../moderation/app-reference.ts'
 import type { EntryFilter } from '../../moderation/audit-entries.ts'
-import type { readStatus, statusStore } from '../../moderation/catalogue-status.ts'
 import type { decideEach } from '../../moderation/decisions.ts'
 import { appFields, type Fields, formatSimilar, statusFields } from '../../moderation/describe.ts'
 import type {
@@ -14,6 +13,7 @@ import type {
   moderationStore,
   Queue,
 } from '../../moderation/moderation-store.ts'
+import type { readStatus, statusStore } from '../../moderation/status-store.ts'
 import { formatCount } from '../../util/text.ts'
 import { formatAge, formatMinute } from '../../util/time.ts'
 import { type Html, html } from '../html.ts'

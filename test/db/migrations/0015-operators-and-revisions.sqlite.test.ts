@@ -28,8 +28,8 @@ test('a full database gets revisions and names of operators, and its audit log c
 
   const revisions = () => database.read(({ sql }) => sql('apps').orderBy('id').pluck('revision'))
   expect(await revisions()).toEqual(['first', 'first', 'first', 'first', 'first', 'first'])
-  await database.write((connection) =>
-    moderationStore(connection).decide('approve', 2, { operator: 'test' }, { revision: 'first' }),
+  await database.write((runner) =>
+    moderationStore(runner).decide('approve', 2, { operator: 'test' }, { revision: 'first' }),
   )
   expect((await revisions())[1]).not.toBe('first')
 })

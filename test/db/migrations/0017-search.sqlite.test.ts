@@ -30,16 +30,16 @@ test('a full database gets the index anew, with all that is listed and nothing e
   const database = openDatabase(`sqlite:${copyWorldFile()}`)
   onTestFinished(() => database.close())
   const many = 1100
-  await database.write(async (connection) => {
-    const world = await connection.sql('apps').where({ name: 'Tide Clock' }).first()
+  await database.write(async (runner) => {
+    const world = await runner.sql('apps').where({ name: 'Tide Clock' }).first()
     if (!world) throw new Error('the world has no tides')
     const { id: _, slug: __, package_key: ___, ...row } = world
     const apps = Array.from({ length: many }, (_, index) => ({
       app: { ...row, package_name: `org.example.many${index}`, name: `Wave ${index}` },
       at: row.created_at,
     }))
-    await appStore(connection).insertAll('app create', apps, { operator: 'test' })
-    for (const statement of before) await connection.sql.raw(statement)
+    await appStore(runner).insertAll('app create', apps, { operator: 'test' })
+    for (const statement of before) await runner.sql.raw(statement)
   })
   expect(await database.schemaAge()).toBe('older')
   const version = await database.dataVersion()

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { findSimilarApps } from '../../../src/catalogue/similar-names.ts'
 import { openDatabase } from '../../../src/db/database.ts'
 import { listed } from '../../../src/db/listed-apps.ts'
-import { findSimilarApps } from '../../../src/moderation/similar-names.ts'
 import { toSearchDocument } from '../../../src/search/terms.ts'
 import { expectConsistent } from '../../support/consistency.ts'
 import { copyWorld } from '../../support/database.ts'
@@ -23,9 +23,9 @@ test('the listed apps of version 2.0.0 are found by names that look like theirs'
     await sql.raw("delete from knex_migrations where name = '0017-search.ts'")
   })
   const similar = () =>
-    database.read(async (connection) => {
+    database.read(async (runner) => {
       const app = { name: 'T\u0456de C1ock', developer_id: 9 }
-      return (await findSimilarApps(connection, [app])).flat().map(({ name }) => name)
+      return (await findSimilarApps(runner, [app])).flat().map(({ name }) => name)
     })
   expect(await similar()).toEqual([])
   expect(await database.migrate()).toEqual(['0017-search.ts'])

@@ -1,7 +1,7 @@
 import type { StateCounts } from '../catalogue/app-store.ts'
 import { OperatorError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
-import type { Connection } from '../db/engine.ts'
+import type { QueryRunner } from '../db/engine.ts'
 import { compareMigrations, schemaErrors } from '../db/migrations.ts'
 import { required } from '../util/helpers.ts'
 import { queues, states } from './app-filter.ts'
@@ -16,8 +16,8 @@ export type OldestWaiting = { id: number; name: string; waiting_since: string }
 /** Milliseconds. */
 const expiryNotice = 30 * 24 * 60 * 60 * 1000
 
-export const statusStore = (connection: Connection) => {
-  const { sql, select } = connection
+export const statusStore = (runner: QueryRunner) => {
+  const { sql, rows } = runner
 
   /**
    * Counts apps by state; `changed`: approved apps whose owners have changed them since the last
@@ -25,7 +25,7 @@ export const statusStore = (connection: Connection) => {
    */
   async function countApps() {
     const count = (where: string) => `(select count(*) from apps where ${where})`
-    const [counts] = await select<StateCounts & { changed: number }>(
+    const [counts] = await rows<StateCounts & { changed: number }>(
       `select ${count(states.pending.where)} as pending, ${count(queues.changed.where)} as changed,
          ${count(states.rejected.where)} as rejected, ${count(states.deleted.where)} as deleted,
          (select cast(coalesce(sum(listed_apps), 0) as bigint) from categories) as approved`,
@@ -37,7 +37,7 @@ export const statusStore = (connection: Connection) => {
   /** The app that has waited longest; null if none waits. */
   async function oldestWaiting(queue: keyof typeof queues): Promise<OldestWaiting | null> {
     const { where, order } = queues[queue]
-    const [oldest] = await select<OldestWaiting>(
+    const [oldest] = await rows<OldestWaiting>(
       `select id, name, coalesce(unreviewed_since, created_at) as waiting_since
        from apps where ${where} order by ${order} limit 1`,
       [],
@@ -96,12 +96,12 @@ export async function readStatus(database: Database, signal?: AbortSignal) {
   if (healthError !== undefined)
     throw new OperatorError(`the database ${database.name} ${healthError}`)
   return database.snapshot(
-    async (connection) => {
-      const { pending, unknown } = await compareMigrations(connection.sql)
+    async (runner) => {
+      const { pending, unknown } = await compareMigrations(runner.sql)
       if (unknown.size > 0)
         throw new OperatorError(`the database ${database.name} ${schemaErrors.newer}`)
-      const catalogue = pending.size > 0 ? null : await statusStore(connection).status()
-      return { ...(await connection.describe()), pending_migrations: [...pending], catalogue }
+      const catalogue = pending.size > 0 ? null : await statusStore(runner).status()
+      return { ...(await runner.describe()), pending_migrations: [...pending], catalogue }
     },
     { signal },
   )

@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
 import { chunk } from '../../util/helpers.ts'
-import type { EngineConnection, NewRow } from '../engine.ts'
-import { jsonArrayBytes, jsonRows, select } from './client.ts'
+import type { EngineQueryRunner, NewRow } from '../engine.ts'
+import { jsonArrayBytes, jsonRows, rowsOf } from './client.ts'
 import { searchIndex } from './search.ts'
 
-export const connectionOf = (sql: Knex): EngineConnection => ({
+export const queryRunnerOf = (sql: Knex): EngineQueryRunner => ({
   sql,
   async describe() {
     const [row] = await sql.raw(
@@ -12,7 +12,7 @@ export const connectionOf = (sql: Knex): EngineConnection => ({
     )
     return { engine: `SQLite ${row.version}`, bytes: row.bytes }
   },
-  select: select(sql),
+  rows: rowsOf(sql),
   search: searchIndex(sql),
   jsonRows,
   insert: (...args) => insertBatches(sql, ...args),
@@ -40,7 +40,7 @@ async function insertBatches(
   const values = columns.map((column, index) => `value->>${index} as ${column}`)
   const ids: number[] = []
   for (const batch of chunk(rows, maxRowsPerStatement)) {
-    const inserted = await select(sql)<{ id: number }>(
+    const inserted = await rowsOf(sql)<{ id: number }>(
       `insert into ${table} (${columns})
        select * from (select ${values} from jsonb_each(cast(? as text))) as given ${condition} returning id`,
       [jsonArrayBytes(batch.map((row) => columns.map((column) => row[column])))],

@@ -9,7 +9,7 @@ import {
   ratingsOf,
 } from '../catalogue/ratings.ts'
 import type { Problem } from '../contract/contract.ts'
-import { type AppRow, appDefaults, type ReviewRow } from '../db/tables.ts'
+import { type AppRow, appDefaults, type ReviewRow } from '../db/rows.ts'
 import { pick, required } from '../util/helpers.ts'
 import {
   defaultVersion,

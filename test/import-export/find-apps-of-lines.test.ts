@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { NamedAppRow } from '../../src/catalogue/app-store.ts'
-import type { Line } from '../../src/import-export/line.ts'
 import {
   batchKeys,
   isAccepted,
   matchLines,
   refuseTakenNames,
   splitRepeats,
-} from '../../src/import-export/match-lines-to-apps.ts'
+} from '../../src/import-export/find-apps-of-lines.ts'
+import type { Line } from '../../src/import-export/line.ts'
 import { line, app as row, time } from './star-map.ts'
 
 const app: NamedAppRow = {

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { expect, onTestFinished, test } from 'vitest'
-import { readableLog } from '../../src/cli/readable-log.ts'
 import { createLogger } from '../../src/http/log.ts'
+import { readableLog } from '../../src/http/readable-log.ts'
 import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { executable, hasTerminal } from '../support/process.ts'

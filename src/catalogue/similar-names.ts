@@ -1,6 +1,6 @@
-import type { Connection } from '../db/engine.ts'
+import type { QueryRunner } from '../db/engine.ts'
 import { listed } from '../db/listed-apps.ts'
-import type { AppRow } from '../db/tables.ts'
+import type { AppRow } from '../db/rows.ts'
 import { foldLookAlikes, idOfRank, lookAlikePhrases, skeletonsOf } from '../search/terms.ts'
 import { isWithinOneEdit, withoutSymbols } from '../search/typos.ts'
 import { yieldBetween } from '../util/helpers.ts'
@@ -38,12 +38,12 @@ type PopularApp = Pick<AppRow, 'id' | 'developer_id' | 'total_downloads'> & {
  * names look like its name, and popular ones with names at distance one.
  */
 export async function findSimilarApps(
-  connection: Connection,
+  runner: QueryRunner,
   apps: Pick<AppRow, 'name' | 'developer_id'>[],
 ): Promise<SimilarApp[][]> {
   if (apps.length === 0) return []
-  const { search, signal } = connection
-  const popularApps = await findPopularApps(connection)
+  const { search, signal } = runner
+  const popularApps = await findPopularApps(runner)
   const similar = []
   for await (const { name, developer_id } of yieldBetween(apps, signal)) {
     const lookAlikes = await search.firstRanks(lookAlikePhrases(name), maxLookAlikes)
@@ -53,13 +53,13 @@ export async function findSimilarApps(
       .filter((other) => other.developer_id !== developer_id && isEdit(other.compactName))
       .take(maxSimilar)
     const ids = [...lookAlikes.map(idOfRank), ...edits.map(({ id }) => id)]
-    similar.push(ids.length === 0 ? [] : await findFirstApps(connection, ids, developer_id))
+    similar.push(ids.length === 0 ? [] : await findFirstApps(runner, ids, developer_id))
   }
   return similar
 }
 
 /** The most downloaded listed apps, in the order of `findFirstApps`. */
-async function findPopularApps({ sql, signal }: Connection): Promise<PopularApp[]> {
+async function findPopularApps({ sql, signal }: QueryRunner): Promise<PopularApp[]> {
   const found: PopularApp[] = []
   let last: Pick<AppRow, 'id' | 'total_downloads'> | undefined
   do {
@@ -80,7 +80,7 @@ async function findPopularApps({ sql, signal }: Connection): Promise<PopularApp[
 
 /** Of the apps with these ids, the most downloaded ones of other developers. */
 const findFirstApps = (
-  { sql }: Connection,
+  { sql }: QueryRunner,
   ids: number[],
   developer_id: number,
 ): Promise<SimilarApp[]> =>
@@ -97,7 +97,7 @@ const findFirstApps = (
  * developers.
  */
 export async function findSimilarDevelopers(
-  { sql, signal }: Connection,
+  { sql, signal }: QueryRunner,
   name: string,
 ): Promise<string[]> {
   const skeletons = new Set(skeletonsOf(name))

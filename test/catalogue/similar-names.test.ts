@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
 import { appStore } from '../../src/catalogue/app-store.ts'
+import { findSimilarApps } from '../../src/catalogue/similar-names.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
-import { findSimilarApps } from '../../src/moderation/similar-names.ts'
 import { required } from '../../src/util/helpers.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -54,8 +54,8 @@ async function addApps(
   names: string[],
   downloadsOf?: (index: number) => number,
 ) {
-  await service.database.write(async (connection) => {
-    const { id } = await accountStore(connection).findOrAddDeveloper(developer)
+  await service.database.write(async (runner) => {
+    const { id } = await accountStore(runner).findOrAddDeveloper(developer)
     const apps = names.map((name, index) => ({
       at: past,
       app: {
@@ -74,7 +74,7 @@ async function addApps(
         rejection_reason: null,
       },
     }))
-    await appStore(connection).insertAll('app create', apps, actor)
+    await appStore(runner).insertAll('app create', apps, actor)
   })
 }
 
@@ -86,8 +86,8 @@ test('of 300 pending apps, the queue marks each impostor and less than 5 % of th
   const planted = Object.values(impostors).flat()
   await addApps(service, 'Strangers', [...ordinaryNames.slice(0, 280), ...planted])
 
-  const { apps } = await service.database.snapshot((connection) =>
-    moderationStore(connection).queue('pending', { developer: 'Strangers' }, 1000, 0),
+  const { apps } = await service.database.snapshot((runner) =>
+    moderationStore(runner).queue('pending', { developer: 'Strangers' }, 1000, 0),
   )
   expect(apps).toHaveLength(300)
   const similarTo = (name: string) => apps.find((app) => app.name === name)?.similar ?? []
@@ -208,9 +208,7 @@ async function similarNames(listed: string, downloads: number, name: string): Pr
 
 /** The apps that one of a developer is similar to. */
 const similarTo = async ({ database }: Pick<Service, 'database'>, name: string, developer_id = 1) =>
-  (
-    await database.read((connection) => findSimilarApps(connection, [{ name, developer_id }]))
-  ).flat()
+  (await database.read((runner) => findSimilarApps(runner, [{ name, developer_id }]))).flat()
 
 test('names are compared with those of thousands of popular apps', async () => {
   const service = await startService()
@@ -280,9 +278,9 @@ test('names are compared with the current names of listed apps, and with their p
     (await similarTo({ database }, name)).map((app) => app.name)
   expect(await namesLike('org.examp1e.karta')).toEqual(['Карта'])
   expect(await namesLike('Кaртa')).toEqual(['Карта'])
-  await database.write(async (connection) => {
-    const app = required(await connection.sql('apps').where({ name: 'Карта' }).first(), 'the app')
-    await appStore(connection).save('app update', app, { name: 'Глобус' }, actor)
+  await database.write(async (runner) => {
+    const app = required(await runner.sql('apps').where({ name: 'Карта' }).first(), 'the app')
+    await appStore(runner).save('app update', app, { name: 'Глобус' }, actor)
   })
   expect(await namesLike('Кaртa')).toEqual([])
   expect(await namesLike('Глoбус')).toEqual(['Глобус'])
@@ -306,8 +304,8 @@ test('a queue of 50 long names in two scripts is compared with the popular ones 
   await addApps(service, 'Popular', [name('a')], () => 1e6)
   const statements: string[] = []
   service.database.onStatement((statement) => statements.push(statement))
-  const { apps } = await service.database.snapshot((connection) =>
-    moderationStore(connection).queue('pending', { developer: 'Strangers' }, 50, 0),
+  const { apps } = await service.database.snapshot((runner) =>
+    moderationStore(runner).queue('pending', { developer: 'Strangers' }, 50, 0),
   )
   const neighbours = apps.filter((app) => /rn\d$/.test(app.name))
   expect(neighbours.map(({ similar }) => similar.map((app) => app.name))).toEqual(

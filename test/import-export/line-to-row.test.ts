@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import type { AppRow } from '../../src/db/tables.ts'
+import type { AppRow } from '../../src/db/rows.ts'
+import type { Line } from '../../src/import-export/line.ts'
 import {
   categoryProblems,
   hasSameReviews,
   listChanges,
   toColumns,
   toNewRow,
-} from '../../src/import-export/columns.ts'
-import type { Line } from '../../src/import-export/line.ts'
+} from '../../src/import-export/line-to-row.ts'
 import { app, line, time } from './star-map.ts'
 
 const given = {

@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
 import { required } from '../../util/helpers.ts'
-import type { EngineConnection, NewRow } from '../engine.ts'
-import { jsonRows, select } from './client.ts'
+import type { EngineQueryRunner, NewRow } from '../engine.ts'
+import { jsonRows, rowsOf } from './client.ts'
 import { searchIndex } from './search.ts'
 
-export const connectionOf = (sql: Knex): EngineConnection => ({
+export const queryRunnerOf = (sql: Knex): EngineQueryRunner => ({
   sql,
   async describe() {
     const { rows } = await sql.raw(
@@ -12,7 +12,7 @@ export const connectionOf = (sql: Knex): EngineConnection => ({
     )
     return { engine: `PostgreSQL ${rows[0].version}`, bytes: rows[0].bytes }
   },
-  select: select(sql),
+  rows: rowsOf(sql),
   search: searchIndex(sql),
   jsonRows,
   insert: (...args) => insertBatch(sql, ...args),
@@ -31,7 +31,7 @@ async function insertBatch(
   if (rows.length === 0) return []
   const columns = Object.keys(required(rows[0], 'a row'))
   await advanceIds(sql, table, rows)
-  const inserted = await select(sql)<{ id: number }>(
+  const inserted = await rowsOf(sql)<{ id: number }>(
     `insert into ${table} (${columns})
      select ${columns} from json_populate_recordset(null::${table}, ?::json) as given ${condition} returning id`,
     [JSON.stringify(rows)],

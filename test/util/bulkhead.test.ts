@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { Bulkhead } from '../../src/db/bulkhead.ts'
+import { Bulkhead } from '../../src/util/bulkhead.ts'
 
 const forever = 1e6
 
