@@ -388,8 +388,14 @@ test('as-service-account.sh needs root', () => {
 })
 
 /** Runs a program with only these variables and PATH. */
-function runWith(program: string, args: string[], variables: Record<string, string> = {}) {
+function runWith(
+  program: string,
+  args: string[],
+  variables: Record<string, string> = {},
+  cwd?: string,
+) {
   const { status, signal, stdout, stderr } = spawnSync(program, args, {
+    cwd,
     env: { PATH: process.env.PATH, ...variables },
     encoding: 'utf8',
   })
@@ -497,11 +503,10 @@ function startWrapper(settings: string) {
     exec "$@"`,
   )
   return {
-    run: (args: string[], variables: Record<string, string> = {}) =>
-      runWith(join(folder, 'apps-service'), args, {
-        ...variables,
-        PATH: `${folder}:${process.env.PATH}`,
-      }),
+    run: (args: string[], variables: Record<string, string> = {}, cwd?: string) => {
+      const environment = { ...variables, PATH: `${folder}:${process.env.PATH}` }
+      return runWith(join(folder, 'apps-service'), args, environment, cwd)
+    },
     /** What setpriv got. */
     passed: () => readFileSync(join(folder, 'arguments'), 'utf8').split('\n').slice(0, -1),
   }
@@ -547,6 +552,13 @@ describe('as-service-account.sh', () => {
       status: 0,
       stderr: '',
     })
+  })
+
+  test('the .env of the caller is not read', async () => {
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, '.env'), 'PORT=none\nREAD_LIMIT=lots\n')
+    const { run } = startWrapper(`DATABASE_URL=${await copyWorld()}\n`)
+    expect(run(['status'], {}, folder)).toMatchObject({ status: 0, stderr: '' })
   })
 
   test('status reads the settings as the units do', async () => {
