@@ -164,7 +164,19 @@ test('the queue has pages of fifty, which keep the filter, and all of one can be
   expect(queued(selected)).toEqual(queued(second))
   expect(selected.match(/<input type="checkbox"[^>]* checked>/g)).toHaveLength(50)
   expect(await follow(selected, 'Select none')).not.toContain(' checked')
-  expect(textOf((await ada.get('/?page=7')).text)).toContain('Page 7 of 4')
+  // A page past the end, such as one that was open while others decided, leads to the last one.
+  for (const number of [4, 5, 99]) {
+    const beyond = (await ada.get(`/?developer=Bob&category=games&search=app&page=${number}`)).text
+    expect(textOf(beyond)).toContain(`Page ${number} is past the end; 150 apps wait here.`)
+    expect(textOf(beyond)).not.toContain('Nothing waits here.')
+    expect(linksOf(beyond).map(([name]) => name)).not.toContain('Previous')
+    expect(queued(await follow(beyond, 'Go to the last page'))).toEqual(queued(third))
+  }
+  await addApps(page, [{ developer_id: adasId, name: 'Alone' }])
+  expect(textOf((await ada.get('/?developer=Ada&search=alone&page=2')).text)).toContain(
+    'Page 2 is past the end; 1 app waits here.',
+  )
+  expect(textOf((await ada.get('/?search=missing&page=2')).text)).toContain('Nothing waits here.')
 })
 
 test('a search that finds more apps than are listed says so', async () => {

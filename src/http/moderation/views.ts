@@ -14,7 +14,7 @@ import type {
   Queue,
 } from '../../moderation/moderation-store.ts'
 import type { readStatus, statusStore } from '../../moderation/status-store.ts'
-import { formatCount } from '../../util/text.ts'
+import { formatCount, formatQuantity, nounOf } from '../../util/text.ts'
 import { formatAge, formatMinute } from '../../util/time.ts'
 import { type Html, html } from '../html.ts'
 import {
@@ -176,7 +176,7 @@ ${content}
 </form>
 ${
   page.apps.length === 0
-    ? html`<p>Nothing waits here.</p>`
+    ? nothingHere(page)
     : html`<form method="post" action="${prefix}/decisions">
 <p><a href="${linkTo(page, { select: 'all' })}">Select all on this page</a> <a href="${linkTo(page, {})}">Select none</a></p>
 <ul class="queue">${page.apps.map((app) => queuedApp(app, page))}</ul>
@@ -186,10 +186,15 @@ ${decisionFields(page.reasons)}
 </form>`
 }
 <nav aria-label="Pages of the queue">Page ${page.page} of ${page.pages}
-${page.page > 1 && html`<a rel="prev" href="${linkTo(page, { page: page.page - 1 })}">Previous</a>`}
+${page.page > 1 && page.page <= page.pages && html`<a rel="prev" href="${linkTo(page, { page: page.page - 1 })}">Previous</a>`}
 ${page.page < page.pages && html`<a rel="next" href="${linkTo(page, { page: page.page + 1 })}">Next</a>`}</nav>`,
     )
   }
+
+  const nothingHere = (page: QueuePage) =>
+    page.total === 0
+      ? html`<p>Nothing waits here.</p>`
+      : html`<p>Page ${page.page} is past the end; ${formatQuantity(page.total, 'app')} ${nounOf(page.total, 'waits', 'wait')} here. <a href="${linkTo(page, { page: page.pages })}">Go to the last page</a></p>`
 
   function linkTo({ queue, filter, page }: QueuePage, changes: { page?: number; select?: string }) {
     const given = { queue, ...filter, page, ...changes }
