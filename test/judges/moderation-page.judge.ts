@@ -1,5 +1,6 @@
 // Functions passed to evaluate run in the page.
 /// <reference lib="dom" />
+/// <reference lib="dom.iterable" />
 
 import { copyFileSync } from 'node:fs'
 import type { Locator, Page } from 'playwright-core'
@@ -200,7 +201,25 @@ const looks = [
   { view: 'narrow', viewport: narrow, colorScheme: 'dark' },
 ] as const
 
-/** Looks at a page: axe finds nothing, and nothing is wider than the window. */
+/** Words of up to 20 letters, digits and _ that are on more than one line. */
+const findBrokenWords = (page: Page) =>
+  page.getByRole('main').evaluate((main) => {
+    const broken: string[] = []
+    const texts = document.createTreeWalker(main, NodeFilter.SHOW_TEXT)
+    for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+      if (text.parentElement?.closest('.hidden, option')) continue
+      for (const { 0: word, index } of String(text.nodeValue).matchAll(/(?<!\w)\w{1,20}(?!\w)/g)) {
+        const range = document.createRange()
+        range.setStart(text, index)
+        range.setEnd(text, index + word.length)
+        const lines = new Set([...range.getClientRects()].map(({ top }) => Math.round(top)))
+        if (lines.size > 1) broken.push(word)
+      }
+    }
+    return broken
+  })
+
+/** Looks at a page: axe finds nothing, no word is broken, and nothing is wider than the window. */
 async function inspect(page: Page, name: string) {
   for (const { view, viewport, colorScheme } of looks) {
     await page.setViewportSize(viewport)
@@ -208,6 +227,7 @@ async function inspect(page: Page, name: string) {
     expect({ name, view, found: await findViolations(page) }).toEqual({ name, view, found: [] })
     const widest = await page.evaluate(() => document.documentElement.scrollWidth)
     expect([name, view, widest]).toEqual([name, view, viewport.width])
+    expect([name, view, await findBrokenWords(page)]).toEqual([name, view, []])
     await saveScreenshot(page, `moderation-${name}-${view}-${colorScheme}`)
   }
   await page.setViewportSize(wide)
