@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { getSystemErrorMessage } from 'node:util'
+import { tildeAdvice } from '../util/text.ts'
 
 /** Messages for errors of reading or writing files. */
 
@@ -7,8 +8,19 @@ import { getSystemErrorMessage } from 'node:util'
  * Returns the message for a file that cannot be read; `-` is standard input. `place` is where
  * reading failed, such as " beyond line 7".
  */
-export const cannotRead = (file: string, error: Error, place = '') =>
-  `cannot read ${file === '-' ? 'standard input' : resolve(file)}${place}: ${fileErrorReason(error)}`
+export function cannotRead(file: string, error: NodeJS.ErrnoException, place = ''): string {
+  const mistake = error.code === 'ENOENT' ? pathMistake(file) : undefined
+  if (mistake) return `cannot read ${file}: ${mistake}`
+  const name = file === '-' ? 'standard input' : resolve(file)
+  return `cannot read ${name}${place}: ${fileErrorReason(error)}`
+}
+
+/** What is wrong with the path of a missing file that a browser or a shell would understand. */
+export function pathMistake(file: string): string | undefined {
+  if (/^[a-z][a-z\d+.-]*:\/\//i.test(file))
+    return 'it is an address; give the path of a file on this machine'
+  return /^~[^/]*\//.test(file) ? `no such file or directory; ${tildeAdvice}` : undefined
+}
 
 /**
  * Describes an error of the file system, such as "no such file or directory". Returns the message

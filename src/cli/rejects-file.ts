@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path'
 import type { Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { toReject } from '../import-export/rejects.ts'
-import { fileErrorReason } from './file-errors.ts'
+import { fileErrorReason, pathMistake } from './file-errors.ts'
 
 /** Writes an import's refused lines to a file. The first one creates or overwrites the file. */
 export function rejectsWriter(path: string) {
@@ -35,6 +35,8 @@ export async function hasEarlierRejects(path: string, source: Stats): Promise<bo
   if (existing?.isDirectory()) throw cannotWrite(path, 'it is a directory')
   const directory = dirname(path)
   const parent = await stat(directory).catch(() => undefined)
+  const mistake = parent ? undefined : pathMistake(path)
+  if (mistake) throw new OperatorError(`cannot write rejects to ${path}: ${mistake}`)
   if (!parent?.isDirectory())
     throw cannotWrite(path, `${resolve(directory)} is not a directory that this account can enter`)
   // A device, a pipe or an empty file loses nothing.

@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises'
 import { basename, dirname, join, resolve, sep } from 'node:path'
 import { OperatorError } from '../contract/errors.ts'
 import { withTemporaryDirectory } from '../util/temporary-directory.ts'
-import { fileErrorReason } from './file-errors.ts'
+import { fileErrorReason, pathMistake } from './file-errors.ts'
 import { errorPrefix, printInfo } from './output.ts'
 
 /**
@@ -36,7 +36,7 @@ export async function writeNewFile<T>(
       await syncToDisk(dirname(target), 'r')
       return written
     },
-  ).catch((error) => rethrowFileError(error, target))
+  ).catch((error) => rethrowFileError(error, file))
 }
 
 function linkIntoPlace(path: string, target: string) {
@@ -69,10 +69,16 @@ async function syncToDisk(path: string, flags: 'r' | 'r+') {
 }
 
 /** Throws an error of the file system as a message for the operator. */
-function rethrowFileError(error: NodeJS.ErrnoException, target: string): never {
+function rethrowFileError(error: NodeJS.ErrnoException, file: string): never {
   // An error of a database connection has an errno and a syscall, too.
   const isOfFile = error.path !== undefined || ['write', 'fsync'].includes(error.syscall ?? '')
   if (!isOfFile) throw error
+  const target = resolve(file)
   if (error.code === 'EEXIST') throw alreadyExists(target)
-  throw new OperatorError(`cannot write ${target}: ${fileErrorReason(error)}`)
+  const mistake = error.code === 'ENOENT' ? pathMistake(file) : undefined
+  throw new OperatorError(
+    mistake
+      ? `cannot write ${file}: ${mistake}`
+      : `cannot write ${target}: ${fileErrorReason(error)}`,
+  )
 }

@@ -81,3 +81,6 @@ function firstDifference(before: string, after: string): number {
   while (index < before.length && before[index] === after[index]) index++
   return index
 }
+
+/** For paths such as `~/apps.sqlite` that do not exist. */
+export const tildeAdvice = 'a shell replaces ~ only at the beginning of a word and outside quotes'

@@ -216,6 +216,12 @@ describe('one line, exit code 1 and no files', () => {
       (folder) => join(touch(folder, 'file'), 'backup.sqlite'),
       /\/file\/\S+: not a directory$/,
     ],
+    [
+      'for an address',
+      () => 'https://example.org/x',
+      /https:\/\/example\.org\/x: it is an address/,
+    ],
+    ['for a ~ in quotes', () => '~/x', /cannot write ~\/x: no such file or directory; a shell/],
     ['for a directory without write permission', unwritable, /cannot write \S+: [a-z -]+$/],
     [
       'for a database whose search index lacks an app',

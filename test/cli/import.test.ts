@@ -3,9 +3,11 @@ import {
   closeSync,
   existsSync,
   linkSync,
+  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
@@ -626,6 +628,46 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
       }
     },
   )
+
+  test.for<[command: string, path: string]>([
+    ['read', 'import FILE'],
+    ['read', 'counters FILE'],
+    ['read', 'moderation decide FILE'],
+    ['write', 'export FILE'],
+    ['write rejects to', 'import - --rejects FILE'],
+  ])('cannot %s an address, or a ~ that no shell has replaced: %s', async ([verb, command]) => {
+    const env = { DATABASE_URL: await copyWorld() }
+    const isAddress = 'it is an address; give the path of a file on this machine'
+    const isTilde =
+      'no such file or directory; a shell replaces ~ only at the beginning of a word and outside quotes'
+    for (const [file, reason] of Object.entries({
+      'https://example.org/apps.ndjson': isAddress,
+      'file:///nowhere/apps.ndjson': isAddress,
+      '~/apps.ndjson': isTilde,
+      '~ada/apps.ndjson': isTilde,
+    })) {
+      const { code, stderr } = await run(command.replace('FILE', file).split(' '), env, '{}')
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringContaining(`apps-service: cannot ${verb} ${file}: ${reason}\n`),
+      ])
+    }
+  })
+
+  test('takes a directory with the name ~ as it is', async () => {
+    // The working directory of the commands is that of the helpers.
+    const name = `~${process.pid}`
+    const directory = join(import.meta.dirname, '../support', name)
+    mkdirSync(directory)
+    onTestFinished(() => rmSync(directory, { recursive: true }))
+    writeFileSync(join(directory, 'apps.ndjson'), textOf([app]))
+    const env = { DATABASE_URL: await copyWorld() }
+    for (const args of [
+      ['import', `${name}/apps.ndjson`],
+      ['export', `${name}/export.ndjson`],
+    ])
+      expect(await run(args, env)).toMatchObject({ code: 0 })
+  })
 
   test.for<[what: string, args: string[], code: number, line: RegExp]>([
     [

@@ -15,6 +15,12 @@ describe('one line and exit code 1', () => {
       /^apps-service: the database \/.*\/none\.sqlite does not exist; .*migrate creates .* \(DATABASE_URL is set in the environment\)$/m,
     ],
     [
+      'for a path whose ~ nothing has replaced',
+      ['status'],
+      () => '~/apps.sqlite',
+      /\/~\/apps\.sqlite does not exist; a shell replaces ~ only at .* quotes \(DATABASE_URL/,
+    ],
+    [
       'for a file that is not a database',
       ['serve'],
       garbage,

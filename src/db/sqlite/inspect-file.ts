@@ -1,5 +1,6 @@
 import { access, constants } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { tildeAdvice } from '../../util/text.ts'
 import { notMigrated } from '../engine.ts'
 import { openForInspection } from './client.ts'
 import { isDiskFull } from './database-file.ts'
@@ -41,8 +42,10 @@ const staleLogAdvice =
  */
 export async function findOpenError(filename: string): Promise<string | undefined> {
   const canWrite = await canAccess(filename, constants.R_OK | constants.W_OK)
-  if (canWrite === 'ENOENT')
-    return 'does not exist; ./apps-service migrate creates a new, empty one'
+  if (canWrite === 'ENOENT') {
+    const hasTilde = /\/~[^/]*\//.test(filename)
+    return `does not exist; ${hasTilde ? tildeAdvice : './apps-service migrate creates a new, empty one'}`
+  }
   if (canWrite !== true) return 'is not readable and writable'
   const directory = dirname(filename)
   if ((await canAccess(directory, constants.W_OK | constants.X_OK)) !== true) {
