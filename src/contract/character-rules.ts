@@ -18,8 +18,7 @@ export function characterProblem(name: string, text: string): string | undefined
   const rules = characterRules[name]
   if (!rules) throw new Error(`x-characters has the unknown value ${name}`)
   const refused = findRefused(rules, text)?.[0].codePointAt(0)
-  if (refused !== undefined)
-    return `must not have the character U+${refused.toString(16).toUpperCase().padStart(4, '0')}`
+  if (refused !== undefined) return `must not have the character ${describeCharacter(refused)}`
   if (rules.needsVisible && !visible.test(text)) return 'must have a visible character'
   if (rules.needsTrimmed && text !== text.trim()) return 'must not begin or end with white space'
   return undefined
@@ -62,3 +61,52 @@ const visibleSequences = /\p{RGI_Emoji_Tag_Sequence}|\p{Ideographic}[\u{E0100}-\
 
 /** U+2800 is the Braille pattern without a dot. */
 const visible = /[^\s\u2800\p{Cc}\p{Default_Ignorable_Code_Point}\uFFF9-\uFFFB]/u
+
+/** Such as `U+00AD (soft hyphen)`: most refused characters cannot be seen. */
+function describeCharacter(code: number): string {
+  const text = String.fromCodePoint(code)
+  const kind = characterKinds.find(([pattern]) => pattern.test(text))?.[1]
+  const name = characterNames[code] ?? kind ?? 'invisible character'
+  return `U+${code.toString(16).toUpperCase().padStart(4, '0')} (${name})`
+}
+
+const characterKinds: [pattern: RegExp, name: string][] = [
+  [/\p{Cc}/u, 'control character'],
+  [/\p{Cs}/u, 'half of a surrogate pair'],
+  [/[\u{E0001}\u{E0020}-\u{E007F}]/u, 'tag'],
+  [/\p{Variation_Selector}/u, 'variation selector'],
+]
+
+/**
+ * Names of refused characters that people copy by accident or to deceive
+ * (https://www.unicode.org/Public/UCD/latest/ucd/UnicodeData.txt).
+ */
+const characterNames: Record<number, string> = {
+  173: 'soft hyphen',
+  847: 'combining grapheme joiner',
+  1564: 'arabic letter mark',
+  4447: 'hangul choseong filler',
+  4448: 'hangul jungseong filler',
+  6158: 'mongolian vowel separator',
+  8203: 'zero width space',
+  8206: 'left-to-right mark',
+  8207: 'right-to-left mark',
+  8232: 'line separator',
+  8233: 'paragraph separator',
+  8234: 'left-to-right embedding',
+  8235: 'right-to-left embedding',
+  8236: 'pop directional formatting',
+  8237: 'left-to-right override',
+  8238: 'right-to-left override',
+  8288: 'word joiner',
+  8294: 'left-to-right isolate',
+  8295: 'right-to-left isolate',
+  8296: 'first strong isolate',
+  8297: 'pop directional isolate',
+  12644: 'hangul filler',
+  65279: 'zero width no-break space',
+  65440: 'halfwidth hangul filler',
+  65529: 'interlinear annotation anchor',
+  65530: 'interlinear annotation separator',
+  65531: 'interlinear annotation terminator',
+}

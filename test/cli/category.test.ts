@@ -105,7 +105,11 @@ test.for<[slug: string, to: { name: string; slug?: string }, message: string]>([
   ['tools', { name: 'Tools', slug: 'games' }, 'there is already a category with the slug games'],
   ['tools', { name: ' Tools ' }, 'the category tools already has the name "Tools"'],
   ['tools', { name: '' }, refusal],
-  ['tools', { name: '\u3164' }, 'a category name must not have the character U+3164'],
+  [
+    'tools',
+    { name: '\u3164' },
+    'a category name must not have the character U+3164 (hangul filler)',
+  ],
   [
     'tools',
     { name: 'Tools', slug: 'Bad Slug' },

@@ -84,9 +84,9 @@ test.for<[from: string, to: string, message: string]>([
   ['Ada', ' Ada', 'the developer already has the name "Ada"'],
   ['Ada', ' ', refusal],
   ['Ada', 'A\nB', 'a developer name must be on one line, without control characters'],
-  ['Ada', '\u200b', refusalOf('U+200B')],
-  ['Ada', 'a\u202eb', refusalOf('U+202E')],
-  ['Ada', 'Ada\u{e0041}', refusalOf('U+E0041')],
+  ['Ada', '\u200b', refusalOf('U+200B (zero width space)')],
+  ['Ada', 'a\u202eb', refusalOf('U+202E (right-to-left override)')],
+  ['Ada', 'Ada\u{e0041}', refusalOf('U+E0041 (tag)')],
 ])('%j cannot become %j', async ([from, to, message]) => {
   const database = openDatabase(await copyWorld())
   const renamed = database.write((runner) => accountStore(runner).rename(from, to, actor))

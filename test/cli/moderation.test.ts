@@ -709,7 +709,7 @@ describe('a decision', () => {
       expect(app?.approved_at).toBe(null)
     } else
       await expect(decided).rejects.toThrow(
-        /^a reason must (have 1 to 1000 characters, not \d+|not have the character U\+D83D)$/,
+        /^a reason must (have 1 to 1000 characters, not \d+|not have the character U\+D83D \(half of a surrogate pair\))$/,
       )
     await database.close()
   })
@@ -748,7 +748,7 @@ describe('a decision', () => {
       [' \n ', 'must have 1 to 1000 characters, not 0'],
       ['\u200b', 'must have a visible character'],
       ['x'.repeat(1001), 'must have 1 to 1000 characters, not 1001'],
-      ['No.\u001b[2J', 'must not have the character U+001B'],
+      ['No.\u001b[2J', 'must not have the character U+001B (control character)'],
     ] as const) {
       const { code, stdout, stderr } = await cli.run(
         'moderation',

@@ -1505,7 +1505,7 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
           {
             in: 'body',
             field: '/name',
-            message: 'must not have the character U+202E',
+            message: 'must not have the character U+202E (right-to-left override)',
           },
         ],
       },
@@ -1529,8 +1529,12 @@ export const tables: Record<OperationId | 'paths and methods', Table> = {
       data: {
         code: 'invalid_request',
         errors: [
-          { in: 'body', field: '/name', message: 'must not have the character U+E0041' },
-          { in: 'body', field: '/description', message: 'must not have the character U+E0062' },
+          { in: 'body', field: '/name', message: 'must not have the character U+E0041 (tag)' },
+          {
+            in: 'body',
+            field: '/description',
+            message: 'must not have the character U+E0062 (tag)',
+          },
         ],
       },
     },

@@ -101,7 +101,7 @@ test.for<
     {
       'body /name': 'must not be empty',
       'body /description': 'must have at most 20000 characters',
-      'body /short_description': 'must not have the character U+0000',
+      'body /short_description': 'must not have the character U+0000 (control character)',
       'body /version': 'must be a string',
       'body /package_name':
         'must have at least three parts separated by dots, each a letter followed by letters, digits, "_" or "-"',
@@ -125,7 +125,7 @@ test.for<
     '4 problems',
     {
       'body /category_id': 'must be at least 1',
-      'body /version': 'must not have the character U+D83D',
+      'body /version': 'must not have the character U+D83D (half of a surrogate pair)',
       'body /colour': 'is not a field that can be set',
       'body /a~1b~0': 'is not a field that can be set',
     },
@@ -226,19 +226,44 @@ test('lists the first hundred problems, and counts all', async () => {
 })
 
 test.for<[rule: string, text: string, problem: string | undefined]>([
-  ['text', 'a\u0000', 'must not have the character U+0000'],
+  ['text', 'a\u0000', 'must not have the character U+0000 (control character)'],
   ['text', 'a\r\n\tb', undefined],
   ['text', '\u202e', undefined],
-  ['text', 'a\ud800', 'must not have the character U+D800'],
-  ['prose', 'a\u202eb', 'must not have the character U+202E'],
+  ['text', 'a\ud800', 'must not have the character U+D800 (half of a surrogate pair)'],
+  ['prose', 'a\u202eb', 'must not have the character U+202E (right-to-left override)'],
   ['prose', '\u200b\n', 'must have a visible character'],
   ['line', '', undefined],
-  ['line', 'a\u2028b', 'must not have the character U+2028'],
-  ['name', '\u{e0041}', 'must not have the character U+E0041'],
+  ['line', 'a\u2028b', 'must not have the character U+2028 (line separator)'],
+  ['name', '\u{e0041}', 'must not have the character U+E0041 (tag)'],
   ['name', ' a ', undefined],
+  ['name', 'Sky\u00adline', 'must not have the character U+00AD (soft hyphen)'],
+  ['name', 'a\u200b', 'must not have the character U+200B (zero width space)'],
+  ['name', 'a\ufeff', 'must not have the character U+FEFF (zero width no-break space)'],
+  ['name', 'a\u2065', 'must not have the character U+2065 (invisible character)'],
   ['version', ' a', 'must not begin or end with white space'],
 ])('x-characters: %s of %j: %s', ([rule, text, problem]) => {
   expect(characterProblem(rule, text)).toBe(problem)
+})
+
+test('each refused character is named', () => {
+  const named = new Map<string, number>()
+  for (let code = 0; code <= 0x10ffff; code++) {
+    const text = String.fromCodePoint(code)
+    const problems = ['name', 'line', 'prose'].flatMap(
+      (rule) => characterProblem(rule, `a${text}b`) ?? [],
+    )
+    for (const problem of new Set(problems)) {
+      const [, number, name = ''] = /character U\+([0-9A-F]{4,6}) \((.+)\)$/.exec(problem) ?? []
+      expect([number, name]).toEqual([
+        code.toString(16).toUpperCase().padStart(4, '0'),
+        expect.stringMatching(/^[a-z-]+(?: [a-z-]+)*$/),
+      ])
+      named.set(name, (named.get(name) ?? 0) + 1)
+    }
+  }
+  expect(named.get('control character')).toBe(62)
+  expect(named.get('half of a surrogate pair')).toBe(2048)
+  expect(named.get('tag')).toBe(97)
 })
 
 test('an unknown value of x-characters is an error of ours', () => {
