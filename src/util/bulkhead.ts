@@ -24,7 +24,7 @@ type Slot = { tasks: number }
 /**
  * Limits how many tasks of one kind run at once, so that they cannot starve other kinds. Others
  * wait in a queue; a task throws `unavailable` if the queue is full or it waits too long, and
- * leaves the queue if its caller disconnects, or when it throws the reason of the signal.
+ * leaves the queue if its caller disconnects.
  */
 export class Bulkhead {
   readonly #limits: BulkheadLimits
@@ -49,8 +49,6 @@ export class Bulkhead {
     const slot = isFree ? { tasks: 1 } : await this.#waitForSlot(options)
     try {
       return await work()
-    } catch (error) {
-      throw options.signal?.aborted && error === options.signal.reason ? abandoned() : error
     } finally {
       slot.tasks--
       if (slot.tasks === 0) this.#passOn(slot)

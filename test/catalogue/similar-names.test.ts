@@ -210,6 +210,18 @@ async function similarNames(listed: string, downloads: number, name: string): Pr
 const similarTo = async ({ database }: Pick<Service, 'database'>, name: string, developer_id = 1) =>
   (await database.read((runner) => findSimilarApps(runner, [{ name, developer_id }]))).flat()
 
+test('the own apps of a developer leave room for those of others', async () => {
+  const service = await startService()
+  await addApps(service, 'Own', Array<string>(3).fill('Moonlight'), () => 50_000)
+  await addApps(service, 'Other', ['Moonlight'], () => 20_000)
+  const [own] = await service.database.read(({ sql }) =>
+    sql('developers').where({ name: 'Own' }).pluck('id'),
+  )
+  expect(await similarTo(service, 'Moonlights', Number(own))).toMatchObject([
+    { developer_name: 'Other' },
+  ])
+})
+
 test('names are compared with those of thousands of popular apps', async () => {
   const service = await startService()
   const names = Array.from({ length: 4001 }, (_, index) => `Popular ${index}`)

@@ -38,6 +38,7 @@ test.for<[what: string, one: string, other: string, isWithin: boolean]>([
   ['the first and the last swapped', 'tide', 'eidt', false],
   ['three turned', 'tide', 'tedi', false],
   ['two letters and none of them', 'ab', 'cd', false],
+  ['one of two letters in another place', 'ab', 'ca', false],
   ['a letter repeated', 'aaaa', 'aaaaa', true],
   ['a character of two code units more', 'tide', 'tide🔥', true],
   ['two of them more', 'tide', 'tide🔥🔥', false],
