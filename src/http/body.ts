@@ -29,7 +29,7 @@ const maxTokens = 1000
  * Receives a request's body. Begins at once and copies the chunks: Node needs some 200 bytes for
  * each chunk that waits, even if it has one byte. Rejects with `payload_too_large`,
  * `malformed_json`, and `unavailable` if it takes longest while slow clients occupy too much
- * memory.
+ * memory. What arrives after the response is discarded.
  */
 export function receiveBody(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? maxBytes)
@@ -38,13 +38,16 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse):
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   // Not every request needs its body.
   promise.catch(() => {})
-  const stop = (error: ServiceError) => {
+  const free = () => {
     clientBuffers.delete(request)
+    // Now, not at the next garbage collection.
+    if (!body.buffer.detached) body.buffer.transfer(0)
+  }
+  const stop = (error: ServiceError) => {
     // The rest of the body is not read, so the connection closes.
     response.shouldKeepAlive = false
     request.off('data', onData)
-    // Frees the memory now, not at the next garbage collection.
-    body.buffer.transfer(0)
+    free()
     reject(error)
   }
   const onData = (chunk: Buffer) => {
@@ -54,11 +57,15 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse):
   }
   clientBuffers.set(request, () => stop(tooSlow()), { size: body.length })
   request.on('data', onData)
+  // After the response, Node does not tell the request that its client has disconnected.
+  response.once('close', () => {
+    if (!request.complete) free()
+  })
   finished(request, (error) => {
     clientBuffers.delete(request)
-    if (body.buffer.detached) return
     // Nobody reads the response to a client that has disconnected.
     if (error) reject(malformed('The body does not match its Content-Length.'))
+    else if (body.buffer.detached) return
     else if (length > body.length) reject(payloadTooLarge())
     else resolve(body.subarray(0, length))
   })

@@ -98,21 +98,46 @@ async function slowForm({ port, ownHeaders }: ModerationPage, request: string, h
   return socket
 }
 
-test.for([
-  'POST /sign-in',
-  'POST /decisions',
-  'POST /sign-out',
-  'POST /nowhere',
-  'GET /sign-in',
-  'GET /',
-  'GET /healthz',
-])('a body that arrives slowly with %s counts in the budget until it is complete', async (line) => {
+test('a form that arrives slowly counts in the budget until it is complete', async () => {
   const page = await startModerationPage()
-  const socket = await slowForm(page, line, { 'Content-Length': 1000 })
+  const socket = await slowForm(page, 'POST /sign-in', { 'Content-Length': 1000 })
   await expect.poll(() => clientBuffers.calculatedSize).toBe(1000)
   socket.write('x'.repeat(1000))
   await expect.poll(() => clientBuffers.calculatedSize).toBe(0)
 })
+
+test('a form that arrives slowly counts in the budget until its client disconnects', async () => {
+  const page = await startModerationPage()
+  const socket = await slowForm(page, 'POST /sign-in', { 'Content-Length': 1000 })
+  await expect.poll(() => clientBuffers.calculatedSize).toBe(1000)
+  socket.destroy()
+  await expect.poll(() => clientBuffers.calculatedSize).toBe(0)
+})
+
+test.for([
+  ['POST /decisions', 401],
+  ['POST /sign-out', 303],
+  ['POST /nowhere', 404],
+  ['GET /sign-in', 200],
+  ['GET /', 303],
+  ['GET /healthz', 200],
+] as const)(
+  'a body of %s leaves the budget with the answer, %i, that does not wait for it',
+  async ([line, status]) => {
+    const page = await startModerationPage()
+    const socket = await slowForm(page, line, { 'Content-Length': 1000 })
+    await expect
+      .poll(() => page.log.map((entry) => JSON.parse(entry).res.statusCode))
+      .toEqual([status])
+    expect(clientBuffers.calculatedSize).toBe(0)
+    // The connection goes on after the body.
+    socket.write(`${'x'.repeat(1000)}GET /style.css HTTP/1.1\r\nHost: moderation.test\r\n\r\n`)
+    await expect
+      .poll(() => page.log.map((entry) => JSON.parse(entry).res.statusCode))
+      .toEqual([status, 200])
+    expect(clientBuffers.calculatedSize).toBe(0)
+  },
+)
 
 test('forms that arrive slowly share the budget; the oldest makes room with a 503', async () => {
   const page = await startModerationPage()
