@@ -2,6 +2,7 @@ import { required } from '../util/helpers.ts'
 import {
   bestMatches,
   isSameName,
+  type Matches,
   type MatchFinder,
   maxMatches,
   type SortOrder,
@@ -52,34 +53,66 @@ export async function search(
   listed: Listed,
   order?: SortOrder,
 ): Promise<SearchResult> {
-  const find = (terms: Term[]) => bestMatches(index, { ...query, text: '', terms }, order)
-  let { ids, close } = await bestMatches(index, query, order)
-  let terms = query.terms.slice(0, maxTerms)
-  let words: Word[] = []
-  if (ids.length <= (order ? 0 : typo.maxApps)) {
-    for (const term of terms) words.push(await lookUp(index, query, term))
-    // An app that was found by its slug need not have the words.
-    if (ids.length > 0) words = words.filter(({ isKnown }) => isKnown)
-    terms = words.flatMap(correctedTerm)
-    if (terms.some((term, at) => term !== query.terms[at]) || terms.length < query.terms.length) {
-      const corrected = await find(terms)
-      if (ids.length === 0) close = corrected.close
-      ids = [...new Set([...ids, ...corrected.ids])]
-    }
-    // A known word is not dropped in favour of a guess.
-    if (ids.length === 0) {
-      words = words.map((word) => ({ ...word, corrections: [] }))
-      terms = words.flatMap(correctedTerm)
-    }
-  }
-  if (ids.length > maxMatches || (ids.length > 0 && (order || terms.length < 2)))
-    return { ids: ids.slice(0, maxMatches + 1), fullMatches: ids.length, words }
+  const written = await bestMatches(index, query, order)
+  const corrected = await addCorrected(index, query, written, order)
+  return addPartial(index, query, corrected, listed, order)
+}
+
+/** Apps that have all words, as they were written or corrected, and what was searched for. */
+type CorrectedMatches = Matches & Readonly<{ terms: Term[]; words: Word[] }>
+
+/** If few apps have all words, looks the words up, and adds apps that have them corrected. */
+async function addCorrected(
+  index: MatchFinder,
+  query: SearchQuery,
+  written: Matches,
+  order?: SortOrder,
+): Promise<CorrectedMatches> {
+  const firstTerms = query.terms.slice(0, maxTerms)
+  if (written.ids.length > (order ? 0 : typo.maxApps))
+    return { ...written, terms: firstTerms, words: [] }
+
+  const lookedUp: Word[] = []
+  for (const term of firstTerms) lookedUp.push(await lookUp(index, query, term))
+  const isFound = written.ids.length > 0
+  // An app that was found by its slug need not have the words.
+  const words = isFound ? lookedUp.filter(({ isKnown }) => isKnown) : lookedUp
+  const terms = words.flatMap(correctedTerm)
+
+  const isAsWritten =
+    terms.length === query.terms.length && terms.every((term, at) => term === query.terms[at])
+  const corrected = isAsWritten ? written : await findTerms(index, query, terms, order)
+  const ids = [...new Set([...written.ids, ...corrected.ids])]
+  if (ids.length > 0) return { ids, close: (isFound ? written : corrected).close, terms, words }
+
+  // A known word is not dropped in favour of a guess.
+  const uncorrected = words.map((word) => ({ ...word, corrections: [] }))
+  return { ids, close: 0, terms: uncorrected.flatMap(correctedTerm), words: uncorrected }
+}
+
+/** Adds apps that have only some of the terms, as far as there is space. */
+async function addPartial(
+  index: MatchFinder,
+  query: SearchQuery,
+  { ids, close, terms, words }: CorrectedMatches,
+  listed: Listed,
+  order?: SortOrder,
+): Promise<SearchResult> {
+  const isComplete = ids.length > maxMatches || (ids.length > 0 && (order || terms.length < 2))
+  if (isComplete) return { ids: ids.slice(0, maxMatches + 1), fullMatches: ids.length, words }
+
   const partial = await partialMatches(index, { ...query, terms }, listed)
-  if (order) return { ids: (await find(partial.bestTerms)).ids, fullMatches: 0, words }
+  if (order) {
+    const matches = await findTerms(index, query, partial.bestTerms, order)
+    return { ids: matches.ids, fullMatches: 0, words }
+  }
   const full = new Set([...ids.slice(0, close), ...partial.named, ...ids])
   const all = [...full.union(new Set(partial.ids))]
   return { ids: all.slice(0, maxMatches + 1), fullMatches: full.size, words }
 }
+
+const findTerms = (index: MatchFinder, query: SearchQuery, terms: Term[], order?: SortOrder) =>
+  bestMatches(index, { ...query, text: '', terms }, order)
 
 async function lookUp(index: MatchFinder, query: SearchQuery, term: Term): Promise<Word> {
   const count = async (query: SearchQuery, tier: Tier, limit: number) =>
