@@ -46,8 +46,13 @@ export const toQuery = (text: string, categoryId: number | undefined): SearchQue
   categoryId,
 })
 
-/** The ids of apps, and the number of those that come first because of a name or a key. */
-export type Matches = Readonly<{ ids: number[]; close: number }>
+export type Matches = Readonly<{
+  ids: number[]
+  /** The number of apps that come first because of a name or a key. */
+  close: number
+  /** The popularity of the first of the others, if there are any and they are not in an order. */
+  nextPopularity?: number
+}>
 
 /**
  * The first matches in an order or, without one, the best. One more than `maxMatches` if there are
@@ -80,7 +85,13 @@ export async function bestMatches(
     if (ranks.size >= limit) break
     for (const rank of await index.firstRanks(phrasesOf(query, tier), limit)) ranks.add(rank)
   }
-  return { ids: [...ranks].slice(0, limit).map(idOfRank), close }
+  const found = [...ranks].slice(0, limit)
+  const next = found[close]
+  return {
+    ids: found.map(idOfRank),
+    close,
+    ...(next !== undefined && { nextPopularity: popularityOfRank(next) }),
+  }
 }
 
 /** A name that is spelled like the search precedes all others. */

@@ -83,7 +83,7 @@ async function addCorrected(
     terms.length === query.terms.length && terms.every((term, at) => term === query.terms[at])
   const corrected = isAsWritten ? written : await findTerms(index, query, terms, order)
   const ids = [...new Set([...written.ids, ...corrected.ids])]
-  if (ids.length > 0) return { ids, close: (isFound ? written : corrected).close, terms, words }
+  if (ids.length > 0) return { ...(isFound ? written : corrected), ids, terms, words }
 
   // A known word is not dropped in favour of a guess.
   const uncorrected = words.map((word) => ({ ...word, corrections: [] }))
@@ -94,14 +94,14 @@ async function addCorrected(
 async function addPartial(
   index: MatchFinder,
   query: SearchQuery,
-  { ids, close, terms, words }: CorrectedMatches,
+  { ids, close, nextPopularity, terms, words }: CorrectedMatches,
   listed: Listed,
   order?: SortOrder,
 ): Promise<SearchResult> {
   const isComplete = ids.length > maxMatches || (ids.length > 0 && (order || terms.length < 2))
   if (isComplete) return { ids: ids.slice(0, maxMatches + 1), fullMatches: ids.length, words }
 
-  const partial = await partialMatches(index, { ...query, terms }, listed)
+  const partial = await partialMatches(index, { ...query, terms }, listed, nextPopularity)
   if (order) {
     const matches = await findTerms(index, query, partial.bestTerms, order)
     return { ids: matches.ids, fullMatches: 0, words }
@@ -159,6 +159,9 @@ const minShare = 1 / 8
 /** In steps of popularity, what the whole weight of a search is worth. */
 const shareSteps = 256
 
+/** In steps of popularity, what a name that is nothing of the search is short of one that is all. */
+const missingSteps = 32
+
 /** An app, the terms that it has, and those of them in its name, with their weights. */
 type PartialMatch = {
   rank: number
@@ -172,9 +175,15 @@ type PartialMatch = {
 /**
  * The apps that have some of the terms in their names or leads: first those with the greatest
  * weight, the most downloads and the closest name. A term weighs the square of its rarity in bits.
- * `named` are the apps whose whole name is more than half of the search.
+ * `named` are the apps whose whole name is more than half of the search, or is less of it but more
+ * popular than `nextPopularity`.
  */
-async function partialMatches(index: MatchFinder, query: SearchQuery, listed: Listed) {
+async function partialMatches(
+  index: MatchFinder,
+  query: SearchQuery,
+  listed: Listed,
+  nextPopularity = Infinity,
+) {
   const popularRank = await index.rankAt(maxMatches)
   const matches = new Map<number, PartialMatch>()
   let total = 0
@@ -208,8 +217,11 @@ async function partialMatches(index: MatchFinder, query: SearchQuery, listed: Li
     .map((match) => ({ ...match, id: idOfRank(match.rank), score: scorePartial(match, total) }))
     .sort((a, b) => b.score - a.score || b.rank - a.rank)
   const named = sorted.filter(
-    ({ nameTerms, nameWords, nameWeight }) =>
-      isSameName(nameTerms, nameWords) && nameWeight > total / 2,
+    ({ rank, nameTerms, nameWords, nameWeight }) =>
+      nameTerms.length > 0 &&
+      isSameName(nameTerms, nameWords) &&
+      (nameWeight > total / 2 ||
+        popularityOfRank(rank) > nextPopularity + missingSteps * (1 / 2 - nameWeight / total)),
   )
   return {
     named: named.map(({ id }) => id),

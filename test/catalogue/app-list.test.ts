@@ -494,6 +494,15 @@ describe('search', () => {
     expect(namesOf({ body }).slice(0, names.length)).toEqual(names)
   })
 
+  const quills: Partial<NewAppRow>[] = [
+    { name: 'Quill+', description: 'Letters.', total_downloads: 1_000_000_000 },
+    { name: 'Quill', description: 'Letters.', total_downloads: 1_000_000_000 },
+    ...Array.from({ length: 22 }, (_, index) => ({
+      name: `Pen ${index}`,
+      description: 'An app for a quill. Free.',
+      total_downloads: 1000,
+    })),
+  ]
   test.for<[what: string, apps: Partial<NewAppRow>[], search: string, first: string[]]>([
     [
       'an app that is named, beside one that mentions it',
@@ -502,7 +511,7 @@ describe('search', () => {
         { name: 'Reposter', description: 'An app for Instagram.' },
       ],
       'instagram app',
-      ['Reposter', 'Instagram'],
+      ['Instagram', 'Reposter'],
     ],
     [
       'known words before guesses',
@@ -573,6 +582,15 @@ describe('search', () => {
       [{ name: 'ERPNext' }, { name: 'Nextcloud' }],
       'next',
       ['Nextcloud', 'ERPNext'],
+    ],
+    ['a popular app before texts with a generic word', quills, 'quill app', ['Quill']],
+    ['the same despite a symbol', quills, 'quill+ app', ['Quill', 'Quill+']],
+    ['the same despite a further word', quills, 'quill free app', ['Quill']],
+    [
+      'an unpopular app after texts that have more of the search than its name',
+      [...quills.slice(2), { name: 'Quill' }],
+      'quill app',
+      ['Pen 21', 'Pen 20'],
     ],
     ['a name without its trademark', [{ name: 'GEM™' }], 'gem', ['GEM™']],
     ['Persian letters by Arabic ones', [{ name: 'کتابخانه‌ی من' }], 'كتابخانهي', ['کتابخانه‌ی من']],
