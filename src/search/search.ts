@@ -156,6 +156,9 @@ const assumedApps = 100
 /** Matches with a smaller share of the search's weight are left out. */
 const minShare = 1 / 8
 
+/** A version of two numbers must weigh less than a word, since many names have numbers. */
+const isNumber = ({ text }: Term) => /^\p{N}+$/u.test(text)
+
 /** In steps of popularity, what the whole weight of a search is worth. */
 const shareSteps = 256
 
@@ -174,7 +177,8 @@ type PartialMatch = {
 
 /**
  * The apps that have some of the terms in their names or leads: first those with the greatest
- * weight, the most downloads and the closest name. A term weighs the square of its rarity in bits.
+ * weight, the most downloads and the closest name. A term weighs the square of its rarity in bits,
+ * a number a quarter of that.
  * `named` are the apps whose whole name is more than half of the search, or is less of it but more
  * popular than `nextPopularity`.
  */
@@ -197,7 +201,7 @@ async function partialMatches(
     const popular = [...ranks].filter((rank) => rank >= popularRank).length
     const apps = Math.max(ranks.size, (listed.all * popular) / maxMatches)
     const rarity = Math.log2((listed.inScope + assumedApps) / Math.min(apps, listed.inScope))
-    const weight = rarity ** 2
+    const weight = isNumber(term) ? rarity ** 2 / 4 : rarity ** 2
     total += weight
     for (const rank of ranks) {
       const match = matches.get(rank) ?? noMatch(rank)

@@ -531,6 +531,22 @@ describe('search', () => {
       ['Firefox', 'Firefox Lite'],
     ],
     [
+      'a name before one with the numbers in another order',
+      [
+        { name: 'Launcher Oak 8.1', total_downloads: 1000 },
+        { name: 'Blockcraft' },
+        { name: 'Oak' },
+      ],
+      'blockcraft 1.8',
+      ['Blockcraft', 'Launcher Oak 8.1'],
+    ],
+    [
+      'a name with the number that is searched for first',
+      [{ name: 'Tiles 512' }, { name: 'Tiles 2048', total_downloads: 1000 }, { name: 'Oak' }],
+      'free tiles 512',
+      ['Tiles 512'],
+    ],
+    [
       'the frequent word that a rare misspelling is meant to be',
       [
         { name: 'Diary', description: 'With a calender.' },
