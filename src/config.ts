@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import proxyaddr from 'proxy-addr'
 import { OperatorError } from './contract/errors.ts'
-import { operatorNameFormat, parseOperatorName } from './contract/field-rules.ts'
+import { parsePersonName, personNameFormat } from './contract/field-rules.ts'
 import { expectedUrl, isDatabaseUrl } from './db/database-url.ts'
 import { defaultPoolSize } from './db/engine.ts'
 import { required } from './util/helpers.ts'
@@ -94,8 +94,8 @@ export function readConfig(environment = process.env) {
     operator: read(
       'OPERATOR',
       '',
-      (text) => (text.trim() === '' ? '' : parseOperatorName(text)),
-      operatorNameFormat,
+      (text) => (text.trim() === '' ? '' : parsePersonName(text)),
+      personNameFormat,
     ),
   }
   if (problems.length > 0) throw new OperatorError(`bad environment: ${problems.join('; ')}`)

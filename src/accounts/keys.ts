@@ -5,17 +5,17 @@ import type { Caller } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { withArticle } from '../contract/problems.ts'
 import type { Database } from '../db/database.ts'
-import type { ApiKeyRow, OperatorRow } from '../db/rows.ts'
+import type { ApiKeyRow, ModeratorRow } from '../db/rows.ts'
 
 const hour = 60 * 60 * 1000
 
-/** Keys of developers, and those with which operators sign in: their table, prefix and name. */
+/** Keys of developers, and those with which moderators sign in: their table, prefix and name. */
 const kinds = {
   developer: { table: 'api_keys', prefix: 'apps', name: 'API key' },
-  operator: { table: 'operators', prefix: 'apps_mod', name: 'sign-in key' },
+  moderator: { table: 'operators', prefix: 'apps_mod', name: 'sign-in key' },
 } as const
 type Kind = keyof typeof kinds
-type RowOf = { developer: ApiKeyRow; operator: OperatorRow }
+type RowOf = { developer: ApiKeyRow; moderator: ModeratorRow }
 
 /**
  * Returns a function that finds the caller of an API key, and throws `unauthorized` with the reason
@@ -97,7 +97,7 @@ export const isSameKey = (key: string, sha256: string) =>
   timingSafeEqual(Buffer.from(hash('sha256', key)), Buffer.from(sha256))
 
 export function keyState(
-  key: Pick<OperatorRow, 'revoked_at' | 'expires_at'>,
+  key: Pick<ModeratorRow, 'revoked_at' | 'expires_at'>,
   now: number,
 ): 'active' | 'expired' | 'revoked' {
   if (key.revoked_at) return 'revoked'

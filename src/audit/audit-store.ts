@@ -5,20 +5,23 @@ import { pick } from '../util/helpers.ts'
 
 /**
  * The author of a change: a developer (by key), or an operator (by account on the machine,
- * optionally with a name).
+ * optionally with a name). Of a moderator, the account is that of the moderation page.
  */
 export type Actor = Caller | Operator
 
 export type Operator = Readonly<{
   /** The account that runs the program. */
   operator: string
-  /** Claimed by `OPERATOR`, or that of the sign-in key. */
+  /** Claimed by `OPERATOR`, or that of the moderator. */
   operatorName?: string
-  /** Of the sign-in key by which the operator is known. */
+  /** Of the sign-in key, if a moderator acts. */
   operatorId?: string
 }>
 
-/** Named after the command or operation. */
+/**
+ * Named after the command or operation. Entries of earlier versions also have `operator add` and
+ * `operator revoke`.
+ */
 export type Action =
   | 'app create'
   | 'app update'
@@ -37,18 +40,18 @@ export type Action =
   | 'category add'
   | 'category rename'
   | 'category remove'
-  | 'operator add'
-  | 'operator revoke'
+  | 'moderator add'
+  | 'moderator revoke'
 
 /**
- * An entry is about an app and its owner, a developer, a category, or an operator. `before` and
+ * An entry is about an app and its owner, a developer, a category, or a moderator. `before` and
  * `after` hold the columns that differ.
  */
 export type NewAuditEntry = { action: Action; at: string; before?: object; after: object } & (
   | { app_id: number; developer_id: number }
   | { developer_id: number }
   | { category_id: number }
-  | { action: 'operator add' | 'operator revoke' }
+  | { action: 'moderator add' | 'moderator revoke' }
 )
 
 /**

@@ -2,7 +2,7 @@ import { keyPrefix } from '../contract/key-format.ts'
 import type { AuditRow } from '../db/rows.ts'
 import type { AuditEntry } from './audit-store.ts'
 
-/** Who made a change, of what, and the values, in words for operators. */
+/** Who made a change, of what, and the values, in words for people. */
 
 type OperatorColumns = Pick<AuditRow, 'operator' | 'operator_name' | 'operator_id'>
 
@@ -22,7 +22,6 @@ export const actorOf = ({ key_id, developer_id, developer_name, ...entry }: Audi
     : `${developer_name ?? `developer ${developer_id}`} (${keyPrefix(key_id)})`
 
 export function subjectOf({
-  action,
   after,
   app_id,
   app_slug,
@@ -33,14 +32,15 @@ export function subjectOf({
 }: AuditEntry): string {
   if (app_id !== null) return `app ${app_id} ${app_slug}`
   if (category_id !== null) return `category ${category_slug ?? `${category_id} (removed)`}`
-  if (action.startsWith('operator ')) return `operator ${after.name}`
-  return `developer ${developer_name ?? `${developer_id} (removed)`}`
+  if (developer_id !== null) return `developer ${developer_name ?? `${developer_id} (removed)`}`
+  // No column names the moderator.
+  return `moderator ${after.name}`
 }
 
 /** A column of an entry. `before` is missing if there was no value, or it is the same. */
 export type EntryChange = { column: string; before?: string; after: string }
 
-/** The columns of an entry that an operator sees. */
+/** The columns of an entry that people see. */
 export const changesOf = ({ before, after }: AuditEntry): EntryChange[] =>
   Object.entries(after)
     .filter(([, value]) => value !== null || before !== null)

@@ -6,7 +6,7 @@ import { type OwnerColumn, ownerColumns } from './app-columns.ts'
 
 /**
  * Rules for who may change an app, and how a change affects its status and review. An owner's
- * changes of a decided app are unreviewed until an operator's next decision; until then,
+ * changes of a decided app are unreviewed until the next decision; until then,
  * `unreviewed_changes` holds the former values. Pure functions.
  */
 
@@ -27,7 +27,7 @@ export function assertOwner(caller: Caller, app: Pick<AppRow, 'developer_id'>) {
 export const statusAfterUpdate = (status: AppStatus): AppStatus =>
   status === 'rejected' ? 'pending' : status
 
-/** The status of an app after an operator's decision. */
+/** The status of an app after a decision. */
 export const statusAfterDecision = {
   approve: 'approved',
   reject: 'rejected',

@@ -111,7 +111,7 @@ without apps. Without --limit, JSON has the first 10,000 apps.`,
 })
 
 const changeLines = (changes: Change[]): string[] =>
-  changes.length === 0 ? ['changed, and changed back'] : formatChanges(changes)
+  changes.length === 0 ? ['changed and reverted'] : formatChanges(changes)
 
 /** How many history entries `show` prints. */
 const historyLimit = 100
@@ -282,7 +282,7 @@ async function decideAll(
     results.push(decided)
     if (json) continue
     const outcome = options.dryRun ? `would be ${decided.status}` : `is ${decided.status} now`
-    // Shows the current name: the owner may have changed it since the operator read the app.
+    // Shows the current name: the owner may have changed it since it was read.
     print(
       `App ${decided.id} (${decided.slug}) ${outcome}: ${JSON.stringify(before.name)}, last changed ${formatAge(before.updated_at)} ago.`,
     )
@@ -291,7 +291,7 @@ async function decideAll(
 }
 
 const serve = new Command('serve')
-  .description('serve a page for operators, who sign in with keys of operator add, until SIGTERM')
+  .description('serve a page for moderators, who sign in with keys of moderator add, until SIGTERM')
   .addHelpText(
     'after',
     `
@@ -301,7 +301,7 @@ server, which does not need it. DATABASE_URL, TRUST_PROXY, LOG_LEVEL and
 REFUSED_KEY_LIMIT apply as to serve.
 
 Examples:
-  ./apps-service operator add "Ada Lovelace"
+  ./apps-service moderator add "Ada Lovelace"
   ./apps-service moderation serve`,
   )
   .action(async () => {

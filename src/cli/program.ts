@@ -26,7 +26,7 @@ const commandNames = [
   'key',
   'category',
   'moderation',
-  'operator',
+  'moderator',
   'app',
   'review',
   'developer',
@@ -38,6 +38,9 @@ const commandNames = [
   'copy',
 ]
 
+/** The name of `moderator` in earlier versions, which this version still accepts. */
+const formerName = 'operator'
+
 /** Runs the command that the arguments name. Exit codes: 0 success, 1 failure, 2 usage error. */
 export async function run(args: string[]) {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -47,8 +50,12 @@ export async function run(args: string[]) {
   })
   const [first = '', second = ''] = args
   // commander's help command ignores the names of subcommands.
-  const words =
-    first === 'help' && commandNames.includes(second) ? [...args.slice(1), '--help'] : args
+  const isHelp = first === 'help' && [...commandNames, formerName].includes(second)
+  let words = isHelp ? [...args.slice(1), '--help'] : args
+  if (words[0] === formerName) {
+    printInfo(`${errorPrefix}operator is called moderator now: moderator add, list or revoke`)
+    words = words.with(0, 'moderator')
+  }
   const program = await programFor(words[0] ?? '')
   for (const command of [
     program,

@@ -17,7 +17,7 @@ async function seed() {
   const addresses = `  Address    ${baseUrl}\n  Reference  ${baseUrl}/docs`
   const page = `on the page ${moderation.baseUrl}, with a key that the first of these prints:
 
-  ./apps-service operator add NAME
+  ./apps-service moderator add NAME
   ./apps-service moderation serve
 `
   await withDatabase(async (database) => {

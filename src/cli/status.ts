@@ -6,7 +6,7 @@ import { printFields } from './output.ts'
 
 export const command = buildCommand({
   command: new Command('status').description(
-    'show what waits for operators, and the state of the database',
+    'show how many apps wait for a decision, and the state of the database',
   ),
   help: `
 If the database is not migrated, only the database and its pending migrations

@@ -38,8 +38,8 @@ export class ServiceError extends Error {
 }
 
 /**
- * An error for the operator, in one line, which the command line prints. Code that handles HTTP
- * requests does not throw it: the response would be a 500.
+ * An error for people at the shell, where it is printed in one line, and for moderators, whose page
+ * shows it. Handlers of the API do not throw it: the response would be a 500.
  */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError'

@@ -72,10 +72,10 @@ export function parseReason(text: string): string {
 }
 
 /**
- * Operators' names follow the rule for developer names. Returns undefined if the name is not valid,
+ * Names of people follow the rule for developer names. Returns undefined if the name is not valid,
  * and does not throw, because config.ts reports all errors together.
  */
-export function parseOperatorName(text: string): string | undefined {
+export function parsePersonName(text: string): string | undefined {
   const name = text.trim()
   return findProblem(name, developerNameRule) || name.includes(replacementCharacter)
     ? undefined
@@ -83,7 +83,7 @@ export function parseOperatorName(text: string): string | undefined {
 }
 
 const { minLength, maxLength, 'x-pattern-message': nameMessage } = developerNameRule
-export const operatorNameFormat = `a name in UTF-8, of ${minLength} to ${maxLength} characters, which ${nameMessage}`
+export const personNameFormat = `a name in UTF-8, of ${minLength} to ${maxLength} characters, which ${nameMessage}`
 
 /** Throws an OperatorError for a slug that is not valid, also if white space surrounds it. */
 export function assertSlug(slug: string) {

@@ -11,7 +11,7 @@ import { findSchemaError } from './migrations.ts'
 
 /**
  * The tables to copy; a table comes after those that its foreign keys refer to. `catalogue_version`
- * is not copied, because the target has its own, and neither are sessions of operators.
+ * is not copied, because the target has its own, and neither are sessions of moderators.
  */
 const tables = [
   'developers',

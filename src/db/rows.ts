@@ -23,7 +23,7 @@ type JoinedField = 'developer_name' | 'category_name' | 'category_slug' | 'revie
 export type AppRow = Nullable<Omit<App, JoinedField>> & {
   developer_id: number
   deleted_at: string | null
-  /** When the owner first changed the app after an operator's last decision. */
+  /** When the owner first changed the app after the last decision. */
   unreviewed_since: string | null
   /**
    * JSON: the former values of the fields that the owner has changed since; catalogue/policy.ts
@@ -40,7 +40,7 @@ export type AppRow = Nullable<Omit<App, JoinedField>> & {
   /** The sort key of the order by rating; catalogue/ratings.ts computes it. */
   weighted_rating: number
   package_key: string | null
-  /** Renewed by each change that matters to an operator's decision; catalogue/app-store.ts. */
+  /** Renewed by each change that matters to a decision; catalogue/app-store.ts. */
   revision: string
 }
 
@@ -99,10 +99,13 @@ export type ApiKeyRow = {
   revoked_at: string | null
   last_used_at: string | null
 }
-/** A person who signs in to the moderation page; the id is that of the sign-in key. */
-export type OperatorRow = Omit<ApiKeyRow, 'developer_id' | 'name'> & { name: string }
-/** A sign-in that has not been ended. */
-type OperatorSessionRow = {
+/**
+ * A person who signs in to the moderation page; the id is that of the sign-in key. The database calls
+ * moderators operators: `operators`, `operator_sessions`, `operator_id`.
+ */
+export type ModeratorRow = Omit<ApiKeyRow, 'developer_id' | 'name'> & { name: string }
+/** A session of the moderation page, which may have expired. */
+type ModeratorSessionRow = {
   /** Hash of the token in the cookie. */
   sha256: string
   operator_id: string
@@ -127,9 +130,9 @@ export type AuditRow = {
   key_id: string | null
   /** The account on the machine. */
   operator: string | null
-  /** The name that `OPERATOR` claimed, or that of the sign-in key; null in entries without it. */
+  /** The name that `OPERATOR` claimed, or that of the moderator; null in entries without it. */
   operator_name: string | null
-  /** The sign-in key by which the operator was known; null if the name was only claimed. */
+  /** The moderator's sign-in key; null if the name was only claimed. */
   operator_id: string | null
   before: string | null
   after: string
@@ -148,8 +151,8 @@ declare module 'knex/types/tables.js' {
     apps: Table<AppRow, 'id' | keyof typeof appDefaults>
     catalogue_version: { id: number; value: string }
     slug_numbers: { slug: string; last: number }
-    operators: Table<OperatorRow, 'revoked_at' | 'last_used_at'>
-    operator_sessions: OperatorSessionRow
+    operators: Table<ModeratorRow, 'revoked_at' | 'last_used_at'>
+    operator_sessions: ModeratorSessionRow
     reviews: Table<ReviewRow, 'id'>
     idempotency_keys: Table<IdempotencyKeyRow, 'id'>
     audit: Table<

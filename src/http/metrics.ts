@@ -181,7 +181,7 @@ function addDatabaseMetrics(metrics: Metrics, { usage }: Database) {
 }
 
 /**
- * Adds gauges of the apps that wait for operators. While the database cannot be read, only these
+ * Adds gauges of the apps that wait for a decision. While the database cannot be read, only these
  * gauges are missing.
  */
 function addCatalogueMetrics(metrics: Metrics, database: Database) {

@@ -7,7 +7,7 @@ import { bestMatches, cutNote, maxMatches, toQuery } from '../search/best-matche
 import { hasTerms, toSearchDocument } from '../search/terms.ts'
 import { chunk, required, yieldBetween } from '../util/helpers.ts'
 
-/** Finds apps for operators by state, developer, category and text. */
+/** Finds apps in any state, by developer, category and text. */
 
 /** A field that is left out does not filter. `developer` is a name, `category` a slug. */
 export type AppFilter = {

@@ -4,7 +4,7 @@ import type { Database } from '../db/database.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import { moderationStore } from './moderation-store.ts'
 
-/** Finds entries of the audit log for operators. */
+/** Finds entries of the audit log, for the command line and the moderation page. */
 
 /** A field that is left out does not filter. `developer` is a name. */
 export type EntryFilter = {

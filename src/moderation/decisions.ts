@@ -6,7 +6,7 @@ import type { AppRow } from '../db/rows.ts'
 import type { AppReference } from './app-reference.ts'
 import { type DecisionOptions, type DecisionResult, moderationStore } from './moderation-store.ts'
 
-/** Decisions of operators, for the command line and the moderation page. */
+/** Decisions about apps, for the command line and the moderation page. */
 
 export type GivenDecision = AppReference & { decision: Decision; reason: string }
 

@@ -7,7 +7,7 @@ import { formatReference } from './app-reference.ts'
 import type { AppReviewDetails } from './moderation-store.ts'
 import type { OldestWaiting, readStatus } from './status-store.ts'
 
-/** What operators see of apps and of the catalogue, on the command line and on the page. */
+/** Apps and the catalogue in words, for the command line and the moderation page. */
 
 /** Texts by their labels; null is left out. */
 export type Fields = Record<string, string | number | null>

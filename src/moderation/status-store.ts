@@ -7,8 +7,8 @@ import { required } from '../util/helpers.ts'
 import { queues, states } from './app-filter.ts'
 
 /**
- * Counts and dates for operators and monitoring. Apps have stored counts or short indexes;
- * developers are counted.
+ * Counts and dates for operators, moderators and monitoring. Apps have stored counts or short
+ * indexes; developers are counted.
  */
 
 export type OldestWaiting = { id: number; name: string; waiting_since: string }

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
 import { generateKey } from '../../src/accounts/keys.ts'
-import { operatorStore } from '../../src/accounts/operator-store.ts'
+import { moderatorStore } from '../../src/accounts/moderator-store.ts'
 import type { Database } from '../../src/db/database.ts'
 import { freezeClock } from '../support/clock.ts'
 import { type Service, startService } from '../support/service.ts'
 import type { World } from '../support/world.ts'
 
-type Store = ReturnType<typeof operatorStore>
+type Store = ReturnType<typeof moderatorStore>
 
 const hour = 60 * 60 * 1000
 const actor = { operator: 'test' }
@@ -132,7 +132,7 @@ test.for<[what: string, key: (keys: World['keys']) => string, message: string]>(
   ['unknown', () => generateKey().key, 'This API key is not known.'],
   [
     'for signing in',
-    () => generateKey('operator').key,
+    () => generateKey('moderator').key,
     'This is not an API key; check that it was copied completely.',
   ],
 ])(
@@ -270,11 +270,11 @@ test.for<
     ['bo', 'boElsewhere'],
     [],
   ],
-])('of the sessions of operators, %s ends or renews only its own', async ([, act, left, used]) => {
+])('of the sessions of moderators, %s ends or renews only its own', async ([, act, left, used]) => {
   const { database } = await startService()
   const begin = freezeClock()
   const write = <T>(work: (store: Store) => Promise<T>) =>
-    database.write((runner) => work(operatorStore(runner)))
+    database.write((runner) => work(moderatorStore(runner)))
   const ids = {
     bo: (await write((store) => store.add('Bo', actor))).id,
     cy: (await write((store) => store.add('Cy', actor))).id,
@@ -288,10 +288,10 @@ test.for<
   await write((store) => act(store, sessions, ids))
   const states = await Promise.all(
     Object.entries(sessions).map(async ([name, token]) => {
-      const found = database.read((runner) => operatorStore(runner).findSession([token]))
+      const found = database.read((runner) => moderatorStore(runner).findSession([token]))
       return found.then(
-        ({ operator, isUseDue }) => {
-          expect(operator.id).toBe(name === 'cy' ? ids.cy : ids.bo)
+        ({ moderator, isUseDue }) => {
+          expect(moderator.id).toBe(name === 'cy' ? ids.cy : ids.bo)
           return [name, isUseDue ? 'left' : 'used']
         },
         () => [name, 'ended'],

@@ -55,8 +55,8 @@ async function addDeveloper(databaseUrl: string, name: string) {
   await database.close()
 }
 
-async function addOperator(databaseUrl: string): Promise<string> {
-  const { stdout } = await run(['operator', 'add', 'Ada', '--json'], { DATABASE_URL: databaseUrl })
+async function addModerator(databaseUrl: string): Promise<string> {
+  const { stdout } = await run(['moderator', 'add', 'Ada', '--json'], { DATABASE_URL: databaseUrl })
   return JSON.parse(stdout).id
 }
 
@@ -82,9 +82,9 @@ const rows: Row[] = [
   ['developer list', () => []],
   ['developer rename', () => ['Ada', '--to', 'Lovelace']],
   ['developer remove', (databaseUrl) => addDeveloper(databaseUrl, 'Eve').then(() => ['Eve'])],
-  ['operator add', () => ['Ada']],
-  ['operator list', (databaseUrl) => addOperator(databaseUrl).then(() => [])],
-  ['operator revoke', (databaseUrl) => addOperator(databaseUrl).then((id) => [id])],
+  ['moderator add', () => ['Ada']],
+  ['moderator list', (databaseUrl) => addModerator(databaseUrl).then(() => [])],
+  ['moderator revoke', (databaseUrl) => addModerator(databaseUrl).then((id) => [id])],
   ['review list', () => ['--app', String(apps.approved)]],
   ['review remove', () => ['1', '--reason', 'Spam']],
   ['counters', () => [catalogueFile()]],

@@ -1045,7 +1045,7 @@ describe('printed for people,', () => {
     )
     expect(stdout.split('\n').slice(1)).toEqual([
       expect.stringMatching(/^1@\w+ {2}Tide Clock/),
-      '    changed, and changed back',
+      '    changed and reverted',
       '',
     ])
   })

@@ -25,7 +25,7 @@ test('a database with categories is not seeded', async () => {
   expect(await run(['seed'], env)).toEqual({
     code: 0,
     stdout: expect.stringMatching(
-      /^A catalogue is already present; nothing was changed\.\n[^{]*apps-service key issue[^{]*http:\/\/localhost:3001,[^{]*apps-service operator add NAME\n/,
+      /^A catalogue is already present; nothing was changed\.\n[^{]*apps-service key issue[^{]*http:\/\/localhost:3001,[^{]*apps-service moderator add NAME\n/,
     ),
     stderr: '',
   })
@@ -46,7 +46,7 @@ test('migrate and seed create the demo catalogue', async () => {
   const seeded = await runProcess(['seed'], env)
   expect(seeded.code).toBe(0)
   expect(seeded.stdout).toMatch(
-    /Reference {2}http:\/\/localhost:3000\/docs\n {2}Key {8}(apps_[0-9a-z]{12}_[0-9A-Za-z]{49}) [\s\S]*curl http:\/\/localhost:3000\/apps [\s\S]*Bearer \1'[\s\S]*apps-service moderation approve [\s\S]*http:\/\/localhost:3001,[\s\S]*apps-service operator add NAME\n.*apps-service moderation serve\n/,
+    /Reference {2}http:\/\/localhost:3000\/docs\n {2}Key {8}(apps_[0-9a-z]{12}_[0-9A-Za-z]{49}) [\s\S]*curl http:\/\/localhost:3000\/apps [\s\S]*Bearer \1'[\s\S]*apps-service moderation approve [\s\S]*http:\/\/localhost:3001,[\s\S]*apps-service moderator add NAME\n.*apps-service moderation serve\n/,
   )
   expect(
     JSON.parse((await run(['moderation', 'queue', '--json'], env)).stdout).apps.length,

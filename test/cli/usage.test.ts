@@ -126,7 +126,7 @@ test('a usage error is one line, and nothing is done', async () => {
     // An empty reason.
     ['moderation reject 2 --reason ', /a reason must have 1 to 1000 characters, not 0/],
     ['review remove 2 --reason ', /a reason must have 1 to 1000 characters, not 0/],
-    ['operator revoke Ada', /the argument must be a sign-in key or its id/],
+    ['moderator revoke Ada', /the argument must be a sign-in key or its id/],
     ['key revoke Ada', /the argument must be an API key or its id/],
     ['copy --to mysql://x', /--to must be sqlite:PATH/],
     ['app list --status gone', /Allowed choices are pending, approved, rejected, deleted/],

@@ -1,6 +1,6 @@
 import { describe, expect, inject, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
-import { operatorStore } from '../../src/accounts/operator-store.ts'
+import { moderatorStore } from '../../src/accounts/moderator-store.ts'
 import { categoryStore } from '../../src/catalogue/category-store.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
 import type { Database } from '../../src/db/database.ts'
@@ -163,15 +163,15 @@ const store =
     database.write(work)
 const moderate = (work: (store: ReturnType<typeof moderationStore>) => Promise<unknown>) =>
   store((runner) => work(moderationStore(runner)))
-const operators =
+const moderators =
   (
     work: (
-      store: ReturnType<typeof operatorStore>,
+      store: ReturnType<typeof moderatorStore>,
       bo: { id: string; session: string },
     ) => Promise<unknown>,
   ): Write =>
   ({ database, bo }) =>
-    database.write((runner) => work(operatorStore(runner), bo))
+    database.write((runner) => work(moderatorStore(runner), bo))
 
 describe('changes exactly the rows that it is about, and again:', () => {
   test.for<[what: string, write: Write, once: string[], again: string[]]>([
@@ -338,20 +338,20 @@ describe('changes exactly the rows that it is about, and again:', () => {
       ['there is no category with the slug empty'],
     ],
     [
-      'an added operator',
-      operators((of) => of.add('Bo', actor)),
-      ['+audit: operator add', '+operators'],
-      ['+audit: operator add', '+operators'],
+      'an added moderator',
+      moderators((of) => of.add('Bo', actor)),
+      ['+audit: moderator add', '+operators'],
+      ['+audit: moderator add', '+operators'],
     ],
     [
-      'a revoked operator',
-      operators((of, { id }) => of.revoke(id, actor)),
-      ['+audit: operator revoke', '-operator_sessions bo', '~operators bo: revoked_at'],
+      'a revoked moderator',
+      moderators((of, { id }) => of.revoke(id, actor)),
+      ['+audit: moderator revoke', '-operator_sessions bo', '~operators bo: revoked_at'],
       [expect.stringMatching(/^the key was already revoked at 20/)],
     ],
     [
       'the end of a session',
-      operators((of, { session }) => of.endSessions([session])),
+      moderators((of, { session }) => of.endSessions([session])),
       ['-operator_sessions bo'],
       [],
     ],
@@ -414,8 +414,8 @@ describe('changes exactly the rows that it is about, and again:', () => {
         .update({ unreviewed_since: at, unreviewed_changes: '{"version":"0"}' })
       for (const id of ['bo', 'cy'])
         await sql('operators').insert({ id, name: id, sha256: id, ...times })
-      await operatorStore(runner).beginSession('cy')
-      return { id: 'bo', session: await operatorStore(runner).beginSession('bo') }
+      await moderatorStore(runner).beginSession('cy')
+      return { id: 'bo', session: await moderatorStore(runner).beginSession('bo') }
     })
     const of = { database, bo, api: createHandlers(database, '') }
     expect(await effectOf(database, () => write(of))).toEqual(once.toSorted())

@@ -442,10 +442,10 @@ test('writes that change nothing public leave the cache as it is, and others emp
       // Its results are tested elsewhere.
     }
   }
-  const revokeOperator = async () => {
+  const revokeModerator = async () => {
     const { run, json } = commandLine(service.databaseUrl)
-    const [{ id }] = await json('operator', 'list')
-    await run('operator', 'revoke', id)
+    const [{ id }] = await json('moderator', 'list')
+    await run('moderator', 'revoke', id)
   }
   const useKey = async (key: string) => {
     const id = key.slice(5, 17)
@@ -491,8 +491,8 @@ test('writes that change nothing public leave the cache as it is, and others emp
       false,
       () => commandLine(service.databaseUrl).run('key', 'revoke', keys.expired),
     ],
-    ['an operator', false, () => commandLine(service.databaseUrl).run('operator', 'add', 'Bo')],
-    ['a revoked operator', false, () => revokeOperator()],
+    ['a moderator', false, () => commandLine(service.databaseUrl).run('moderator', 'add', 'Bo')],
+    ['a revoked moderator', false, () => revokeModerator()],
     ['the first use of a key', false, () => useKey(keys.ada)],
     [
       'a restoration of an app that is not listed',

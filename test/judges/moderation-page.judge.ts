@@ -142,7 +142,7 @@ async function startDay() {
   })
   const cli = commandLine(databaseUrl)
   const keyOf = async (name: string): Promise<string> =>
-    (await cli.json('operator', 'add', name)).key
+    (await cli.json('moderator', 'add', name)).key
   return { cli, databaseUrl, baseUrl, keyOf }
 }
 

@@ -68,7 +68,7 @@ describe('a form of another site', () => {
     'with Origin $origin and Sec-Fetch-Site $site is none, and is accepted',
     async ({ origin, site }) => {
       const headers = { Origin: origin, 'Sec-Fetch-Site': site }
-      const { key } = await page.addOperator('Bo')
+      const { key } = await page.addModerator('Bo')
       expect((await page.post('/sign-in', { key }, { headers })).status).toBe(303)
       expect((await ada.post('/decisions', {}, { headers })).status).toBe(400)
     },
@@ -129,7 +129,7 @@ describe.for([{ prefix: '' }, { prefix: '/mod' }])('under "$prefix"', ({ prefix 
   beforeAll(() =>
     share(async () => {
       prefixed = await startModerationPage({ prefix })
-      key = (await prefixed.addOperator('Ada')).key
+      key = (await prefixed.addModerator('Ada')).key
     }),
   )
 
@@ -509,7 +509,7 @@ test('wrong keys beyond the limit leave no rows, and the page usable from elsewh
   freezeMonotonicClock()
   const own = await startModerationPage({ refusedKeyLimit: 600, trustProxy: 1 })
   const bo = await own.signIn('Bo')
-  const { key } = await own.addOperator('Cy')
+  const { key } = await own.addModerator('Cy')
   const attacker = { 'X-Forwarded-For': '192.0.2.1' }
   const statuses = { 401: 0, 429: 0 }
   const attack = async (count: number) => {

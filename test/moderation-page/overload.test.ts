@@ -42,7 +42,7 @@ async function refuseWrites({ database }: ModerationPage) {
 test('each form says that nothing could be stored, and none does a half of its work', async () => {
   const page = await startModerationPage()
   const ada = await page.signIn('Ada')
-  const { key } = await page.addOperator('Bo')
+  const { key } = await page.addModerator('Bo')
   const [review = ''] = valuesOf((await ada.get(`/apps/${apps.approved}`)).text, 'review')
   const pending = await referenceTo(page, apps.pending)
   const forms: [path: string, fields: Fields, told: string][] = [

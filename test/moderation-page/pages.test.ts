@@ -82,7 +82,7 @@ describe('the queue', () => {
     expect(queued(text)).toEqual(['Bird Songs', 'Tide Clock'])
     expect(textOf(text)).toContain('Field At the last decision Now name Bird Song Bird Songs')
     expect(textOf(text)).toMatch(/short_description They sing/)
-    expect(textOf(text)).toContain('Changed, and changed back.')
+    expect(textOf(text)).toContain('Changed and reverted.')
   })
 
   test.for<[query: string, found: string[]]>([
@@ -383,7 +383,7 @@ describe('the audit log', () => {
     expect(textOf(text)).toMatch(
       /Ada <b> \(signed in\) app reject app 6 night-train status: pending rejected rejection_reason: – No & no\./,
     )
-    expect(textOf(text)).toMatch(/test operator add operator Ada <b> id: \w{12}/)
+    expect(textOf(text)).toMatch(/test moderator add moderator Ada <b> id: \w{12}/)
     expect(linksOf(text)).toContainEqual(['app 6 night-train', `/apps/${apps.bobsPending}`])
     const times = [...text.matchAll(/datetime="([^"]+)"/g)].map(([, time]) => time)
     const all = await commandLine(page.databaseUrl).json('audit', '--limit', '1000')
@@ -518,7 +518,7 @@ describe('texts with markup, reversed and terminal characters', () => {
       await sql('categories')
         .where({ id: categories.games })
         .update({ name: text('category') })
-      await sql('operators').update({ name: text('operator') })
+      await sql('operators').update({ name: text('moderator') })
       await sql('reviews').insert({
         app_id: listed,
         reviewer_name: text('reviewer'),
@@ -545,19 +545,19 @@ describe('texts with markup, reversed and terminal characters', () => {
     const [entry] = await newestEntries(page, 1)
     const pages: [path: string, fields: string[]][] = [
       // The list of categories has only the beginning of so long a name.
-      ['/', ['operator', 'name', 'short_description', 'developer']],
+      ['/', ['moderator', 'name', 'short_description', 'developer']],
       ['/?queue=changed', ['name', 'developer']],
       [
         `/apps/${listed}`,
         [
           ...['name', 'short_description', 'description', 'version'],
-          ...['developer', 'category', 'operator', 'reviewer', 'comment', 'person'],
+          ...['developer', 'category', 'moderator', 'reviewer', 'comment', 'person'],
           'before',
         ],
       ],
       [`/apps/${pending}`, ['name', 'package']],
       [`/apps/${rejected}`, ['rejection_reason', 'developer']],
-      ['/status', ['name', 'operator']],
+      ['/status', ['name', 'moderator']],
       ['/audit', ['person', 'column']],
       [`/audit?entry=${entry?.id}`, ['person', 'column', 'value', 'value before', 'reason']],
     ]
@@ -709,10 +709,10 @@ describe.for(fillers)('if others wrote as much as they may, of %s,', ([, pattern
             ...{ ...fullReview, app_id, comment: fill(20_000) },
           })),
         )
-        const operator = { operator: 'root', operatorName: fill(100), operatorId: ada.id }
+        const actor = { operator: 'root', operatorName: fill(100), operatorId: ada.id }
         for (let index = 0; index < entries; index++) {
           const rejection_reason = fill(1000, String(index))
-          await auditStore(runner).record(operator, {
+          await auditStore(runner).record(actor, {
             action: index < 20 ? 'app reject' : 'app update',
             at,
             app_id,

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { describe, expect, inject, test } from 'vitest'
 import { generateKey } from '../../src/accounts/keys.ts'
-import { operatorStore } from '../../src/accounts/operator-store.ts'
+import { moderatorStore } from '../../src/accounts/moderator-store.ts'
 import { freezeClock } from '../support/clock.ts'
 import { copyWorld } from '../support/database.ts'
 import { titleOf, valuesOf } from '../support/html.ts'
@@ -21,7 +21,7 @@ const past = '2020-01-01T00:00:00.000Z'
 const minute = 60 * 1000
 
 const revoke = ({ database }: ModerationPage, id: string) =>
-  database.write((runner) => operatorStore(runner).revoke(id, { operator: 'test' }))
+  database.write((runner) => moderatorStore(runner).revoke(id, { operator: 'test' }))
 
 const sessionsOf = ({ database }: ModerationPage) =>
   database.read(({ sql }) => sql('operator_sessions'))
@@ -35,7 +35,7 @@ async function isSignedIn(visitor: Visitor): Promise<boolean> {
 
 test('a key signs in, and its holder is shown the page that was asked for', async () => {
   const page = await startModerationPage()
-  const { key, id } = await page.addOperator('Ada Lovelace')
+  const { key, id } = await page.addModerator('Ada Lovelace')
   const asked = await page.get(`/apps/${apps.pending}?from=mail`)
   expect([asked.status, asked.headers.location]).toEqual([
     303,
@@ -100,15 +100,15 @@ describe('a refused key', () => {
     ['an API key', () => keys.ada, 'This is not a sign-in key'],
     [
       'a mistyped key',
-      async (page) => mistyped((await page.addOperator('Ada')).key),
+      async (page) => mistyped((await page.addModerator('Ada')).key),
       'This is not a sign-in key',
     ],
-    ['a key that was never issued', () => generateKey('operator').key, 'is not known'],
+    ['a key that was never issued', () => generateKey('moderator').key, 'is not known'],
     [
       'a key with the id of another',
-      async ({ addOperator, database }) => {
-        const { id, key } = await addOperator('Ada')
-        const { sha256 } = generateKey('operator')
+      async ({ addModerator, database }) => {
+        const { id, key } = await addModerator('Ada')
+        const { sha256 } = generateKey('moderator')
         await database.write(({ sql }) => sql('operators').where({ id }).update({ sha256 }))
         return key
       },
@@ -116,13 +116,13 @@ describe('a refused key', () => {
     ],
     [
       'an expired key',
-      async (page) => (await page.addOperator('Ada', past)).key,
+      async (page) => (await page.addModerator('Ada', past)).key,
       `expired at ${past}`,
     ],
     [
       'a revoked key',
       async (page) => {
-        const { id, key } = await page.addOperator('Ada')
+        const { id, key } = await page.addModerator('Ada')
         await revoke(page, id)
         return key
       },
@@ -144,7 +144,7 @@ describe('a refused key', () => {
   test('the key of a moderator is no API key', async () => {
     const service = await startService()
     const page = await startModerationPage({ databaseUrl: service.databaseUrl })
-    const { key } = await page.addOperator('Ada')
+    const { key } = await page.addModerator('Ada')
     const { status, body } = await service.get('/apps', { key })
     expect([status, body.message]).toEqual([
       401,
@@ -165,12 +165,12 @@ describe('refused keys and tokens', () => {
     ],
   ])('%s: more than the limit are a 429, for that address only', async ([, refuse]) => {
     const page = await startModerationPage({ refusedKeyLimit: 3, trustProxy: 1 })
-    const { key } = await page.addOperator('Ada')
+    const { key } = await page.addModerator('Ada')
     const bo = await page.signIn('Bo')
     expect((await bo.get('/', from('192.0.2.1'))).status).toBe(200)
     for (const _ of [1, 2, 3]) expect((await refuse(page)).status).not.toBe(429)
 
-    const wrongKey = generateKey('operator').key
+    const wrongKey = generateKey('moderator').key
     const expectRefused = async () => {
       const refused = await page.post('/sign-in', { key: wrongKey }, from('192.0.2.1'))
       expect(refused.status).toBe(429)
@@ -192,7 +192,7 @@ describe('refused keys and tokens', () => {
     const ada = page.visitor(cookieOf(signedIn))
     expect((await ada.get('/', from('192.0.2.1'))).status).toBe(200)
     await expectRefused()
-    const cy = await page.addOperator('Cy')
+    const cy = await page.addModerator('Cy')
     expect((await page.post('/sign-in', { key: cy.key }, from('192.0.2.1'))).status).toBe(303)
     await revoke(page, cy.id)
     expect((await page.post('/sign-in', { key: cy.key }, from('192.0.2.1'))).status).toBe(429)
@@ -201,8 +201,8 @@ describe('refused keys and tokens', () => {
 
   test.for<[what: string, key: () => string, statements: number]>([
     ['a word', () => 'open sesame', 0],
-    ['a mistyped key', () => mistyped(generateKey('operator').key), 0],
-    ['a key that was never issued', () => generateKey('operator').key, 1],
+    ['a mistyped key', () => mistyped(generateKey('moderator').key), 0],
+    ['a key that was never issued', () => generateKey('moderator').key, 1],
   ])('over the limit, %s is refused with few statements', async ([, makeKey, count]) => {
     const page = await startModerationPage({ refusedKeyLimit: 1 })
     for (const _ of [1, 2]) await page.post('/sign-in', { key: 'x' })
@@ -244,7 +244,7 @@ describe('a session', () => {
     freezeClock(start + 4 * minute)
     for (let request = 0; request < 5; request++) expect(await isSignedIn(ada)).toBe(true)
     // A write after which an earlier one is stored, too.
-    await page.addOperator('Bo')
+    await page.addModerator('Bo')
     expect(await usedAt()).toEqual([0])
     freezeClock(start + 5 * minute)
     expect(await isSignedIn(ada)).toBe(true)
@@ -324,7 +324,7 @@ describe('a session', () => {
   test('is never one that was set before signing in', async () => {
     const page = await startModerationPage()
     const planted = `moderation_session=${'p'.repeat(43)}`
-    const { key } = await page.addOperator('Ada')
+    const { key } = await page.addModerator('Ada')
     const signedIn = await page.visitor(planted).post('/sign-in', { key })
     expect(cookieOf(signedIn)).not.toBe(planted)
     expect(await isSignedIn(page.visitor(planted))).toBe(false)
@@ -369,7 +369,7 @@ describe('cookies', () => {
     const [one, other] = [await start(3001), await start(3002)]
     const ada = await one.signIn('Ada')
     // The browser sends the cookies of one port to the other.
-    const { key } = await one.addOperator('Bo')
+    const { key } = await one.addModerator('Bo')
     const bo = cookieOf(await other.visitor(ada.cookie).post('/sign-in', { key }))
     const browserAt = ({ visitor }: ModerationPage, theirs = bo) =>
       visitor(`${ada.cookie}; ${theirs}`)
@@ -443,7 +443,7 @@ describe('a browser in which somebody is signed in', () => {
   test('a wrong key ends nothing', async () => {
     const page = await startModerationPage()
     const ada = await page.signIn('Ada')
-    expect((await ada.post('/sign-in', { key: generateKey('operator').key })).status).toBe(401)
+    expect((await ada.post('/sign-in', { key: generateKey('moderator').key })).status).toBe(401)
     expect(await isSignedIn(ada)).toBe(true)
   })
 
@@ -457,7 +457,7 @@ describe('a browser in which somebody is signed in', () => {
         await page.signIn('Bo'),
       ]
       const browser = page.visitor(`${mallory.cookie}; ${ada.cookie}`)
-      const { key } = await page.addOperator('Cy')
+      const { key } = await page.addModerator('Cy')
       const response = await browser.post(path, { key })
       expect(response.status).toBe(303)
       for (const visitor of [ada, mallory, browser]) expect(await isSignedIn(visitor)).toBe(false)

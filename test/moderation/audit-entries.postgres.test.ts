@@ -1,6 +1,6 @@
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
-import { operatorStore } from '../../src/accounts/operator-store.ts'
+import { moderatorStore } from '../../src/accounts/moderator-store.ts'
 import { categoryStore } from '../../src/catalogue/category-store.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
@@ -20,7 +20,7 @@ test.for<[action: string, write: (runner: QueryRunner) => Promise<unknown>]>([
   ['app transfer', (runner) => moderationStore(runner).transfer(1, 'Bob', actor)],
   ['key issue', (runner) => accountStore(runner).issueKey({ id: 1, name: 'Ada' }, actor)],
   ['key revoke', (runner) => accountStore(runner).revoke(keys.bob.slice(5, 17), actor)],
-  ['operator add', (runner) => operatorStore(runner).add('Eve', actor)],
+  ['moderator add', (runner) => moderatorStore(runner).add('Eve', actor)],
   ['developer rename', (runner) => accountStore(runner).rename('Bob', 'Rob', actor)],
   ['category remove', (runner) => categoryStore(runner).remove('empty', actor)],
   ['review remove', (runner) => removeReview(runner, 1, 'Spam.', actor)],
@@ -31,7 +31,7 @@ test.for<[action: string, write: (runner: QueryRunner) => Promise<unknown>]>([
     onTestFinished(() => database.close())
     const last = await database.read(({ sql }) => sql('audit').max({ id: 'id' }).first())
     const release = await holdWrite(database, write)
-    await database.write((runner) => operatorStore(runner).add('Fay', actor), {
+    await database.write((runner) => moderatorStore(runner).add('Fay', actor), {
       changesPublicData: () => false,
     })
     const found = findEntriesAfter(database, {}, Number(last?.id), 50)
@@ -43,7 +43,7 @@ test.for<[action: string, write: (runner: QueryRunner) => Promise<unknown>]>([
     await Promise.race([found, polled.promise])
     await release()
     const { entries } = await found
-    expect(entries.map((entry) => entry.action)).toEqual([action, 'operator add'])
+    expect(entries.map((entry) => entry.action)).toEqual([action, 'moderator add'])
     expect(polls).toBeGreaterThanOrEqual(3)
   },
 )
@@ -51,7 +51,7 @@ test.for<[action: string, write: (runner: QueryRunner) => Promise<unknown>]>([
 test('an entry after a running write that began after the call is left to the next call', async () => {
   const database = openDatabase(await copyWorld())
   onTestFinished(() => database.close())
-  const add = (name: string) => (runner: QueryRunner) => operatorStore(runner).add(name, actor)
+  const add = (name: string) => (runner: QueryRunner) => moderatorStore(runner).add(name, actor)
   const write = (name: string) => database.write(add(name), { changesPublicData: () => false })
   const last = await database.read(({ sql }) => sql('audit').max({ id: 'id' }).first())
   await write('Eve')

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { operatorStore } from '../../src/accounts/operator-store.ts'
+import { moderatorStore } from '../../src/accounts/moderator-store.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { findEntriesAfter } from '../../src/moderation/audit-entries.ts'
 import { copyWorld } from '../support/database.ts'
@@ -12,8 +12,8 @@ test('entries are read while another process writes, and those of its write foll
   const read = async (after: number) => (await findEntriesAfter(reader, {}, after, 50)).entries
   const last = (await read(0)).at(-1)?.id ?? 0
   await writer.write(async (runner) => {
-    await operatorStore(runner).add('Eve', { operator: 'test' })
+    await moderatorStore(runner).add('Eve', { operator: 'test' })
     expect(await read(last)).toEqual([])
   })
-  expect((await read(last)).map(({ action }) => action)).toEqual(['operator add'])
+  expect((await read(last)).map(({ action }) => action)).toEqual(['moderator add'])
 })

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
-import { operatorStore } from '../../src/accounts/operator-store.ts'
+import { moderatorStore } from '../../src/accounts/moderator-store.ts'
 import { auditStore } from '../../src/audit/audit-store.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
@@ -17,7 +17,7 @@ const pageSize = 50
 
 /** What writes one entry or more. */
 const kinds: ((runner: QueryRunner) => Promise<unknown>)[] = [
-  (runner) => operatorStore(runner).add('Eve', actor),
+  (runner) => moderatorStore(runner).add('Eve', actor),
   (runner) => accountStore(runner).issueKey({ id: 1, name: 'Ada' }, actor),
   (runner) => {
     const entry = { action: 'app import', at, app_id: 1, developer_id: 1, after: {} } as const

@@ -1,5 +1,5 @@
 import { expect, inject } from 'vitest'
-import { operatorStore } from '../../src/accounts/operator-store.ts'
+import { moderatorStore } from '../../src/accounts/moderator-store.ts'
 import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
@@ -33,8 +33,8 @@ export type ModerationPage = Visitor & {
   log: string[]
   /** What browsers send with the page's own forms. */
   ownHeaders: Record<string, string>
-  /** Adds an operator, and returns the sign-in key and its id. */
-  addOperator: (name: string, expiresAt?: string) => Promise<{ id: string; key: string }>
+  /** Adds a moderator, and returns the sign-in key and its id. */
+  addModerator: (name: string, expiresAt?: string) => Promise<{ id: string; key: string }>
   /** A person who has signed in. */
   signIn: (name: string) => Promise<Moderator>
   /** A person with these cookies; none by default. */
@@ -110,8 +110,8 @@ export async function startModerationPage({
     }
   }
 
-  const addOperator = (name: string, expiresAt?: string) =>
-    database.write((runner) => operatorStore(runner).add(name, actor, expiresAt), {
+  const addModerator = (name: string, expiresAt?: string) =>
+    database.write((runner) => moderatorStore(runner).add(name, actor, expiresAt), {
       changesPublicData: () => false,
     })
 
@@ -123,9 +123,9 @@ export async function startModerationPage({
     log,
     ownHeaders,
     visitor,
-    addOperator,
+    addModerator,
     async signIn(name) {
-      const { id, key } = await addOperator(name)
+      const { id, key } = await addModerator(name)
       const response = await visitor().post('/sign-in', { key })
       expect(response.status, response.text).toBe(303)
       const cookie = cookieOf(response)

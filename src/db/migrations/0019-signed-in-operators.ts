@@ -2,9 +2,9 @@ import type { Knex } from 'knex'
 import type { SchemaHelpers } from '../engine.ts'
 
 /**
- * Operators who sign in to the moderation page, and their sessions. `operator_id` in the audit log:
- * the sign-in key by which the operator was known. Entries about operators have no subject but the
- * columns in `after`. The index finds the last reasons of rejections.
+ * Moderators, who sign in to the moderation page, and their sessions. `operator_id` in the audit
+ * log: the moderator's sign-in key. Entries about moderators have no subject but the columns in
+ * `after`. The index finds the last reasons of rejections.
  */
 export async function up(sql: Knex, { dropCheck }: SchemaHelpers) {
   await sql.schema.createTable('operators', (table) => {

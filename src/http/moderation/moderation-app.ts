@@ -21,7 +21,7 @@ import { createSessions } from './sessions.ts'
 import { createViews } from './views.ts'
 
 /**
- * The moderation page: HTML for operators who sign in, without scripts. `moderation serve` serves
+ * The moderation page: HTML for moderators who sign in, without scripts. `moderation serve` serves
  * it, in a separate process.
  */
 
@@ -62,7 +62,7 @@ export async function createModerationApp(options: ModerationOptions): Promise<E
   })
   routes.use(sessions.refuseOtherSites)
   routes.use(sessions.routes(views))
-  routes.use(moderationRoutes(database, views, sessions.requireOperator, account))
+  routes.use(moderationRoutes(database, views, sessions.requireModerator, account))
 
   const app = createExpress(config)
   app.set('query parser', 'simple')
@@ -77,12 +77,12 @@ export async function createModerationApp(options: ModerationOptions): Promise<E
     throw notFound()
   })
   app.use(sessions.askToSignIn)
-  app.use(explainToOperator)
+  app.use(explainToModerator)
   app.use(
     createErrorHandler((response, { status, headers, body }) => {
       response.set(headers).removeHeader('WWW-Authenticate')
-      const { operator } = response.locals
-      response.status(status).send(views.message(operator, body.message).text)
+      const { moderator } = response.locals
+      response.status(status).send(views.message(moderator, body.message).text)
     }),
   )
   return app
@@ -100,8 +100,8 @@ const pageHeaders = (baseUrl: string) => ({
   'X-Robots-Tag': 'noindex, nofollow',
 })
 
-/** What the stores refuse is shown to the operator, like an error of the command line. */
-const explainToOperator: ErrorRequestHandler = (error, _request, _response, next) => {
+/** What the stores refuse is shown to the moderator, like an error of the command line. */
+const explainToModerator: ErrorRequestHandler = (error, _request, _response, next) => {
   if (error instanceof OperatorError) next(new ServiceError('invalid_request', `${error.message}.`))
   // The path has percent signs that encode no text.
   else if (error instanceof URIError) next(notFound())

@@ -22,7 +22,7 @@ import {
   readForm,
   shownApp,
 } from './fields.ts'
-import { operatorOf } from './sessions.ts'
+import { moderatorOf } from './sessions.ts'
 import { maxReadComment, shortEntry, shortenChanges, wholeEntry } from './short-texts.ts'
 import type { Views } from './views.ts'
 
@@ -33,23 +33,23 @@ const auditSize = 200
 const maxOtherApps = 20
 const maxReviews = 100
 
-/** The pages of signed-in operators, and what their forms do. */
+/** The pages of signed-in moderators, and what their forms do. */
 export function moderationRoutes(
   database: Database,
   views: Views,
-  requireOperator: RequestHandler,
+  requireModerator: RequestHandler,
   account: string,
 ): Router {
   const router = Router({ strict: true, caseSensitive: true })
   const show = (path: string, makePage: (request: Request, response: Response) => Promise<Html>) =>
-    router.get(path, requireOperator, async (request, response) => {
+    router.get(path, requireModerator, async (request, response) => {
       response.send((await makePage(request, response)).text)
     })
   /** Ends when the client disconnects. */
   const read = <T>({ signal }: Request, work: (runner: QueryRunner) => Promise<T>): Promise<T> =>
     database.snapshot(work, { isExpensive: true, signal })
   const actorOf = (response: Response): Operator => {
-    const { id, name } = operatorOf(response)
+    const { id, name } = moderatorOf(response)
     return { operator: account, operatorName: name, operatorId: id }
   }
 
@@ -65,7 +65,7 @@ export function moderationRoutes(
       }
       const store = moderationStore(runner)
       const found = await store.queue(queue, filter, pageSize, (page - 1) * pageSize)
-      return views.queue(operatorOf(response), {
+      return views.queue(moderatorOf(response), {
         queue,
         filter,
         page,
@@ -98,7 +98,7 @@ export function moderationRoutes(
       const details = await store.reviewDetails(id, historySize, shortEntry)
       const developer = details.developer.name
       const { apps } = await store.list(undefined, { developer }, maxOtherApps + 1, 0)
-      return views.app(operatorOf(response), {
+      return views.app(moderatorOf(response), {
         ...details,
         reviews:
           review === undefined
@@ -125,7 +125,7 @@ export function moderationRoutes(
     }
   })
 
-  router.post('/decisions', requireOperator, readForm, async ({ body }, response) => {
+  router.post('/decisions', requireModerator, readForm, async ({ body }, response) => {
     const chosen = fieldsOf(body, 'app').map(shownApp)
     const decision = parseDecision(fieldOf(body, 'decision'))
     if (chosen.length === 0 || chosen.length > maxChosen)
@@ -150,16 +150,16 @@ export function moderationRoutes(
       const refusal = `Nothing was decided: ${first.error}.`
       const page = await makeAppPage(response, first.id, { seen: Number(seen), refusal })
       response.status(409).send(page.text)
-    } else response.send(views.results(operatorOf(response), results).text)
+    } else response.send(views.results(moderatorOf(response), results).text)
   })
 
-  router.post('/restorations', requireOperator, readForm, async ({ body }, response) => {
+  router.post('/restorations', requireModerator, readForm, async ({ body }, response) => {
     const app = shownApp(fieldOf(body, 'app'))
     await restoreApp(database, app, actorOf(response))
     response.redirect(303, views.appPath(app.id))
   })
 
-  router.post('/removed-reviews', requireOperator, readForm, async ({ body }, response) => {
+  router.post('/removed-reviews', requireModerator, readForm, async ({ body }, response) => {
     const review = positiveInteger('the review', fieldOf(body, 'review'))
     const reason = parseReason(fieldOf(body, 'reason'))
     const { app_id } = await database.write((runner) =>
@@ -169,7 +169,7 @@ export function moderationRoutes(
   })
 
   show('/status', async ({ signal }, response) =>
-    views.status(operatorOf(response), await readStatus(database, signal)),
+    views.status(moderatorOf(response), await readStatus(database, signal)),
   )
 
   show('/audit', async (request, response) => {
@@ -187,7 +187,7 @@ export function moderationRoutes(
       auditSize,
       entry ? wholeEntry : shortEntry,
     )
-    return views.audit(operatorOf(response), { filter, ...found })
+    return views.audit(moderatorOf(response), { filter, ...found })
   })
 
   return router

@@ -6,10 +6,10 @@ import {
   Router,
 } from 'express'
 import { keyFinder } from '../../accounts/keys.ts'
-import { notSignedIn, operatorStore } from '../../accounts/operator-store.ts'
+import { moderatorStore, notSignedIn } from '../../accounts/moderator-store.ts'
 import { ServiceError } from '../../contract/errors.ts'
 import type { Database } from '../../db/database.ts'
-import type { OperatorRow } from '../../db/rows.ts'
+import type { ModeratorRow } from '../../db/rows.ts'
 import { required } from '../../util/helpers.ts'
 import type { RateLimits } from '../rate-limits.ts'
 import { fieldOf, readForm } from './fields.ts'
@@ -21,9 +21,9 @@ const tokenPattern = /^[\w-]{43}$/
 /** Tokens of a request that are tried: another path or a sibling host can set a cookie, too. */
 const maxTokens = 4
 
-/** The operator of a request that has passed `requireOperator`. */
-export const operatorOf = ({ locals }: Response): OperatorRow =>
-  required(locals.operator, 'the operator')
+/** The moderator of a request that has passed `requireModerator`. */
+export const moderatorOf = ({ locals }: Response): ModeratorRow =>
+  required(locals.moderator, 'the moderator')
 
 export function createSessions(
   database: Database,
@@ -31,7 +31,7 @@ export function createSessions(
   { baseUrl, prefix }: { baseUrl: string; prefix: string },
 ) {
   const { origin: ownOrigin, protocol, port } = new URL(baseUrl)
-  const findKey = keyFinder(database, 'operator')
+  const findKey = keyFinder(database, 'moderator')
   const cookieOptions = {
     path: prefix || '/',
     httpOnly: true,
@@ -51,8 +51,8 @@ export function createSessions(
       .filter((value) => tokenPattern.test(value))
       .slice(0, maxTokens)
 
-  const write = <T>(work: (store: ReturnType<typeof operatorStore>) => Promise<T>): Promise<T> =>
-    database.write((runner) => work(operatorStore(runner)), {
+  const write = <T>(work: (store: ReturnType<typeof moderatorStore>) => Promise<T>): Promise<T> =>
+    database.write((runner) => work(moderatorStore(runner)), {
       changesPublicData: () => false,
     })
 
@@ -110,15 +110,15 @@ export function createSessions(
   }
 
   /** Continues if the request has a session; throws `unauthorized` otherwise. */
-  const requireOperator: RequestHandler = async (request, response, next) => {
+  const requireModerator: RequestHandler = async (request, response, next) => {
     const tokens = tokensOf(request)
     if (tokens.length === 0) throw notSignedIn()
-    const { operator, token, isUseDue } = await database
-      .read((runner) => operatorStore(runner).findSession(tokens))
+    const { moderator, token, isUseDue } = await database
+      .read((runner) => moderatorStore(runner).findSession(tokens))
       .catch(countRefusal(response))
     // The page must not fail because of this; the next request tries again.
     if (isUseDue) void write((store) => store.useSession(token)).catch(() => {})
-    response.locals.operator = operator
+    response.locals.moderator = moderator
     next()
   }
 
@@ -146,7 +146,7 @@ export function createSessions(
     throw new ServiceError('forbidden', problem)
   }
 
-  return { routes, requireOperator, askToSignIn, refuseOtherSites }
+  return { routes, requireModerator, askToSignIn, refuseOtherSites }
 }
 
 const isUnauthorized = (error: unknown): error is ServiceError =>

@@ -1,6 +1,6 @@
 import type { AppReview } from '../../catalogue/app-store.ts'
 import type { Category } from '../../contract/contract.ts'
-import type { OperatorRow } from '../../db/rows.ts'
+import type { ModeratorRow } from '../../db/rows.ts'
 import type { AppFilter } from '../../moderation/app-filter.ts'
 import { formatReference } from '../../moderation/app-reference.ts'
 import type { EntryFilter } from '../../moderation/audit-entries.ts'
@@ -55,7 +55,7 @@ type AppPage = AppReviewDetails<ShownEntry> & {
   isReviewWhole: boolean
   otherApps: ListedApp[]
   reasons: string[]
-  /** The entries of the history that were written after the page that the operator decided on. */
+  /** The entries of the history that were written after the page that the moderator decided on. */
   news: ShownEntry[]
   /** Why a decision was refused. */
   refusal?: string | undefined
@@ -109,7 +109,7 @@ export function createViews(prefix: string) {
         html`<div>${column}: ${before !== undefined && html`<del>${before}</del> `}<ins>${after}</ins></div>`,
     )}${isShortened && html`<a href="${prefix}/audit?entry=${id}">Show entry ${id} whole</a>`}`
 
-  const layout = (title: string, operator: OperatorRow | undefined, content: Html) =>
+  const layout = (title: string, moderator: ModeratorRow | undefined, content: Html) =>
     html`<!doctype html>
 <html lang="en">
 <head>
@@ -120,7 +120,7 @@ export function createViews(prefix: string) {
 <link rel="stylesheet" href="${prefix}/style.css">
 </head>
 <body>
-${operator && navigation(operator)}
+${moderator && navigation(moderator)}
 <main>
 <h1>${title}</h1>
 ${content}
@@ -129,7 +129,7 @@ ${content}
 </html>
 `
 
-  const navigation = ({ name }: OperatorRow) => html`<header>
+  const navigation = ({ name }: ModeratorRow) => html`<header>
 <nav aria-label="Pages"><a href="${prefix}/">Pending</a> <a href="${prefix}/?queue=changed">Changed</a> <a href="${prefix}/status">Status</a> <a href="${prefix}/audit">Audit</a></nav>
 <form method="post" action="${prefix}/sign-out"><bdi>${name}</bdi> <button>Sign out</button></form>
 </header>`
@@ -145,24 +145,24 @@ ${content}
 <input type="hidden" name="next" value="${next}">
 <button>Sign in</button>
 </form>
-<p>An operator of the service issues a key: <code>./apps-service operator add NAME</code>.</p>`,
+<p>An operator of the service issues a key: <code>./apps-service moderator add NAME</code>.</p>`,
     )
 
   /** A page that says one thing, such as an error. */
-  const message = (operator: OperatorRow | undefined, text: string) =>
+  const message = (moderator: ModeratorRow | undefined, text: string) =>
     layout(
       'Moderation',
-      operator,
+      moderator,
       html`<p role="alert" class="problem">${text}</p>
 <p><a href="${prefix}/">Go to the queue</a></p>`,
     )
 
-  function queue(operator: OperatorRow, page: QueuePage) {
+  function queue(moderator: ModeratorRow, page: QueuePage) {
     const { filter, counts, categories } = page
     const titles = { pending: 'Pending apps', changed: 'Changed apps' }
     return layout(
       titles[page.queue],
-      operator,
+      moderator,
       html`<p>${formatCount(counts.pending)} pending, ${formatCount(counts.changed)} changed, ${formatCount(page.total)} here; the longest wait first. ${page.note}</p>
 <form method="get" role="search">
 <input type="hidden" name="queue" value="${page.queue}">
@@ -212,15 +212,15 @@ ${page.page < page.pages && html`<a rel="next" href="${linkTo(page, { page: page
 <p class="facts">${app.id} · <bdi>${app.developer_name}</bdi> · ${app.category_slug} · waits ${formatAge(app.waiting_since)}</p>
 ${app.similar.map((one) => html`<p class="problem">Looks like <bdi>${formatSimilar(one)}</bdi></p>`)}
 ${app.short_description && html`<p>${app.short_description}</p>`}
-${queue === 'changed' && (app.changes.length > 0 ? changeTable(app.changes) : html`<p>Changed, and changed back.</p>`)}
+${queue === 'changed' && (app.changes.length > 0 ? changeTable(app.changes) : html`<p>Changed and reverted.</p>`)}
 ${app.isShortened && html`<p><a href="${appPath(app.id)}#changes">Show the changes of app ${app.id} whole</a></p>`}
 </div>
 </li>`
 
-  const results = (operator: OperatorRow, all: Result[]) =>
+  const results = (moderator: ModeratorRow, all: Result[]) =>
     layout(
       `Decided ${formatCount(all.filter((result) => !('error' in result)).length)} of ${formatCount(all.length)}`,
-      operator,
+      moderator,
       html`<ul>${all.map((result) =>
         'error' in result
           ? html`
@@ -231,13 +231,13 @@ ${app.isShortened && html`<p><a href="${appPath(app.id)}#changes">Show the chang
 <p><a href="${prefix}/">Go to the queue</a></p>`,
     )
 
-  function app(operator: OperatorRow, page: AppPage) {
+  function app(moderator: ModeratorRow, page: AppPage) {
     const { app, developer, history, news } = page
     const newest = history.at(-1)?.id
     const older = history.filter((entry) => !news.includes(entry))
     return layout(
       app.name,
-      operator,
+      moderator,
       html`${page.refusal && html`<p role="alert" class="problem">${page.refusal}</p>`}
 ${news.length > 0 && html`<h2>Changed since you looked</h2>${entryTable(news)}`}
 ${page.similar.map((one) => html`<p class="problem">Looks like <bdi>${formatSimilar(one)}</bdi></p>`)}
@@ -288,16 +288,16 @@ ${shown !== comment && html`<p><a href="${appPath(app.id)}?review=${id}">Show re
     })}</ul>`
   }
 
-  const status = (operator: OperatorRow, found: Awaited<ReturnType<typeof readStatus>>) =>
-    layout('Status', operator, fieldList(statusFields(found)))
+  const status = (moderator: ModeratorRow, found: Awaited<ReturnType<typeof readStatus>>) =>
+    layout('Status', moderator, fieldList(statusFields(found)))
 
   const audit = (
-    operator: OperatorRow,
+    moderator: ModeratorRow,
     page: { filter: EntryFilter; entries: ShownEntry[]; hasOlder: boolean },
   ) =>
     layout(
       'Audit log',
-      operator,
+      moderator,
       html`<form method="get" role="search">
 <label>App <input name="app" inputmode="numeric" value="${page.filter.app}"></label>
 <label>Developer <input name="developer" value="${page.filter.developer}"></label>

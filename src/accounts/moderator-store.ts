@@ -1,41 +1,41 @@
 import { hash, randomBytes } from 'node:crypto'
 import { type Actor, auditStore } from '../audit/audit-store.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
-import { operatorNameFormat, parseOperatorName } from '../contract/field-rules.ts'
+import { parsePersonName, personNameFormat } from '../contract/field-rules.ts'
 import type { QueryRunner } from '../db/engine.ts'
-import type { OperatorRow } from '../db/rows.ts'
+import type { ModeratorRow } from '../db/rows.ts'
 import { defaultKeyLifetime } from './account-store.ts'
 import { generateKey, keyState } from './keys.ts'
 
-/** Operators who can sign in to the moderation page, and their sessions. */
+/** Moderators, who sign in to the moderation page, and their sessions. */
 
-/** An operator without the hash of the key. */
-type StoredOperator = Omit<OperatorRow, 'sha256'>
+/** A moderator without the hash of the key. */
+type StoredModerator = Omit<ModeratorRow, 'sha256'>
 
 /** Milliseconds after its last use at which a session ends, and at which its use is stored again. */
 const sessionLifetime = 12 * 60 * 60 * 1000
 const useInterval = 5 * 60 * 1000
 
-export const operatorStore = (runner: QueryRunner) => {
+export const moderatorStore = (runner: QueryRunner) => {
   const { sql } = runner
   const audit = auditStore(runner)
 
   return {
     /**
-     * Adds an operator, or a further key of one. The sign-in key is only in the result. Throws an
+     * Adds a moderator, or a further key of one. The sign-in key is only in the result. Throws an
      * OperatorError if the name is invalid.
      */
     async add(text: string, actor: Actor, expiresAt?: string) {
-      const name = parseOperatorName(text)
+      const name = parsePersonName(text)
       if (name === undefined)
-        throw new OperatorError(`the name of an operator must be ${operatorNameFormat}`)
-      const { id, key, sha256 } = generateKey('operator')
+        throw new OperatorError(`the name of a moderator must be ${personNameFormat}`)
+      const { id, key, sha256 } = generateKey('moderator')
       const now = Date.now()
       const created_at = new Date(now).toISOString()
       const expires_at = expiresAt ?? new Date(now + defaultKeyLifetime).toISOString()
       await sql('operators').insert({ id, name, sha256, created_at, expires_at })
       await audit.record(actor, {
-        action: 'operator add',
+        action: 'moderator add',
         at: created_at,
         after: { id, name, expires_at },
       })
@@ -43,28 +43,28 @@ export const operatorStore = (runner: QueryRunner) => {
     },
 
     /** By name, oldest first. */
-    async all(): Promise<(StoredOperator & { state: ReturnType<typeof keyState> })[]> {
-      const rows: StoredOperator[] = await sql('operators')
+    async all(): Promise<(StoredModerator & { state: ReturnType<typeof keyState> })[]> {
+      const rows: StoredModerator[] = await sql('operators')
         .orderBy(['name', 'created_at', 'id'])
         .select('id', 'name', 'created_at', 'expires_at', 'revoked_at', 'last_used_at')
       return rows.map((row) => ({ ...row, state: keyState(row, Date.now()) }))
     },
 
     /**
-     * Ends the operator's sessions, too. Throws an OperatorError if the key does not exist or is
+     * Ends the moderator's sessions, too. Throws an OperatorError if the key does not exist or is
      * revoked already.
      */
     async revoke(id: string, actor: Actor) {
-      const operator = await sql('operators').where({ id }).forUpdate().first()
-      if (!operator) throw new OperatorError(`there is no operator with the key ${id}`)
-      if (operator.revoked_at)
-        throw new OperatorError(`the key was already revoked at ${operator.revoked_at}`)
+      const moderator = await sql('operators').where({ id }).forUpdate().first()
+      if (!moderator) throw new OperatorError(`there is no moderator with the key ${id}`)
+      if (moderator.revoked_at)
+        throw new OperatorError(`the key was already revoked at ${moderator.revoked_at}`)
       const revoked_at = new Date().toISOString()
       await sql('operators').where({ id }).update({ revoked_at })
       await sql('operator_sessions').where({ operator_id: id }).delete()
-      const { name } = operator
+      const { name } = moderator
       await audit.record(actor, {
-        action: 'operator revoke',
+        action: 'moderator revoke',
         at: revoked_at,
         before: { id, name, revoked_at: null },
         after: { id, name, revoked_at },
@@ -73,13 +73,13 @@ export const operatorStore = (runner: QueryRunner) => {
     },
 
     /** Begins a session, and returns its token. Removes the sessions that have ended. */
-    async beginSession(operatorId: string): Promise<string> {
+    async beginSession(moderatorId: string): Promise<string> {
       const token = randomBytes(32).toString('base64url')
       const now = Date.now()
       await sql('operator_sessions').where('last_used_at', '<', startOfLife(now)).delete()
       await sql('operator_sessions').insert({
         sha256: hashOf(token),
-        operator_id: operatorId,
+        operator_id: moderatorId,
         last_used_at: new Date(now).toISOString(),
       })
       return token
@@ -97,15 +97,15 @@ export const operatorStore = (runner: QueryRunner) => {
     },
 
     /**
-     * The first of the tokens that has a session, its operator, and whether its use must be stored.
+     * The first of the tokens that has a session, its moderator, and whether its use must be stored.
      * Throws `unauthorized` if none has: a session may have ended, or its key be no longer valid.
      */
     async findSession(
       tokens: string[],
-    ): Promise<{ operator: OperatorRow; token: string; isUseDue: boolean }> {
+    ): Promise<{ moderator: ModeratorRow; token: string; isUseDue: boolean }> {
       const now = Date.now()
       const rows = await runner.rows<
-        OperatorRow & { session_sha256: string; session_used_at: string }
+        ModeratorRow & { session_sha256: string; session_used_at: string }
       >(
         `select operators.*, operator_sessions.sha256 as session_sha256,
            operator_sessions.last_used_at as session_used_at
@@ -117,8 +117,8 @@ export const operatorStore = (runner: QueryRunner) => {
         const row = rows.find(({ session_sha256 }) => session_sha256 === hashOf(token))
         if (!row || row.session_used_at < startOfLife(now) || keyState(row, now) !== 'active')
           continue
-        const { session_sha256, session_used_at, ...operator } = row
-        return { operator, token, isUseDue: Date.parse(session_used_at) <= now - useInterval }
+        const { session_sha256, session_used_at, ...moderator } = row
+        return { moderator, token, isUseDue: Date.parse(session_used_at) <= now - useInterval }
       }
       throw notSignedIn()
     },
@@ -128,7 +128,7 @@ export const operatorStore = (runner: QueryRunner) => {
 export const notSignedIn = () =>
   new ServiceError(
     'unauthorized',
-    'You are not signed in, or no longer, so nothing was done. Sign in, go back, and try again.',
+    'Your session has ended, so nothing was done. Sign in, go back, and try again.',
   )
 
 const hashOf = (token: string) => hash('sha256', token)

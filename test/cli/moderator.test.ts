@@ -21,12 +21,12 @@ import { readTwice } from '../support/raw-http.ts'
 const time = expect.stringMatching(/^\d{4}-.*Z$/)
 const hour = 60 * 60 * 1000
 
-describe('operator add', () => {
+describe('moderator add', () => {
   test('prints only the key on standard output, once, and stores its hash', async () => {
     const DATABASE_URL = await copyWorld()
-    const added = await runProcess(['operator', 'add', ' Ada Lovelace '], { DATABASE_URL })
+    const added = await runProcess(['moderator', 'add', ' Ada Lovelace '], { DATABASE_URL })
     const [, key = ''] = /^(apps_mod_[0-9a-z]{12}_[0-9A-Za-z]{49})\n$/.exec(added.stdout) ?? []
-    expect(parseKeyId(key, 'operator')).toBe(key.slice(9, 21))
+    expect(parseKeyId(key, 'moderator')).toBe(key.slice(9, 21))
     expect(added.stderr).toMatch(
       /^Sign-in key of Ada Lovelace, until \d{4}-\d\d-\d\d \d\d:\d\d UTC\. It is not shown again:\n$/,
     )
@@ -45,10 +45,10 @@ describe('operator add', () => {
       },
     ])
     const cli = commandLine(DATABASE_URL)
-    expect((await cli.run('operator', 'list')).stdout).not.toContain(key.slice(22))
+    expect((await cli.run('moderator', 'list')).stdout).not.toContain(key.slice(22))
     const [entry] = await cli.json('audit', '--limit', '1')
     expect(entry).toMatchObject({
-      action: 'operator add',
+      action: 'moderator add',
       operator_id: null,
       app_id: null,
       developer_id: null,
@@ -61,18 +61,18 @@ describe('operator add', () => {
       name: 'Ada Lovelace',
       expires_at: rows[0]?.expires_at,
     })
-    expect((await cli.run('audit', '--limit', '1')).stdout).toContain('operator Ada Lovelace')
+    expect((await cli.run('audit', '--limit', '1')).stdout).toContain('moderator Ada Lovelace')
   })
 
   test('lets a key expire after a year, or as told', async () => {
     const cli = commandLine(await copyWorld())
-    const { id, key, ...added } = await cli.json('operator', 'add', 'Ada')
+    const { id, key, ...added } = await cli.json('moderator', 'add', 'Ada')
     expect(added).toEqual({ name: 'Ada', expires_at: time })
-    expect(parseKeyId(key, 'operator')).toBe(id)
+    expect(parseKeyId(key, 'moderator')).toBe(id)
     const lifetime = Date.parse(added.expires_at) - Date.now()
     expect(lifetime).toBeGreaterThan(364 * 24 * hour)
     expect(lifetime).toBeLessThanOrEqual(365 * 24 * hour)
-    const told = await cli.json('operator', 'add', 'Ada', '--expires', '2999-01-31')
+    const told = await cli.json('moderator', 'add', 'Ada', '--expires', '2999-01-31')
     expect(told.expires_at).toBe('2999-01-31T00:00:00.000Z')
     // Each key of a person has its own row.
     expect(told.id).not.toBe(id)
@@ -87,45 +87,45 @@ describe('operator add', () => {
     ['what is not UTF-8', 'Ada\uFFFD'],
   ])('refuses %s', async ([, name]) => {
     const cli = commandLine(await copyWorld())
-    expectRefusal(await cli.run('operator', 'add', name), /the name of an operator must be a name/)
-    expect(await cli.json('operator', 'list')).toEqual([])
+    expectRefusal(await cli.run('moderator', 'add', name), /the name of a moderator must be a name/)
+    expect(await cli.json('moderator', 'list')).toEqual([])
   })
 
   test('refuses a time in the past as wrong usage', async () => {
-    const { code, stderr } = await run(['operator', 'add', 'Ada', '--expires', '2020-01-01'])
+    const { code, stderr } = await run(['moderator', 'add', 'Ada', '--expires', '2020-01-01'])
     expect([code, stderr]).toEqual([2, expect.stringContaining('must be in the future')])
   })
 })
 
-describe('operator list', () => {
+describe('moderator list', () => {
   test('says so if there is none', async () => {
     const cli = commandLine(await emptyCatalogueUrl())
-    expect(await cli.run('operator', 'list')).toEqual({
+    expect(await cli.run('moderator', 'list')).toEqual({
       code: 0,
       stdout: '',
-      stderr: 'No operators; operator add NAME adds one.\n',
+      stderr: 'No moderators; moderator add NAME adds one.\n',
     })
   })
 
   test('has each key, by name and age, with its state', async () => {
     const address = await copyWorld()
     const cli = commandLine(address)
-    const bo = await cli.json('operator', 'add', 'Bo')
-    const expired = await cli.json('operator', 'add', 'Ada')
-    const ada = await cli.json('operator', 'add', 'Ada')
-    await cli.run('operator', 'revoke', bo.id)
+    const bo = await cli.json('moderator', 'add', 'Bo')
+    const expired = await cli.json('moderator', 'add', 'Ada')
+    const ada = await cli.json('moderator', 'add', 'Ada')
+    await cli.run('moderator', 'revoke', bo.id)
     const database = openDatabase(address)
     await database.write(({ sql }) =>
       sql('operators').where({ id: expired.id }).update({ expires_at: '2020-01-01T00:00:00.000Z' }),
     )
     await database.close()
     const row = { created_at: time, expires_at: time, revoked_at: null, last_used_at: null }
-    expect(await cli.json('operator', 'list')).toEqual([
+    expect(await cli.json('moderator', 'list')).toEqual([
       { ...row, id: expired.id, name: 'Ada', state: 'expired' },
       { ...row, id: ada.id, name: 'Ada', state: 'active' },
       { ...row, id: bo.id, name: 'Bo', state: 'revoked', revoked_at: time },
     ])
-    expect((await cli.run('operator', 'list')).stdout).toMatch(
+    expect((await cli.run('moderator', 'list')).stdout).toMatch(
       new RegExp(
         `^ID +NAME +AGE +EXPIRES \\(UTC\\) +USED +STATE\n${expired.id} +Ada .* never +expired\n${ada.id} +Ada .* active\n${bo.id} +Bo .* revoked\n$`,
       ),
@@ -133,46 +133,46 @@ describe('operator list', () => {
   })
 })
 
-describe('operator revoke', () => {
+describe('moderator revoke', () => {
   test('takes the id or the whole key, and is recorded', async () => {
     const cli = commandLine(await copyWorld())
-    const ada = await cli.json('operator', 'add', 'Ada')
-    const bo = await cli.json('operator', 'add', 'Bo')
-    expect(await cli.run('operator', 'revoke', ada.id)).toEqual({
+    const ada = await cli.json('moderator', 'add', 'Ada')
+    const bo = await cli.json('moderator', 'add', 'Bo')
+    expect(await cli.run('moderator', 'revoke', ada.id)).toEqual({
       code: 0,
       stdout: `The sign-in key ${ada.id} of Ada is revoked.\n`,
       stderr: '',
     })
-    expect(await cli.json('operator', 'revoke', bo.key)).toEqual({
+    expect(await cli.json('moderator', 'revoke', bo.key)).toEqual({
       id: bo.id,
       name: 'Bo',
       revoked_at: time,
     })
     const [entry] = await cli.json('audit', '--limit', '1')
     expect(entry).toMatchObject({
-      action: 'operator revoke',
+      action: 'moderator revoke',
       before: { id: bo.id, name: 'Bo', revoked_at: null },
       after: { id: bo.id, name: 'Bo', revoked_at: time },
     })
     expectRefusal(
-      await cli.run('operator', 'revoke', bo.id),
+      await cli.run('moderator', 'revoke', bo.id),
       /the key was already revoked at \d{4}-/,
     )
   })
 
   test('leaves the other keys of the person', async () => {
     const cli = commandLine(await copyWorld())
-    const lost = await cli.json('operator', 'add', 'Ada')
-    const other = await cli.json('operator', 'add', 'Ada')
-    await cli.run('operator', 'revoke', lost.id)
-    expect(await cli.json('operator', 'list')).toMatchObject([
+    const lost = await cli.json('moderator', 'add', 'Ada')
+    const other = await cli.json('moderator', 'add', 'Ada')
+    await cli.run('moderator', 'revoke', lost.id)
+    expect(await cli.json('moderator', 'list')).toMatchObject([
       { id: lost.id, state: 'revoked' },
       { id: other.id, state: 'active', revoked_at: null },
     ])
   })
 
   test.for<[what: string, argument: string, told: RegExp]>([
-    ['an unknown key', 'a'.repeat(12), /there is no operator with the key aaaaaaaaaaaa/],
+    ['an unknown key', 'a'.repeat(12), /there is no moderator with the key aaaaaaaaaaaa/],
     ['a name', 'Ada', /the argument must be a sign-in key or its id/],
     // It may be a secret, so it is not repeated.
     [
@@ -182,10 +182,92 @@ describe('operator revoke', () => {
     ],
   ])('refuses %s', async ([, argument, told]) => {
     const cli = commandLine(await copyWorld())
-    const { code, stdout, stderr } = await cli.run('operator', 'revoke', argument)
+    const { code, stdout, stderr } = await cli.run('moderator', 'revoke', argument)
     expect(stderr).toMatch(told)
     expect([code > 0, stdout]).toEqual([true, ''])
   })
+})
+
+describe('operator, the name of the commands in earlier versions', () => {
+  const hint = 'apps-service: operator is called moderator now: moderator add, list or revoke\n'
+
+  test('does the same with a hint on standard error', async () => {
+    const cli = commandLine(await copyWorld())
+    const { key, id } = await cli.json('operator', 'add', 'Ada')
+    expect(parseKeyId(key, 'moderator')).toBe(id)
+    const list = await cli.run('moderator', 'list', '--json')
+    expect(await cli.run('operator', 'list', '--json')).toEqual({ ...list, stderr: hint })
+    expect(await cli.run('operator', 'revoke', id)).toEqual({
+      code: 0,
+      stdout: `The sign-in key ${id} of Ada is revoked.\n`,
+      stderr: hint,
+    })
+    const again = await cli.run('moderator', 'revoke', id)
+    expect(again.code).toBe(1)
+    expect(await cli.run('operator', 'revoke', id)).toEqual({
+      ...again,
+      stderr: hint + again.stderr,
+    })
+    const entries: { action: string }[] = await cli.json('audit', '--limit', '2')
+    expect(entries.map(({ action }) => action)).toEqual(['moderator add', 'moderator revoke'])
+  })
+
+  test.for<[args: string[], now: string[]]>([
+    [['operator'], ['moderator']],
+    [
+      ['operator', '--help'],
+      ['moderator', '--help'],
+    ],
+    [
+      ['help', 'operator'],
+      ['help', 'moderator'],
+    ],
+    [
+      ['help', 'operator', 'add'],
+      ['help', 'moderator', 'add'],
+    ],
+    [
+      ['operator', 'revoke', 'Ada'],
+      ['moderator', 'revoke', 'Ada'],
+    ],
+    [
+      ['operator', 'ad', 'Ada'],
+      ['moderator', 'ad', 'Ada'],
+    ],
+  ])('%j is %j', async ([args, now]) => {
+    const { code, stdout, stderr } = await run(now)
+    expect(await run(args)).toEqual({ code, stdout, stderr: hint + stderr })
+  })
+
+  test('is in no help', async () => {
+    for (const args of [['--help'], ['moderator', '--help'], ['moderation', 'serve', '--help']])
+      expect((await run(args)).stdout).not.toMatch(/\boperator\b/)
+  })
+})
+
+test('entries of the audit log that earlier versions wrote stay readable', async () => {
+  const address = await copyWorld()
+  const database = openDatabase(address)
+  const entry = { operator: 'root', at: '2026-11-26T09:00:00.000Z' }
+  const [added, revoked] = [
+    { id: 'a', name: 'Ada' },
+    { id: 'a', name: 'Ada', revoked_at: 'now' },
+  ]
+  await database.write(({ sql }) =>
+    sql('audit').insert([
+      { ...entry, action: 'operator add', after: JSON.stringify(added) },
+      { ...entry, action: 'operator revoke', after: JSON.stringify(revoked) },
+    ]),
+  )
+  await database.close()
+  const cli = commandLine(address)
+  expect((await cli.run('audit', '--limit', '2')).stdout).toMatch(
+    /root +operator add +moderator Ada\n.*\n.*root +operator revoke +moderator Ada\n/,
+  )
+  expect(await cli.json('audit', '--limit', '2')).toMatchObject([
+    { action: 'operator add', after: added },
+    { action: 'operator revoke', after: revoked },
+  ])
 })
 
 describe('moderation serve', () => {
@@ -222,7 +304,7 @@ describe('moderation serve', () => {
   test('is a process of its own, which the public server knows nothing about', async () => {
     const address = await copyWorld()
     const cli = commandLine(address)
-    const { id, key } = await cli.json('operator', 'add', 'Ada')
+    const { id, key } = await cli.json('moderator', 'add', 'Ada')
     const page = await servePage(address, { OPERATOR: 'Claimed' })
     expect(page.log.join()).toContain('serving the moderation page http://moderation.test/mod/')
     const server = await serve(address)
@@ -244,7 +326,7 @@ describe('moderation serve', () => {
     ).toBe(200)
     // The public server shows it at once.
     expect((await server.request('GET', '/apps/2')).status).toBe(200)
-    await cli.run('operator', 'revoke', id)
+    await cli.run('moderator', 'revoke', id)
     for (const { port } of [page, other])
       expect((await send(port, '/mod/', cookie)).status).toBe(303)
     const [, entry] = (await cli.json('audit', '--limit', '2')).toReversed()
@@ -275,7 +357,7 @@ describe('moderation serve', () => {
 
   test('SIGTERM makes it not ready, finishes the requests in flight, and ends it', async () => {
     const address = await copyWorld()
-    const { key } = await commandLine(address).json('operator', 'add', 'Ada')
+    const { key } = await commandLine(address).json('moderator', 'add', 'Ada')
     const page = await servePage(address)
     const body = new URLSearchParams({ key }).toString()
     const sending = request({
