@@ -150,6 +150,4 @@ export type SchemaHelpers = Readonly<{
   createSearchIndex: (sql: Knex, fill: (index: SearchIndex) => Promise<void>) => Promise<void>
   /** Makes a table with an `id` reject changes to existing rows. Can be repeated. */
   makeAppendOnly: (sql: Knex, table: string) => Promise<void>
-  /** Drops a check constraint. */
-  dropCheck: (sql: Knex, table: string, name: string) => Promise<void>
 }>

@@ -1,12 +1,11 @@
 import type { Knex } from 'knex'
-import type { SchemaHelpers } from '../engine.ts'
 
 /**
  * Moderators, who sign in to the moderation page, and their sessions. `operator_id` in the audit
  * log: the moderator's sign-in key. Entries about moderators have no subject but the columns in
  * `after`. The index finds the last reasons of rejections.
  */
-export async function up(sql: Knex, { dropCheck }: SchemaHelpers) {
+export async function up(sql: Knex) {
   await sql.schema.createTable('operators', (table) => {
     // The public part of the sign-in key; `sha256` is the hash of the whole key.
     table.text('id').primary()
@@ -23,6 +22,6 @@ export async function up(sql: Knex, { dropCheck }: SchemaHelpers) {
     table.text('last_used_at').notNullable().index()
   })
   await sql.schema.alterTable('audit', (table) => table.text('operator_id'))
-  await dropCheck(sql, 'audit', 'audit_subject')
+  await sql.raw('alter table audit drop constraint audit_subject')
   await sql.raw(`create index audit_rejections on audit (id) where action = 'app reject'`)
 }

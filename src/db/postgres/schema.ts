@@ -28,10 +28,6 @@ export const schema: SchemaHelpers = {
     await fill(searchIndex(sql))
   },
 
-  async dropCheck(sql, table, name) {
-    await sql.raw(`alter table ${table} drop constraint ${name}`)
-  },
-
   /**
    * TRUNCATE has its own trigger, since Citus moves triggers to its shards, but not those of
    * TRUNCATE.

@@ -41,23 +41,6 @@ export const schema: SchemaHelpers = {
     await sql.raw(`insert into app_search (app_search) values ('optimize')`)
   },
 
-  /**
-   * By https://sqlite.org/lang_altertable.html#otheralter, which copies no row. The condition must
-   * have no parentheses.
-   */
-  async dropCheck(sql, table, name) {
-    const schemaRow = sql('sqlite_master').where({ type: 'table', name: table })
-    const { sql: before }: { sql: string } = await schemaRow.clone().first('sql')
-    const start = before.toLowerCase().indexOf(`, constraint \`${name}\``)
-    if (start === -1) throw new Error(`${table} has no check ${name}`)
-    const after = before.slice(0, start) + before.slice(before.indexOf(')', start) + 1)
-    const [{ schema_version: version }] = await sql.raw('pragma schema_version')
-    await sql.raw('pragma writable_schema = on')
-    await schemaRow.update({ sql: after })
-    await sql.raw(`pragma schema_version = ${version + 1}`)
-    await sql.raw('pragma writable_schema = off')
-  },
-
   async makeAppendOnly(sql, table) {
     const changes = {
       update: '',
