@@ -255,8 +255,9 @@ const headerParameters = (operation: Operation, headers: Values) =>
   )
 
 /**
- * ajv takes `0x10`, `1e3` and `+5` for integers; the document does not. Throws `invalid_request`
- * with all problems of the request if it has such a number, or very many parameters.
+ * ajv takes `0x10`, `1e3` and `+5` for integers; the document does not. A keyword of ajv would get
+ * the number instead of the text. Throws `invalid_request` with all problems of the request if it
+ * has such a number, or very many parameters.
  */
 function assertDecimals({ api, operation, request }: Context, apiRequest: ApiRequest) {
   const { params, query } = request
