@@ -3,6 +3,7 @@ import { findNamedApps, type StateCounts } from '../catalogue/app-store.ts'
 import { categoryStore } from '../catalogue/category-store.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import { listed } from '../db/listed-apps.ts'
+import { withoutIndex } from '../db/planner.ts'
 import { bestMatches, cutNote, maxMatches, toQuery } from '../search/best-matches.ts'
 import { hasTerms, toSearchDocument } from '../search/terms.ts'
 import { chunk, required, yieldBetween } from '../util/helpers.ts'
@@ -40,9 +41,9 @@ export const queues = {
 
 export const states: Record<AppState | 'any', AppSet> = {
   any: { where: 'true', order: newestFirst, hasOwnIndex: false },
-  // Its index has the order of the queue. Without the plus the planner would scan the whole table,
-  // which has this order.
-  pending: { where: pending, order: `+${newestFirst}`, hasOwnIndex: true },
+  // Its index has the order of the queue. With the index of the ids, the planner would read the
+  // whole table.
+  pending: { where: pending, order: `${withoutIndex('apps.id')} desc`, hasOwnIndex: true },
   approved: { where: listed, order: newestFirst, hasOwnIndex: false },
   rejected: {
     where: "apps.status = 'rejected' and apps.deleted_at is null",
@@ -108,8 +109,9 @@ export async function findPage(
   function appsIn({ where, hasOwnIndex }: AppSet) {
     const apps = runner.sql('apps').whereRaw(where)
     if (developerId !== undefined) apps.where('apps.developer_id', developerId)
+    const column = 'apps.category_id'
     if (categoryId !== undefined)
-      apps.whereRaw(`${hasOwnIndex ? '+' : ''}apps.category_id = ?`, [categoryId])
+      apps.whereRaw(`${hasOwnIndex ? withoutIndex(column) : column} = ?`, [categoryId])
     return apps
   }
 
