@@ -15,9 +15,9 @@ import { toSingleLine } from '../src/util/text.ts'
 
 /**
  * Tells people about decisions and waiting apps, through a chat's webhook or by mail. A timer runs
- * it (apps-service-notify.timer). It writes its place, the last audit entry that it has told of,
+ * it (apps-service-notify.timer). It writes its place, the last audit entry that it has sent,
  * beside the old one before the delivery, and replaces the old one afterwards. So nothing is lost,
- * a full disk repeats no message, and a crash in between repeats one. The first run tells of nothing.
+ * a full disk repeats no message, and a crash in between repeats one. The first run sends nothing.
  */
 
 const { NOTIFY_WEBHOOK, NOTIFY_MAIL, MODERATION_URL, STATE_DIRECTORY } = process.env

@@ -98,7 +98,7 @@ const logo = `data:image/svg+xml,${encodeURIComponent(
   '<svg xmlns="http://www.w3.org/2000/svg" width="44" height="12"><text y="10" font-family="sans-serif" font-size="11" fill="gray">Redocly</text></svg>',
 )}`
 
-/** What has to change in Redoc's page, because no option of Redoc changes it. */
+/** The changes to Redoc's page, for which Redoc has no options. */
 const changes: [what: string, found: string | RegExp, replacement: string][] = [
   // The empty icon saves a request for /favicon.ico.
   [

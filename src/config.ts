@@ -83,7 +83,7 @@ export function readConfig(environment = process.env) {
       (text) => (Number(text) === port && port !== 0 ? undefined : wholeNumber(maxPort)(text)),
       `a whole number from 0 to ${maxPort} and different from PORT`,
     ),
-    /** Where to request a key, as an OpenAPI contact. */
+    /** The address for requests of a key, as an OpenAPI contact. */
     contact: read(
       'CONTACT_URL',
       '',

@@ -128,7 +128,7 @@ export const moderatorStore = (runner: QueryRunner) => {
 export const notSignedIn = () =>
   new ServiceError(
     'unauthorized',
-    'Your session has ended, so nothing was done. Sign in, go back, and try again.',
+    'You are not signed in, so nothing was done. Sign in, go back, and try again.',
   )
 
 const hashOf = (token: string) => hash('sha256', token)

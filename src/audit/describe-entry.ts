@@ -2,7 +2,7 @@ import { keyPrefix } from '../contract/key-format.ts'
 import type { AuditRow } from '../db/rows.ts'
 import type { AuditEntry } from './audit-store.ts'
 
-/** Who made a change, of what, and the values, in words for people. */
+/** Formats an audit entry: who made the change, its subject, and the values. */
 
 type OperatorColumns = Pick<AuditRow, 'operator' | 'operator_name' | 'operator_id'>
 

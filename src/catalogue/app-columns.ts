@@ -2,7 +2,7 @@ import type { App, AppChanges } from '../contract/contract.ts'
 import type { AppRow } from '../db/rows.ts'
 
 /**
- * What each column of an app is for. Lists of columns are filters of this record, in its order. A
+ * The uses of each column of an app. Lists of columns are filters of this record, in its order. A
  * column that is missing here, or whose uses contradict the document, does not compile.
  */
 
@@ -25,7 +25,7 @@ type PublicUses =
   | readonly ['public', ...'imported'[]]
   | readonly ['audited', 'public', ...'imported'[]]
 
-/** What moderators call a column, and its uses. */
+/** The moderators' name for a column, and its uses. */
 type ColumnUses<Column extends AppColumn> = Readonly<{
   label: string
   uses: Column extends keyof AppChanges

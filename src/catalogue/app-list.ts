@@ -184,7 +184,7 @@ async function searchPage(
   return { apps, total: ids.length, notes: notesOn(result, sort), ...(info && { search: info }) }
 }
 
-/** What a search found among these apps. */
+/** The result of a search, with only these of its apps. */
 function onlyOf(result: SearchResult, chosen: number[]): SearchResult {
   const isChosen = (id: number) => chosen.includes(id)
   const { ids, fullMatches } = result

@@ -12,7 +12,7 @@ export type ErrorMeaning = Readonly<{
   violatesForeignKey: boolean
   /** The cause in words, for operators; undefined if it has nothing to do with the database. */
   reason: string | undefined
-  /** What an operator can do, if known. */
+  /** Advice for the operator, if there is any. */
   advice: string | undefined
 }>
 

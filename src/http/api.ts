@@ -117,7 +117,7 @@ export async function createApi(
 }
 
 /**
- * What cache hits and misses share: names the operation in the log, and throws `rate_limited` and
+ * Called for cache hits and misses. Names the operation in the log, and throws `rate_limited` and
  * `not_acceptable`.
  */
 export function beginOperation(

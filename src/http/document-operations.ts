@@ -1,6 +1,6 @@
 import type { Operation } from 'openapi-backend'
 
-/** What the document says of its operations. */
+/** Reads the document's operations: their parameters, and who may call them. */
 
 type ParameterObject = { name: string; in: string; schema?: { type?: string } }
 

@@ -292,7 +292,7 @@ export type SearchQuery = Readonly<{
 }>
 
 /**
- * What an app must have, strictest first:
+ * Conditions for an app, strictest first:
  *
  * - `key`: the text of the query is its whole name, slug or package name;
  * - `name`: each term begins a word of the name;

@@ -15,7 +15,7 @@ export function* chunk<T>(values: readonly T[], size: number): Generator<T[]> {
 }
 
 /**
- * The values, each in a turn of the event loop of its own, so that work on many of them does not
+ * The values, each in its own turn of the event loop, so that work on many of them does not
  * delay other requests. Throws the reason of the signal once it is aborted.
  */
 export async function* yieldBetween<T>(

@@ -100,7 +100,7 @@ const pageHeaders = (baseUrl: string) => ({
   'X-Robots-Tag': 'noindex, nofollow',
 })
 
-/** What the stores refuse is shown to the moderator, like an error of the command line. */
+/** Shows the errors of stores, as the command line does. */
 const explainToModerator: ErrorRequestHandler = (error, _request, _response, next) => {
   if (error instanceof OperatorError) next(new ServiceError('invalid_request', `${error.message}.`))
   // The path has percent signs that encode no text.

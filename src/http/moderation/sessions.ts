@@ -77,7 +77,7 @@ export function createSessions(
     response.cookie(cookieName, token, cookieOptions)
   }
 
-  /** Where to go after signing in. Another site may have set it. */
+  /** The address to open after signing in. Another site may have set it. */
   function ownPath(text: string): string {
     const url = URL.parse(text, baseUrl)
     const isOwn = url?.origin === ownOrigin && url.pathname.startsWith(`${prefix}/`)
