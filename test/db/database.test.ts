@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
+import { appColumns } from '../../src/catalogue/app-columns.ts'
 import { withTemporaryCopy } from '../../src/db/copy-database.ts'
 import { type Database, openDatabase, openMigratedDatabase } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
@@ -113,6 +114,13 @@ describe('the schema refuses', () => {
     await withDatabase(async (database) => {
       await expect(database.write(({ sql }) => sql.raw(statement))).rejects.toThrow(refusal)
     })
+  })
+})
+
+test('the table of apps has exactly the columns of which the uses are declared', async () => {
+  await withDatabase(async ({ read }) => {
+    const columns = await read(({ sql }) => sql('apps').columnInfo())
+    expect(Object.keys(columns).toSorted()).toEqual(Object.keys(appColumns).toSorted())
   })
 })
 
