@@ -3,6 +3,8 @@ import { maxAppSlugLength } from '../contract/field-rules.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import { required } from '../util/helpers.ts'
 
+/** Makes the slugs of new apps, for creates and imports. No slug is used for another app again. */
+
 /**
  * A slug that matches `[a-z0-9]+(-[a-z0-9]+)*` and has the document's length; `app` if nothing can
  * be transliterated.

@@ -29,7 +29,7 @@ export function showProgress() {
   return { update, stop: () => bar.stop() }
 }
 
-/** `unit` is the noun of one. */
+/** Shows how many are done, as in 5 of 20 apps. `unit` is the noun in the singular. */
 export function showCount(unit: string) {
   const { update, stop } = showProgress()
   const updateCount = (done: number, total: number) =>
