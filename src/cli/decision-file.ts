@@ -3,6 +3,7 @@ import { parse } from 'csv-parse/sync'
 import { type Decision, statusAfterDecision } from '../catalogue/policy.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
+import { describeSyntaxError } from '../contract/json-text.ts'
 import { readText } from '../import-export/read-lines.ts'
 import { parseReference, referenceFormat } from '../moderation/app-reference.ts'
 import type { GivenDecision } from '../moderation/decisions.ts'
@@ -112,6 +113,6 @@ function parseObject(line: string, number: number): Row['fields'] {
     // A value that is not an object becomes one without the fields, and so an invalid row.
     return Object(JSON.parse(line))
   } catch {
-    throw new Error(`line ${number} is not JSON`)
+    throw new Error(`it ${describeSyntaxError(line, number)}`)
   }
 }

@@ -98,9 +98,21 @@ function startsAfter(start: string, closing = ''): string {
   }
 }
 
-/** The line and column of the character after a text, both from 1. Columns count code points. */
-export function positionAfter(text: string): string {
+/**
+ * The line and column of the character after a text, both from 1. Columns count code points.
+ * `firstLine` is the number of the text's first line.
+ */
+export function positionAfter(text: string, firstLine = 1): string {
   const lines = text.split('\n')
-  const column = [...(lines.at(-1) ?? '')].length + 1
-  return `line ${lines.length}, column ${column}`
+  // Not as a list of characters, because a line of a file can have 16 MiB.
+  const { length } = (lines.at(-1) ?? '').replace(/[\uD800-\uDBFF][\uDC00-\uDFFF]/g, ' ')
+  return `line ${lines.length - 1 + firstLine}, column ${length + 1}`
+}
+
+/** What is wrong with text that JSON.parse refuses, to continue a sentence about it. */
+export function describeSyntaxError(json: string, firstLine?: number): string {
+  const index = findSyntaxError(json)
+  const position = positionAfter(json.slice(0, index), firstLine)
+  const place = index < json.length ? ` at ${position}` : `: it ends too early, at ${position}`
+  return `is not valid JSON${place}`
 }

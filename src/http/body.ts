@@ -4,8 +4,8 @@ import { finished } from 'node:stream'
 import type { Request, Response } from 'express'
 import { type ErrorDetails, invalidRequest, ServiceError } from '../contract/errors.ts'
 import {
+  describeSyntaxError,
   findRepeatedField,
-  findSyntaxError,
   hasMoreTokensThan,
   positionAfter,
 } from '../contract/json-text.ts'
@@ -153,10 +153,7 @@ function parse(json: string): unknown {
   try {
     return JSON.parse(json)
   } catch {
-    const index = findSyntaxError(json)
-    const position = positionAfter(json.slice(0, index))
-    const place = index < json.length ? ` at ${position}` : `: it ends too early, at ${position}`
-    throw malformed(`The body is not valid JSON${place}.`)
+    throw malformed(`The body ${describeSyntaxError(json)}.`)
   }
 }
 

@@ -32,7 +32,7 @@ export type ImportEvents = {
 
 /** How to parse the lines of a file, and how to write a batch of them. */
 export type LineWork = {
-  parse: (text: string) => ParsedLine
+  parse: (text: string, number: number) => ParsedLine
   /** Sets the outcome of each line that has none. */
   write: (runner: QueryRunner, lines: ImportLine[]) => Promise<void>
 }
@@ -83,8 +83,10 @@ export async function importLines(
         // Lets a statement that has finished start the next one, so that the database does not wait
         // for this loop.
         await setImmediate()
-        if ('problem' in line) yield { number: line.number, outcome: [problem('', line.problem)] }
-        else yield { ...line, ...parse(line.text) }
+        if ('problem' in line) {
+          const message = `${line.problem} (line ${line.number})`
+          yield { number: line.number, outcome: [problem('', message, line.problem)] }
+        } else yield { ...line, ...parse(line.text, line.number) }
       }
     } catch (error) {
       summary.readError = error instanceof Error ? error : new Error(String(error))

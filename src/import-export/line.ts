@@ -12,7 +12,7 @@ import {
   reasonRule,
   reviewerNameRule,
 } from '../contract/field-rules.ts'
-import { findRepeatedField } from '../contract/json-text.ts'
+import { describeSyntaxError, findRepeatedField } from '../contract/json-text.ts'
 import { objectProblems } from '../contract/problems.ts'
 import type { AppRow, CategoryRow, ReviewRow } from '../db/rows.ts'
 import { idLimit, type SearchDocument } from '../search/terms.ts'
@@ -282,16 +282,16 @@ const counterSchema = {
 
 /**
  * Parses a line, trims its texts and converts its times to UTC. The outcome of an invalid line has
- * all its problems.
+ * all its problems; `number` is that of the line in its file.
  */
-export function readLine(text: string): ParsedLine {
-  const line = readValid<Line | ParsedLine>(text, 'line')
+export function readLine(text: string, number = 1): ParsedLine {
+  const line = readValid<Line | ParsedLine>(text, number, 'line')
   if (Array.isArray(line)) return { outcome: line }
   return 'name' in line ? { app: line } : line
 }
 
-export function readCounterLine(text: string): ParsedLine {
-  const counters = readValid<CounterLine>(text, 'counters')
+export function readCounterLine(text: string, number: number): ParsedLine {
+  const counters = readValid<CounterLine>(text, number, 'counters')
   return Array.isArray(counters) ? { outcome: counters } : { counters }
 }
 
@@ -338,12 +338,16 @@ const timesOf = (value: object): Partial<Record<string, number>> =>
 /**
  * Returns the line, or its problems: those with the schema, and times that contradict each other.
  */
-function readValid<T>(text: string, schema: 'line' | 'counters'): T | Problem[] {
+function readValid<T>(
+  text: string,
+  number: number,
+  schema: 'line' | 'counters',
+): T | LineProblem[] {
   let parsed: unknown
   try {
     parsed = JSON.parse(text)
   } catch {
-    return [problem('', 'is not valid JSON')]
+    return [problem('', describeSyntaxError(text, number), 'is not valid JSON')]
   }
   // A compact line without repeated fields is the same when it is written again, which is quick to
   // see.

@@ -55,8 +55,8 @@ export function catalogueLines(options: Options): LineWork {
   }
 }
 
-function parse(text: string): ParsedLine {
-  const line = readLine(text)
+function parse(text: string, number: number): ParsedLine {
+  const line = readLine(text, number)
   const { app } = line
   const willBeListed = app?.status === 'approved' && !isSet(app.deleted_at)
   return willBeListed ? { ...line, document: toSearchDocument(app, app.developer_name) } : line

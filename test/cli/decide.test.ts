@@ -163,7 +163,12 @@ test.for<[what: string, text: string | Buffer, message: RegExp]>([
   [
     'text that is not JSON',
     '{"id": 2, "decision": "approve"}\n{',
-    /cannot read .*: line 2 is not JSON/,
+    /cannot read .*: it is not valid JSON: it ends too early, at line 2, column 2$/m,
+  ],
+  [
+    'a comma after the last field',
+    '{"id": 2, "decision": "approve"}\n{"id": 3,}\n',
+    /cannot read .*: it is not valid JSON at line 2, column 10$/m,
   ],
   ['no header', '2,approve,\n', /the first line must be the header id,decision,reason/],
   ['no rows', '', /it is empty/],

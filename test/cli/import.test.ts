@@ -135,7 +135,7 @@ describe('import', () => {
       '  1 × /category: is required',
       '  1 × /developer_name: is required',
       '  1 × /name: must not be empty',
-      '  1 × line: is not valid JSON',
+      '  1 × line: is not valid JSON at line 4, column 1',
       '',
     ])
     expect(JSON.parse(reply.stdout)).toEqual({
@@ -160,7 +160,11 @@ describe('import', () => {
         ],
         rejected: { name: '' },
       },
-      { line: 4, errors: [{ field: '', message: 'is not valid JSON' }], rejected: 'not json' },
+      {
+        line: 4,
+        errors: [{ field: '', message: 'is not valid JSON at line 4, column 1' }],
+        rejected: 'not json',
+      },
     ])
     // A run without refused lines removes the rejects of an earlier one.
     writeFileSync(file, gzipSync(textOf([app])))
@@ -310,7 +314,7 @@ describe('import', () => {
       stdout: '3 lines: 1 updated, 0 unchanged.\n',
       stderr: `2 refused
   1 × /slug: belongs to no app
-  1 × line: is not valid JSON
+  1 × line: is not valid JSON: it ends too early, at line 3, column 2
 apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexpected end of file; the lines before were imported
 `,
     })

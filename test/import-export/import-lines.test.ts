@@ -1230,7 +1230,7 @@ test('each refused line is reported with its number, text and problems', async (
   expect(reported).toEqual([
     [1, expect.arrayContaining(['/name must be a string']), '{"name": 1}'],
     [3, ['/category there is already a category with the name Tools'], JSON.stringify(clashing)],
-    [5, [' is not UTF-8'], undefined],
+    [5, [' is not UTF-8 (line 5)'], undefined],
     [6, ['/category there is already a category with the name Tools'], JSON.stringify(moon)],
   ])
 })

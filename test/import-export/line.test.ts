@@ -374,7 +374,8 @@ test.for<[what: string, text: string, field: string, problem: RegExp]>([
     '/created_at',
     /years 0000 to 9999/,
   ],
-  ['invalid JSON', '{', '', /^is not valid JSON$/],
+  ['JSON that ends', '{', '', /^is not valid JSON: it ends too early, at line 1, column 2$/],
+  ['no JSON', `{"name":"Ast\u00e9r 🎈", name}`, '', /^is not valid JSON at line 1, column 20$/],
   [
     'an id that leaves too few',
     JSON.stringify({ ...app, id: 2 ** 40 - 1 }),

@@ -110,7 +110,7 @@ test('refuses lines that are not valid or name no app, and sets the others', asy
   ])
   expect(summary).toEqual({ lines: 11, updated: 1, unchanged: 0, rejected: 10 })
   expect(problems.toSorted()).toEqual([
-    ' is not valid JSON',
+    ' is not valid JSON at line 2, column 1',
     '/average_rating is required',
     '/name is not a field that can be set',
     '/package_name belongs to no app',
