@@ -42,7 +42,7 @@ const maxBatchLines = 1000
 const maxBatchLength = 2 * 1024 * 1024
 
 /**
- * Writes the lines of a file in batches. Memory does not grow with the file. A stopped import
+ * Writes the lines of a file in batches. Memory grows only by the ids of the file. A stopped import
  * finishes when it is run again.
  */
 export async function importLines(

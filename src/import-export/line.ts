@@ -72,6 +72,8 @@ export type ParsedLine = {
   category?: LineCategory
   removed?: RemovedApp
   counters?: CounterLine
+  /** Whether an earlier line of the file has the id of the app. */
+  repeatsId?: boolean
   /** Prepared while the previous lines are written, for an app that will be listed. */
   document?: SearchDocument
   outcome?: 'created' | 'updated' | 'unchanged' | LineProblem[]
@@ -156,7 +158,8 @@ export const lineSchema = {
     },
     id: {
       ...settableId({ ...schemas.AppId, maximum: idLimit - 1 }),
-      description: 'Used if no app of the database has it; otherwise the app gets a new one.',
+      description:
+        'Used if no app of the database has it; otherwise the app gets a new one. Two new apps of a file must not have the same.',
     },
     name: schemas.NewAppName,
     short_description: nullable(schemas.NewShortDescription),

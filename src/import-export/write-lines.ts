@@ -49,8 +49,16 @@ type Options = { actor: Actor; onlyNew: boolean }
 /** `onlyNew` leaves existing apps and categories unchanged. */
 export function catalogueLines(options: Options): LineWork {
   const now = new Date().toISOString()
+  const ids = new Set<number>()
   return {
-    parse,
+    parse(text, number) {
+      const line = parse(text, number)
+      const id = line.app?.id
+      if (id === undefined) return line
+      const repeatsId = ids.has(id)
+      ids.add(id)
+      return { ...line, repeatsId }
+    },
     write: (runner, lines) => writeLines(runner, lines, { ...options, now }),
   }
 }
@@ -180,6 +188,7 @@ async function writeLines(
     const { first: matches, repeated } = splitRepeats(
       onlyNew ? all.filter(({ app, holder }) => !app && !holder) : all,
     )
+    await refuseRepeatedIds(matches)
     await resolveCategories(matches)
     // After the categories, because an app whose line is refused for its category keeps its package
     // name.
@@ -194,6 +203,30 @@ async function writeLines(
     for (const { source, problems } of matches) if (problems.length > 0) source.outcome = problems
     // The second line of an app must read the first one's result.
     await writeApps(repeated.map(({ source }) => source))
+  }
+
+  /**
+   * Refuses new apps with the id of another app of the file. A line of another catalogue has another
+   * creation time; its app gets a free id.
+   */
+  async function refuseRepeatedIds(matches: Match[]) {
+    const repeating = matches.filter(
+      (match) => match.source.repeatsId && !match.app && isAccepted(match),
+    )
+    if (repeating.length === 0) return
+    const ids = repeating.flatMap(({ line }) => line.id ?? [])
+    const stored = await sql('apps').whereIn('id', ids).select('id', 'created_at')
+    for (const match of repeating) {
+      const { id, created_at } = match.line
+      const earlier = lines.flatMap(({ number, app }) =>
+        number < match.source.number ? (app ?? []) : [],
+      )
+      const times = [...stored, ...earlier]
+        .filter((app) => app.id === id)
+        .map((app) => app.created_at)
+      if (created_at === undefined || times.includes(created_at))
+        match.problems = [problem('/id', repeatedIdMessage)]
+    }
   }
 
   /** Adds the categories that lines describe, and refuses lines whose categories do not exist. */
@@ -300,6 +333,9 @@ async function writeLines(
     }
   }
 }
+
+const repeatedIdMessage =
+  'belongs to an earlier line of the file: leave it out to get a free one, or give the slug or package name of that app to update it'
 
 const withAppId = (reviews: LineReview[], app_id: number) =>
   reviews.map((review) => ({ ...review, app_id }))

@@ -674,12 +674,12 @@ test('a package name, then the same in another case', async () => {
 test('lines with and without ids, in any order', async () => {
   const { database } = await startService()
   const numbered = { ...app, name: 'Moon', id: 7, reviews: [{ ...review(5), id: 4 }] }
-  const lines = [{ ...app, reviews: [review(4)] }, numbered, { ...app, name: 'Sun', id: 7 }]
+  const lines = [{ ...app, reviews: [review(4)] }, numbered, { ...app, name: 'Sun', id: 8 }]
   expect(countsOf(await importLines(database, lines))).toEqual([3, 0, 0, 0])
   const ids = await database.read(({ sql }) =>
     sql('apps').whereIn('name', ['Star Map', 'Moon', 'Sun']).orderBy('name').pluck('id'),
   )
-  expect([ids[0], new Set(ids).size]).toEqual([7, 3])
+  expect([ids[0], ids[2], new Set(ids).size]).toEqual([7, 8, 3])
 })
 
 test('changed reviews keep their ids, count in the average, and are in the audit', async () => {
@@ -1498,4 +1498,66 @@ test('a retried transaction is written, counted and refused once', async () => {
   expect(runs).toBeGreaterThan(0)
   await expectConsistent(database)
   expect(countsOf(await importLines(database, lines))).toEqual([0, 0, 1204, 2])
+})
+
+describe('a second line with the id of an earlier line of its file', () => {
+  const [at, other] = ['2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z']
+  const first = { ...app, id: 70, name: 'First', slug: 'first', created_at: at }
+  const second = { ...app, id: 70, name: 'Second', slug: 'second' }
+  const { created_at: _, ...handWritten } = first
+
+  test.for<[what: string, lines: object[], counts: number[]]>([
+    ['is refused if it describes another app', [handWritten, second], [1, 0, 0, 1]],
+    ['is refused beside an app with a creation time', [first, second], [1, 0, 0, 1]],
+    [
+      'is refused if the slug of an export was edited',
+      [first, { ...second, created_at: at }],
+      [1, 0, 0, 1],
+    ],
+    [
+      'gets a free id if it is of another catalogue',
+      [first, { ...second, created_at: other }],
+      [2, 0, 0, 0],
+    ],
+    [
+      'gets a free id if it has a creation time, and the app another',
+      [handWritten, { ...second, created_at: at }],
+      [2, 0, 0, 0],
+    ],
+    [
+      'updates the app if it describes the same one',
+      [first, { ...first, version: '2' }],
+      [1, 1, 0, 0],
+    ],
+    ['is refused each time', [first, second, second], [1, 0, 0, 2]],
+    ['is refused after many other lines', [first, ...manyApps(1100), second], [1101, 0, 0, 1]],
+  ])('%s', async ([, lines, counts]) => {
+    const { database } = await startService()
+    const { rejects, ...summary } = await importLines(database, lines)
+    expect(countsOf(summary)).toEqual(counts)
+    const refused = lines.flatMap((line, index) =>
+      index > 0 && line === second ? [{ line: index + 1, fields: ['/id'] }] : [],
+    )
+    if (counts[3] === refused.length) expect(rejects).toEqual(refused)
+    // The same file again changes nothing, and refuses the same lines.
+    const again = await importLines(database, lines)
+    expect([again.created, again.rejected]).toEqual([0, counts[3]])
+    // A file of its own is another catalogue's, or one whose line was corrected.
+    expect(
+      countsOf(await importLines(database, [{ ...second, slug: 'third', name: 'Third' }])),
+    ).toEqual([1, 0, 0, 0])
+  })
+
+  test('is told what to do', async () => {
+    const { database } = await startService()
+    const told: string[] = []
+    await importFrom(database, Readable.from([Buffer.from(textOf([first, second]))]), {
+      onReject: async (number, problems) => {
+        told.push(...problems.map(({ field, message }) => `${number} ${field} ${message}`))
+      },
+    })
+    expect(told).toEqual([
+      '2 /id belongs to an earlier line of the file: leave it out to get a free one, or give the slug or package name of that app to update it',
+    ])
+  })
 })
