@@ -150,8 +150,13 @@ const exactTerm = (spellings: string[]): Term => ({
 /** Shorter words are not taken for beginnings of words, since too many words begin with them. */
 const minBeginning = 3
 
-/** Apps that are assumed to have no term, so that few apps tell little about how rare it is. */
+/**
+ * Apps that are assumed to be listed, too, so that few apps tell little about how rare a term is.
+ * Some of them have any word of one or two letters; none has another term.
+ */
 const assumedApps = 100
+const assumedShort = 25
+const isShort = ({ text, isPrefix }: Term) => isPrefix && [...text].length < minBeginning
 
 /** Matches with a smaller share of the search's weight are left out. */
 const minShare = 1 / 8
@@ -200,7 +205,8 @@ async function partialMatches(
     if (ranks.size === 0) continue
     const popular = [...ranks].filter((rank) => rank >= popularRank).length
     const apps = Math.max(ranks.size, (listed.all * popular) / maxMatches)
-    const rarity = Math.log2((listed.inScope + assumedApps) / Math.min(apps, listed.inScope))
+    const withTerm = Math.min(apps, listed.inScope) + (isShort(term) ? assumedShort : 0)
+    const rarity = Math.log2((listed.inScope + assumedApps) / withTerm)
     const weight = isNumber(term) ? rarity ** 2 / 4 : rarity ** 2
     total += weight
     for (const rank of ranks) {
@@ -243,7 +249,12 @@ const noMatch = (rank: number): PartialMatch => ({
   nameWords: '',
 })
 
-const scorePartial = ({ rank, weight, nameTerms, nameWords }: PartialMatch, total: number) =>
-  (shareSteps * weight) / total +
-  popularityOfRank(rank) +
-  (nameTerms.length > 0 ? scoreName(nameTerms, nameWords) : 0)
+/** A name that has a smaller share of the weight gets less of its score. */
+const minNameShare = 1 / 4
+
+function scorePartial(match: PartialMatch, total: number): number {
+  const { rank, weight, nameTerms, nameWeight, nameWords } = match
+  const nameFactor = Math.min(1, nameWeight / (total * minNameShare))
+  const nameScore = nameTerms.length > 0 ? scoreName(nameTerms, nameWords) : 0
+  return (shareSteps * weight) / total + popularityOfRank(rank) + nameFactor * nameScore
+}

@@ -494,6 +494,13 @@ describe('search', () => {
     expect(namesOf({ body }).slice(0, names.length)).toEqual(names)
   })
 
+  const fillers: Partial<NewAppRow>[] = [
+    { name: 'MyDial', total_downloads: 1_000_000 },
+    { name: 'Need a Ride' },
+    { name: 'I Read' },
+    { name: 'Please Open' },
+    { name: 'Best Free' },
+  ]
   const quills: Partial<NewAppRow>[] = [
     { name: 'Quill+', description: 'Letters.', total_downloads: 1_000_000_000 },
     { name: 'Quill', description: 'Letters.', total_downloads: 1_000_000_000 },
@@ -538,13 +545,34 @@ describe('search', () => {
         { name: 'Oak' },
       ],
       'blockcraft 1.8',
-      ['Blockcraft', 'Launcher Oak 8.1'],
+      ['Blockcraft'],
     ],
     [
       'a name with the number that is searched for first',
       [{ name: 'Tiles 512' }, { name: 'Tiles 2048', total_downloads: 1000 }, { name: 'Oak' }],
       'free tiles 512',
       ['Tiles 512'],
+    ],
+    [
+      'an app that does what is asked for before names with words of the question',
+      [...fillers, { name: 'Fiddle', description: 'Tune a violin by ear.' }],
+      'what do i need to tune my violin',
+      ['Fiddle'],
+    ],
+    [
+      'the same before a popular name that is a frequent word',
+      [
+        { name: 'Best', total_downloads: 100_000 },
+        { name: 'Fiddle', description: 'A violin.', total_downloads: 10_000 },
+        { name: 'Shop', description: 'Cheap.' },
+        ...Array.from({ length: 9 }, (_, index) => ({
+          name: `App ${index}`,
+          description: 'Best.',
+        })),
+        ...Array.from({ length: 50 }, (_, index) => ({ name: `Other ${index}` })),
+      ],
+      'best cheap violin',
+      ['Fiddle'],
     ],
     [
       'the frequent word that a rare misspelling is meant to be',
