@@ -77,7 +77,7 @@ async function addCorrected(
   const isFound = written.ids.length > 0
   // An app that was found by its slug need not have the words.
   const words = isFound ? lookedUp.filter(({ isKnown }) => isKnown) : lookedUp
-  const terms = words.flatMap(correctedTerm)
+  const terms = termsOf(words)
 
   const isAsWritten =
     terms.length === query.terms.length && terms.every((term, at) => term === query.terms[at])
@@ -87,7 +87,14 @@ async function addCorrected(
 
   // A known word is not dropped in favour of a guess.
   const uncorrected = words.map((word) => ({ ...word, corrections: [] }))
-  return { ids, close: 0, terms: uncorrected.flatMap(correctedTerm), words: uncorrected }
+  return { ids, close: 0, terms: termsOf(uncorrected), words: uncorrected }
+}
+
+/** The terms of the words that are known or corrected. Letters alone say nothing without the rest. */
+function termsOf(words: Word[]): Term[] {
+  const terms = words.flatMap(correctedTerm)
+  const areLetters = terms.every(({ text, isPrefix }) => isPrefix && [...text].length === 1)
+  return terms.length < words.length && areLetters ? [] : terms
 }
 
 /** Adds apps that have only some of the terms, as far as there is space. */

@@ -3,8 +3,14 @@ import { fold, type Term } from './terms.ts'
 
 /** Finds the words that differ from another by one typing error. */
 
-/** Whether a term may be a word with a typo. Emoji and runs, which are no prefixes, cannot. */
-export const isCorrectable = ({ text, isPrefix }: Term) => isPrefix && correctable.test(text)
+/**
+ * Whether a term may be a word with a typo. Emoji and runs, which are no prefixes, cannot, and
+ * neither can four characters to which a letter beside them may belong, as in e-mail.
+ */
+export const isCorrectable = ({ text, spellings, isPrefix }: Term) =>
+  isPrefix &&
+  correctable.test(text) &&
+  ([...text].length > 4 || spellings.every((spelling) => [...spelling].length !== 5))
 
 /** Shorter words have too many neighbours at distance one; longer ones cost too much to look up. */
 const correctable = /^[\p{L}\p{N}].{3,29}$/u

@@ -694,6 +694,20 @@ describe('search', () => {
     },
   )
 
+  test.for<[search: string, message: string, names: string[]]>([
+    ['e-mail', 'No apps match.', []],
+    ['e mail', 'No apps match.', []],
+    ['e-mail gelo', 'No app has "mail". Page 1 of 1.', ['Eis e Mais']],
+    ['e-maiss', 'No results for "maiss"; showing "mais". Page 1 of 1.', ['Eis e Mais']],
+    ['maix', 'No results for "maix"; showing "mais". Page 1 of 1.', ['Eis e Mais']],
+    ['e-mais', 'Page 1 of 1.', ['Eis e Mais']],
+  ])('a letter beside a short word may belong to it: %s', async ([search, message, names]) => {
+    const service = await startService()
+    await publish(service, [{ name: 'Eis e Mais', description: 'O gelo.' }])
+    const { body } = await service.get(`/apps?search=${search}&category=empty`)
+    expect([body.message, namesOf({ body })]).toEqual([message, names])
+  })
+
   test('finds nothing if no word is known', async () => {
     const service = await startService()
     await publish(service, apps)
