@@ -178,10 +178,10 @@ async function copyRows(
 
 const countRows = (databaseFile: string) =>
   withDatabase(databaseFile, ({ read }) =>
-    read(async ({ select }) => {
+    read(async ({ rows }) => {
       const tables = ['developers', 'categories', 'apps', 'reviews', 'audit', 'app_search']
       const counts = tables.map((table) => `(select count(*) from ${table}) as ${table}`)
-      const [row] = await select<Record<string, number>>(`select ${counts}`, [])
+      const [row] = await rows<Record<string, number>>(`select ${counts}`, [])
       return row
     }),
   )

@@ -72,7 +72,7 @@ async function makeCatalogues(): Promise<Catalogues> {
 
 async function describeMachine(databaseFile: string): Promise<string> {
   const [row] = await withDatabase(databaseFile, ({ read }) =>
-    read(({ select }) => select<{ version: string }>('select sqlite_version() as version', [])),
+    read(({ rows }) => rows<{ version: string }>('select sqlite_version() as version', [])),
   )
   const memory = `${Math.round(totalmem() / 2 ** 30)} GiB`
   return `${cpus().length} cores, ${memory}; Node ${versions.node}; SQLite ${row?.version}, in node:sqlite ${versions.sqlite}; load generator: ${loader}.`

@@ -30,7 +30,7 @@ async function plansOf(databaseFile: string, size: number): Promise<string> {
   const explained: string[] = []
   await withDatabase(databaseFile, async (database) => {
     for (const { sql, cases } of statements) {
-      const plan = await database.read(({ select }) => explain(select, sql))
+      const plan = await database.read(({ rows }) => explain(rows, sql))
       explained.push(`${some(cases)}:\n\n\`\`\`\n${readable(sql)}\n\n${plan.join('\n')}\n\`\`\``)
     }
   })
@@ -198,8 +198,8 @@ async function traced(work: () => Promise<unknown>): Promise<string[]> {
 }
 
 /** The steps of a plan, each indented by how deep it is (https://sqlite.org/eqp.html). */
-async function explain(select: QueryRunner['select'], sql: string): Promise<string[]> {
-  const steps = await select<{ id: number; parent: number; detail: string }>(
+async function explain(rows: QueryRunner['rows'], sql: string): Promise<string[]> {
+  const steps = await rows<{ id: number; parent: number; detail: string }>(
     `explain query plan ${sql}`,
     [],
   )
