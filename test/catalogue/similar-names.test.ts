@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
 import { appStore } from '../../src/catalogue/app-store.ts'
-import { findSimilarApps } from '../../src/catalogue/similar-names.ts'
+import { findSimilarApps, findSimilarDevelopers } from '../../src/catalogue/similar-names.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { required } from '../../src/util/helpers.ts'
 import { importLines } from '../support/catalogue-file.ts'
@@ -227,6 +227,26 @@ test('names are compared with those of thousands of popular apps', async () => {
   const names = Array.from({ length: 4001 }, (_, index) => `Popular ${index}`)
   await addApps(service, 'Big', names.with(-1, 'Moonlight'), (index) => 20_000 - (index >> 1))
   expect(await similarTo(service, 'Moonlights')).toMatchObject([{ name: 'Moonlight' }])
+})
+
+test('names are compared with those of thousands of developers', async () => {
+  const { database } = await startService()
+  const nameOf = (maker: string, index: number) => `${maker} ${String(index).padStart(4, '0')}`
+  await database.write(({ insertRows }) =>
+    insertRows(
+      'developers',
+      Array.from({ length: 4100 }, (_, index) => ({
+        name: nameOf('Maker', index),
+        created_at: past,
+        changed_at: past,
+      })),
+    ),
+  )
+  const indexes = [0, 1500, 2500, 3500, 4099]
+  const similar = indexes.map((index) =>
+    database.read((runner) => findSimilarDevelopers(runner, nameOf('Makers', index))),
+  )
+  expect(await Promise.all(similar)).toEqual(indexes.map((index) => [nameOf('Maker', index)]))
 })
 
 test('the similar apps are listed ones of other developers, the most downloaded first', async () => {

@@ -52,6 +52,30 @@ describe('the list of apps', () => {
     ],
     ['those of a developer by a text', undefined, { developer: 'Ada', search: 'c' }, all.slice(3)],
     [
+      'none of a developer by a text of others',
+      undefined,
+      { developer: 'Ada', search: 'bird' },
+      [],
+    ],
+    [
+      'those of a developer in a state by a text that others have, too',
+      'approved',
+      { developer: 'Bob', search: 'is here' },
+      ['Bird Song'],
+    ],
+    [
+      'none of a developer in a category by a text of another category',
+      undefined,
+      { developer: 'Bob', category: 'games', search: 'night' },
+      [],
+    ],
+    [
+      'none in a state and a category by a text of another category',
+      'approved',
+      { category: 'games', search: 'tide' },
+      [],
+    ],
+    [
       'those in a category by a text',
       undefined,
       { category: 'games', search: 'bird' },

@@ -30,8 +30,10 @@ test('status shows what waits, the keys that expire, the last import and the dat
   // Several, because their ids are random and could be in this order by chance.
   const times = [7, 11, 16, 20, 25, 29].map(inDays)
   const [soon = ''] = times
+  // Later than the app was created.
+  const changedAt = inDays(-3)
   await useDatabase(address, ({ sql }) =>
-    sql('apps').where({ id: apps.bobs }).update({ unreviewed_since: past }),
+    sql('apps').where({ id: apps.bobs }).update({ unreviewed_since: changedAt }),
   )
   for (const expires_at of [...times.toReversed(), inDays(31)]) await addKey(address, expires_at)
   await addKey(address, soon, past)
@@ -48,7 +50,7 @@ test('status shows what waits, the keys that expire, the last import and the dat
   const status = await cli.json('status')
   expect(status.catalogue).toMatchObject({
     apps: { ...catalogue.apps, pending: 4, changed: 1 },
-    oldest_changed: { id: apps.bobs, name: 'Bird Song', waiting_since: past },
+    oldest_changed: { id: apps.bobs, name: 'Bird Song', waiting_since: changedAt },
     developers: 3,
     last_import: { at: expect.stringMatching(/Z$/), operator: expect.any(String) },
   })
@@ -57,7 +59,7 @@ test('status shows what waits, the keys that expire, the last import and the dat
   expect(expiring.map(({ expires_at }: { expires_at: string }) => expires_at)).toEqual(times)
   const { stdout } = await cli.run('status')
   expect(stdout).toMatch(
-    /^Pending +4, longest for \d+d: 2 Cloud Atlas\nChanged +1, longest for \d+d: \d+ Bird Song\n/,
+    /^Pending +4, longest for \d+d: 2 Cloud Atlas\nChanged +1, longest for 3d: \d+ Bird Song\n/,
   )
   expect(stdout).toContain(
     `Expiring keys   6 within 30 days, first apps_${expiring[0].id} of Ada on ${soon.slice(0, 16).replace('T', ' ')}\n`,

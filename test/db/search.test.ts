@@ -81,6 +81,10 @@ test('the first matches are the same however many apps match, and whether or not
     ['rare common', 'prefix', (_, index) => index % 500 === 7],
     ['天気予報', 'whole', (_, index) => index % 3 === 0],
     ['天気予報 common', 'prefix', (_, index) => index % 3 === 0],
+    // Two pairs, of which one ends where the other begins.
+    ['天気予', 'whole', (_, index) => index % 3 === 0],
+    // Two runs, of which every app has the first one.
+    ['天気 天気予', 'whole', (_, index) => index % 3 === 0],
     ['missing', 'prefix', () => false],
     // The id of their category.
     ['1', 'whole', () => false],

@@ -644,6 +644,51 @@ test('Enter in the field of a reason decides nothing: the first button of its fo
     expect(forms).not.toMatch(/<input [^>]*type="(submit|image)"/)
   }
 })
+test('the values of a change are shown whole on demand if either is shortened', async () => {
+  const long = (text: string) => text.repeat(200)
+  const changes: [name: string, before: string | null, after: string | null][] = [
+    ['both short', 'a', 'b'],
+    ['a short one instead of none', null, 'b'],
+    ['none instead of a short one', 'a', null],
+    ['both long', long('a'), long('b')],
+    ['a short one instead of a long one', long('a'), 'b'],
+    ['a long one instead of a short one', 'a', long('b')],
+    ['none instead of a long one', long('a'), null],
+    ['a long one instead of none', null, long('b')],
+  ]
+  const shortened = changes.slice(3).map(([name]) => name)
+  const page = await startModerationPage()
+  const ada = await page.signIn('Ada')
+  const at = '2026-05-01T00:00:00.000Z'
+  const ids = await addApps(
+    page,
+    changes.map(([name, before, short_description]) => ({
+      ...{ name, short_description, status: 'approved', approved_at: at, unreviewed_since: at },
+      unreviewed_changes: JSON.stringify({ short_description: before }),
+    })),
+  )
+  const nameOfEntry = new Map<string, string>()
+  await page.database.write(async (runner) => {
+    for (const [index, [name, before, after]] of changes.entries()) {
+      await auditStore(runner).record(
+        { operator: 'root' },
+        {
+          ...{ action: 'app update', at, app_id: ids[index] ?? 0, developer_id: bobsId },
+          before: { short_description: before },
+          after: { short_description: after },
+        },
+      )
+      nameOfEntry.set(String(await auditStore(runner).lastId()), name)
+    }
+  })
+  const { text: queue } = await ada.get('/?queue=changed')
+  const inQueue = [...queue.matchAll(/>Show the changes of app (\d+) whole</g)]
+  expect(inQueue.map(([, id]) => changes[ids.indexOf(Number(id))]?.[0])).toEqual(shortened)
+  const { text: log } = await ada.get('/audit')
+  const inLog = [...log.matchAll(/>Show entry (\d+) whole</g)]
+  expect(inLog.flatMap(([, id = '']) => nameOfEntry.get(id) ?? []).toReversed()).toEqual(shortened)
+})
+
 /** Characters that are long as HTML, as UTF-8, or of no width. */
 const fillers: [what: string, pattern: string][] = [
   ['quotation marks', '"'],
@@ -745,6 +790,9 @@ describe.for(fillers)('if others wrote as much as they may, of %s,', ([, pattern
     ['the queue of changes', () => '/?queue=changed'],
     ['the page of an app', () => `/apps/${pending[0]}`],
     ['the audit log', () => '/audit'],
+    ['the audit log of an app', () => `/audit?app=${pending[0]}`],
+    ['the audit log of a developer', () => `/audit?developer=${encodeURIComponent(fill(100))}`],
+    ['the audit log since a day', () => '/audit?since=2026-01-01'],
     ['the status', () => '/status'],
   ])('%s has less than a megabyte', async ([, path]) => {
     expect(sizeOf(await ada.get(path()))).toEqual([200, 'small'])
