@@ -166,7 +166,10 @@ const assumedShort = 25
 const isShort = ({ text, isPrefix }: Term) => isPrefix && [...text].length < minBeginning
 
 /** Matches with a smaller share of the search's weight are left out. */
-const minShare = 1 / 8
+const minShare = 1 / 6
+
+/** So are matches of which each term has a smaller share of the weight of the rarest one. */
+const minRarityShare = 1 / 3
 
 /** A version of two numbers must weigh less than a word, since many names have numbers. */
 const isNumber = ({ text }: Term) => /^\p{N}+$/u.test(text)
@@ -182,6 +185,7 @@ type PartialMatch = {
   rank: number
   terms: Term[]
   weight: number
+  rarestWeight: number
   nameTerms: Term[]
   nameWeight: number
   nameWords: string
@@ -203,6 +207,7 @@ async function partialMatches(
   const popularRank = await index.rankAt(maxMatches)
   const matches = new Map<number, PartialMatch>()
   let total = 0
+  let rarest = 0
   for (const term of query.terms) {
     const isPrefix = term.isPrefix && term.text.length >= minBeginning
     const phrases = (tier: Tier) => phrasesOf({ ...query, terms: [{ ...term, isPrefix }] }, tier)
@@ -216,11 +221,13 @@ async function partialMatches(
     const rarity = Math.log2((listed.inScope + assumedApps) / withTerm)
     const weight = isNumber(term) ? rarity ** 2 / 4 : rarity ** 2
     total += weight
+    rarest = Math.max(rarest, weight)
     for (const rank of ranks) {
       const match = matches.get(rank) ?? noMatch(rank)
       matches.set(rank, match)
       match.terms.push(term)
       match.weight += weight
+      match.rarestWeight = Math.max(match.rarestWeight, weight)
     }
     for (const { rank, nameWords } of names) {
       const match = required(matches.get(rank), 'the match')
@@ -240,9 +247,10 @@ async function partialMatches(
       (nameWeight > total / 2 ||
         popularityOfRank(rank) > nextPopularity + missingSteps * (1 / 2 - nameWeight / total)),
   )
+  const related = sorted.filter(({ rarestWeight }) => rarestWeight >= rarest * minRarityShare)
   return {
     named: named.map(({ id }) => id),
-    ids: sorted.map(({ id }) => id),
+    ids: related.map(({ id }) => id),
     bestTerms: sorted[0]?.terms ?? [],
   }
 }
@@ -251,6 +259,7 @@ const noMatch = (rank: number): PartialMatch => ({
   rank,
   terms: [],
   weight: 0,
+  rarestWeight: 0,
   nameTerms: [],
   nameWeight: 0,
   nameWords: '',

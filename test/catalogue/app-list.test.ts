@@ -684,6 +684,35 @@ describe('search', () => {
     expect(apps.length > 2 ? found.slice(0, first.length) : found).toEqual(first)
   })
 
+  test.for<[what: string, apps: Partial<NewAppRow>[], search: string, found: string[]]>([
+    [
+      'leaves out apps with only common words of the search',
+      [
+        { name: 'Fiddle', description: 'A violin.' },
+        ...Array.from({ length: 12 }, (_, index) => ({ name: `Loud ${index}` })),
+        ...Array.from({ length: 50 }, (_, index) => ({ name: `Other ${index}` })),
+      ],
+      'loud violin',
+      ['Fiddle'],
+    ],
+    [
+      'leaves out apps with one of seven words',
+      ['Alpha beta', 'Gamma', 'Delta', 'Epsilon', 'Zeta', 'Eta'].map((name) => ({ name })),
+      'alpha beta gamma delta epsilon zeta eta',
+      ['Alpha beta'],
+    ],
+    [
+      'keeps apps with one of six words',
+      ['Alpha beta', 'Gamma', 'Delta', 'Epsilon', 'Zeta'].map((name) => ({ name })),
+      'alpha beta gamma delta epsilon zeta',
+      ['Alpha beta', 'Zeta', 'Epsilon', 'Delta', 'Gamma'],
+    ],
+  ])('%s', async ([, apps, search, found]) => {
+    const service = await startService()
+    await publish(service, apps)
+    expect(namesOf(await service.get(`/apps?search=${search}&category=empty`))).toEqual(found)
+  })
+
   test.for(['yandeks-karty', 'Yandeks-Karty&sort=latest'])(
     'finds an app by its slug: %s',
     async (search) => {
