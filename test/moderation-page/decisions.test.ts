@@ -162,6 +162,13 @@ test('if the owner changed the app meanwhile, nothing is decided, and the page s
   expect(textOf(`<body>${news}`)).toContain('description: Cloud Atlas is here. Now with ads.')
   // Only what is new.
   expect(news.match(/<tr><td>/g)).toHaveLength(2)
+  // The history has the others.
+  const entries = await page.database.read(({ sql }) =>
+    sql('audit').where({ app_id: apps.pending }),
+  )
+  expect(entries.length).toBeGreaterThan(2)
+  expect(refused.text.match(/<tr><td>/g)).toHaveLength(entries.length)
+  expect(refused.text).toContain('<h2>History before</h2>')
   expect(titleOf(refused.text)).toBe('Cloud <Atlas> 2 – Moderation')
   // This page has been seen, so its form decides.
   const [seenNow = ''] = valuesOf(refused.text, 'seen')
