@@ -75,7 +75,8 @@ export async function bestMatches(
   const scored = named.map(({ rank, nameWords }) => ({
     rank,
     score:
-      (isSameName(query.terms, nameWords) ? sameWeight : 0) +
+      (isSameName(query.terms, nameWords) ? weights.same : 0) +
+      (isAsWritten(query.terms, nameWords) ? weights.asWritten : 0) +
       popularityOfRank(rank) +
       scoreName(query.terms, nameWords),
   }))
@@ -94,8 +95,10 @@ export async function bestMatches(
   }
 }
 
-/** A name that is spelled like the search precedes all others. */
-const sameWeight = 10_000
+function isAsWritten(terms: readonly Term[], nameWords: string): boolean {
+  const name = nameWords.replaceAll(' ', '')
+  return terms.every(({ spellings }) => spellings.some((spelling) => name.includes(spelling)))
+}
 
 const textOf = (terms: readonly Term[]) => terms.map(({ text }) => text).join('')
 
@@ -108,9 +111,10 @@ export function isSameName(terms: readonly Term[], nameWords: string): boolean {
 /**
  * In steps of popularity, four per doubling of the downloads. A match must be this much more
  * popular to precede a closer one: 64 times if its words only begin with the terms, 16 times if its
- * name does not begin with the first term, and up to 256 times if its name says much more.
+ * name does not begin with the first term, and up to 256 times if its name says much more. A name
+ * that is the search precedes all others, and one with all terms those with other forms of them.
  */
-const weights = { whole: 24, start: 16, share: 32 }
+const weights = { whole: 24, start: 16, share: 32, same: 20_000, asWritten: 10_000 }
 
 /**
  * How well a name that has all terms matches. Integers, so that the order is the same everywhere.

@@ -151,6 +151,7 @@ export function correctedTerm({ term, isKnown, corrections }: Word): Term[] {
 const exactTerm = (spellings: string[]): Term => ({
   text: required(spellings[0], 'a spelling'),
   spellings,
+  forms: [],
   isPrefix: false,
 })
 
@@ -210,9 +211,13 @@ async function partialMatches(
   let rarest = 0
   for (const term of query.terms) {
     const isPrefix = term.isPrefix && term.text.length >= minBeginning
-    const phrases = (tier: Tier) => phrasesOf({ ...query, terms: [{ ...term, isPrefix }] }, tier)
-    const names = await index.firstNames(phrases('name'), maxMatches)
-    const leads = await index.firstRanks(phrases('lead'), maxMatches)
+    const phrases = (tier: Tier, spellings: readonly string[]) =>
+      phrasesOf({ ...query, terms: [{ ...term, spellings, isPrefix }] }, tier)
+    const names = await index.firstNames(phrases('name', term.spellings), maxMatches)
+    const leads = await index.firstRanks(
+      phrases('lead', [...term.spellings, ...term.forms]),
+      maxMatches,
+    )
     const ranks = new Set([...names.map(({ rank }) => rank), ...leads])
     if (ranks.size === 0) continue
     const popular = [...ranks].filter((rank) => rank >= popularRank).length

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import unhomoglyph from 'unhomoglyph'
+import { wordForms } from './word-forms.ts'
 
 /**
  * Cuts text into the tokens that search works on. The same functions serve the index and the query,
@@ -178,9 +179,15 @@ const splitByCase = (name: string) =>
 
 /**
  * One word of a search. An app has the term if it has any of the spellings as a word or, if
- * `isPrefix`, as the beginning of one. A run may be anywhere in another run.
+ * `isPrefix`, as the beginning of one. A run may be anywhere in another run. The forms are words that
+ * an app may have instead, such as the singular.
  */
-export type Term = Readonly<{ text: string; spellings: readonly string[]; isPrefix: boolean }>
+export type Term = Readonly<{
+  text: string
+  spellings: readonly string[]
+  forms: readonly string[]
+  isPrefix: boolean
+}>
 
 /**
  * The terms of a search, each once; none if the text has no letter, digit or emoji. The spellings
@@ -197,7 +204,8 @@ export function queryTerms(text: string): Term[] {
       .filter((side) => side.every((one) => isWord.test(one)))
       .flatMap(joinWords)
     const isPrefix = /^[\p{L}\p{N}]/u.test(word) && !isRun.test(word) && !isInitial
-    return { text: word, spellings: [word, ...joined.map(truncate)], isPrefix }
+    const forms = isPrefix ? wordForms(word) : []
+    return { text: word, spellings: [word, ...joined.map(truncate)], forms, isPrefix }
   })
   return [...new Map(terms.map((term) => [term.text, term])).values()]
 }
@@ -295,10 +303,10 @@ export type SearchQuery = Readonly<{
  * Conditions for an app, strictest first:
  *
  * - `key`: the text of the query is its whole name, slug or package name;
- * - `name`: each term begins a word of the name;
+ * - `name`: each term begins a word of the name, or the name has another form of it;
  * - `lead`: each term is a whole word of the lead, which says what the app is;
  * - `whole`: each term is a whole word of any text;
- * - `prefix`: each term begins a word of any text. Every match has this.
+ * - `prefix`: the same of any text. Every match has this.
  *
  * In each of them, a term may also be several words of the name as one.
  */
@@ -329,16 +337,22 @@ export const lookAlikePhrases = (name: string): Phrase[][] => [skeletonTokens(na
 
 const exactly = (token: string): Phrase => ({ tokens: [token], isPrefix: false })
 
-const termPhrases = ({ spellings, isPrefix }: Term, tier: keyof typeof wordMarks): Phrase[] =>
-  spellings.flatMap((spelling) => {
+function termPhrases(term: Term, tier: keyof typeof wordMarks): Phrase[] {
+  const { spellings, forms, isPrefix: mayBegin } = term
+  const isPrefix = mayBegin && (tier === 'name' || tier === 'prefix')
+  const phrases = spellings.flatMap((spelling) => {
     const isOfPairs = isRun.test(spelling)
     const tokens = isOfPairs ? pairsOf(spelling) : [spelling]
     const words = {
       tokens: tokens.map((token) => `${wordMarks[tier]}${token}`),
-      isPrefix: isPrefix && (tier === 'name' || tier === 'prefix'),
+      isPrefix,
     }
     return isOfPairs ? [words] : [words, exactly(joinToken(spelling))]
   })
+  if (tier !== 'name' && tier !== 'prefix') return phrases
+  const others = forms.filter((form) => !isPrefix || !form.startsWith(term.text))
+  return [...phrases, ...others.map((form) => exactly(`${wordMarks[tier]}${form}`))]
+}
 
 /** Whether an app, which need not be in the index, has all terms. */
 export function hasTerms({ tokens }: SearchDocument, terms: readonly Term[]): boolean {

@@ -555,7 +555,7 @@ describe('search', () => {
     ],
     [
       'an app that does what is asked for before names with words of the question',
-      [...fillers, { name: 'Fiddle', description: 'Tune a violin by ear.' }],
+      [...fillers, { name: 'Fiddle', description: 'Tunes a violin by ear.' }],
       'what do i need to tune my violin',
       ['Fiddle'],
     ],
@@ -800,6 +800,42 @@ describe('search', () => {
     const names = namesOf(await service.get(`/apps?search=${search}&category=empty`))
     expect(names.filter((name) => first.includes(name))).toEqual(first)
     expect(names[0]).toBe(first[0])
+  })
+
+  test.for<[what: string, apps: Partial<NewAppRow>[], search: string, found: string[]]>([
+    [
+      'the word as it is written before its singular, however popular, and names before texts',
+      [
+        { name: 'Recorder', total_downloads: 1_000_000 },
+        { name: 'Recorders of Ulm' },
+        { name: 'Flute', description: 'Unlike recorders.', total_downloads: 1_000_000 },
+        { name: 'Oboe', description: 'Unlike a recorder.', total_downloads: 1_000_000_000 },
+      ],
+      'recorders',
+      ['Recorders of Ulm', 'Recorder', 'Flute', 'Oboe'],
+    ],
+    [
+      'the singular before a text with the plural',
+      [{ name: 'Compass' }, { name: 'Maps', description: 'With compasses.' }],
+      'compasses',
+      ['Compass', 'Maps'],
+    ],
+    [
+      'who does what is searched for',
+      [{ name: 'Picture Sharpener' }, { name: 'Pictures', total_downloads: 1_000_000 }],
+      'sharpening pictures',
+      ['Picture Sharpener', 'Pictures'],
+    ],
+    ['what is done', [{ name: 'Map Editor' }], 'edited maps', ['Map Editor']],
+    ['a word whose ending doubles a letter', [{ name: 'Map' }], 'mapping', ['Map']],
+    ['no other words of another language', [{ name: 'Dans' }], 'danser', []],
+  ])('finds %s', async ([, apps, search, found]) => {
+    const service = await startService()
+    await publish(service, apps)
+    expect(namesOf(await service.get(`/apps?search=${search}&category=empty`))).toEqual(found)
+    if (search !== 'recorders') return
+    const sorted = await service.get(`/apps?search=${search}&category=empty&sort=popular`)
+    expect(namesOf(sorted)).toEqual(['Oboe', 'Flute', 'Recorder', 'Recorders of Ulm'])
   })
 
   test('returns at most 1,000 apps, and says so', async () => {
