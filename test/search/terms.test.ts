@@ -79,7 +79,7 @@ test.for<[string, string, string[]]>([
   [
     'by itself or with a neighbour',
     'new pipe app',
-    ['new newpipe', 'pipe newpipe pipeapp', 'app pipeapp'],
+    ['new newpipe', 'pipe newpipe pipeapp pips piping', 'app pipeapp'],
   ],
   ['joined by a sign', 'Wi-Fi', ['wi wifi', 'fi wifi']],
   ['joined by a hyphen of print', 'Wi‐Fi', ['wi wifi', 'fi wifi']],
