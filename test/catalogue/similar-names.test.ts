@@ -265,6 +265,12 @@ test('the similar apps are listed ones of other developers, the most downloaded 
     (index) => 6000 + 1000 * index,
   )
   await addApps(service, 'Waiting', ['Star Catcher'])
+  await addApps(service, 'Taken down', ['Star Catcher', 'Star Catchers', 'Star Hatcher'], () => 1e9)
+  await service.database.write(async (runner) => {
+    const ids: number[] = await runner.sql('apps').where({ total_downloads: 1e9 }).pluck('id')
+    for (const id of ids)
+      await moderationStore(runner).decide('reject', id, actor, { reason: 'No.' })
+  })
   expect(await similarTo(service, 'Star Catcher')).toEqual(
     ['Star Catchers', 'Star Matcher', 'Starcatcher'].map((name) => ({
       id: expect.any(Number),

@@ -1,6 +1,7 @@
 import { describe, expect, inject, test } from 'vitest'
 import type { AppFilter, AppState } from '../../src/moderation/app-filter.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
+import { importLines } from '../support/catalogue-file.ts'
 import { expectConsistentAt } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
@@ -99,6 +100,24 @@ describe('the list of apps', () => {
       ])
     }
   })
+
+  test.for(['pending', 'approved'] as const)(
+    'has the %s ones with characters of a text without spaces in their order',
+    async (status) => {
+      const { database } = await startService()
+      const names = ['天気予報', '予報の天気と気予']
+      await importLines(
+        database,
+        names.map((name) => ({
+          ...{ name, status, description: 'D', category: 'tools', developer_name: 'Cy' },
+        })),
+      )
+      const { apps } = await database.snapshot((runner) =>
+        moderationStore(runner).list(status, { search: '天気予' }, 100, 0),
+      )
+      expect(apps.map(({ name }) => name)).toEqual(['天気予報'])
+    },
+  )
 
   test('is printed as JSON and as a table', async () => {
     const cli = commandLine(await copyWorld())

@@ -48,8 +48,8 @@ async function using<T>(address: string, work: (database: Database) => Promise<T
 const actor = { operator: 'test' }
 
 /**
- * A copy of the world with names that several apps share, in which a developer and a category were
- * removed.
+ * A copy of the world with names that several apps share, in which a developer and two categories
+ * were removed.
  */
 async function livelyWorld(): Promise<string> {
   const address = await copyWorld()
@@ -89,8 +89,10 @@ async function livelyWorld(): Promise<string> {
       await runner.sql('idempotency_keys').insert(key)
       await accountStore(runner).findOrAddDeveloper('Removed')
       await accountStore(runner).remove('Removed', actor)
-      await categoryStore(runner).add('removed', 'Removed', actor)
-      await categoryStore(runner).remove('removed', actor)
+      // Two, so that their ids go further than those of developers.
+      for (const slug of ['removed', 'removed-too'])
+        await categoryStore(runner).add(slug, slug, actor)
+      for (const slug of ['removed', 'removed-too']) await categoryStore(runner).remove(slug, actor)
     })
   })
   return address
@@ -136,7 +138,7 @@ test('a copy and a copy of it have all rows, ids, slugs and search results', asy
       ),
     ),
   )
-  expect(created).toEqual(created.map(() => [1207, 'star-7-4', 5, 5]))
+  expect(created).toEqual(created.map(() => [1207, 'star-7-4', 5, 6]))
 })
 
 test('an export has no idempotency keys', async () => {

@@ -13,6 +13,7 @@ const apps = Array.from({ length: 3000 }, (_, index) => {
     index % 500 === 7 ? 'rare' : 'usual',
     // The pairs of 天気予報, once in their order and once in another.
     index % 3 === 0 ? '天気予報' : '予報の天気と気予',
+    `serial${index}`,
   ]
   return {
     name: `App ${words[1]}`,
@@ -74,6 +75,8 @@ test('the first matches are the same however many apps match, and whether or not
     ['o', 'name', (_, index) => index % 2 === 1],
     ['app odd', 'key', (_, index) => index % 2 === 1],
     ['even popular', 'whole', (_, index) => index % 2 === 0 && index >= 1000],
+    // The beginning of more words than a search looks up.
+    ['serial', 'prefix', () => true],
     // Common ones that no app has both of, and one that no popular app has.
     ['even odd', 'whole', () => false],
     ['unpopular', 'whole', (_, index) => index < 1000],

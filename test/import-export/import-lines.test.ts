@@ -10,6 +10,7 @@ import { exportCatalogue } from '../../src/import-export/export-catalogue.ts'
 import type { ImportSummary } from '../../src/import-export/import-lines.ts'
 import type { Line } from '../../src/import-export/line.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
+import { chunk, required } from '../../src/util/helpers.ts'
 import { exportLines, importFrom, importLines, textOf } from '../support/catalogue-file.ts'
 import { freezeClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistency.ts'
@@ -903,6 +904,25 @@ test.for<
   // The next export continues after it.
   const next = (await database.committedBefore()).toISOString()
   expect(await exportLines(database, { since: next })).toEqual([])
+})
+
+test('an export has the apps of each batch of ids', async () => {
+  const { database } = await startService()
+  const added = 20_001
+  const before = (await exportLines(database)).length
+  await database.write(async ({ sql, insertRows }) => {
+    const { id, ...row } = required(
+      await sql('apps').where({ package_name: null }).first(),
+      'an app',
+    )
+    for (const indexes of chunk([...Array(added).keys()], 500))
+      await insertRows(
+        'apps',
+        indexes.map((index) => ({ ...row, slug: `star-${index}`, package_key: null })),
+      )
+  })
+  for (const since of ['', '2000-01-01T00:00:00.000Z'])
+    expect(await exportLines(database, { since }), since).toHaveLength(before + added)
 })
 
 test('an export since a time has what was imported since, whatever times its lines give', async () => {

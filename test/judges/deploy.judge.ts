@@ -181,29 +181,32 @@ describe.skipIf(!isInstalled('caddy'))('one-server.Caddyfile: apt-get install ca
       .replaceAll('127.0.0.1:3000', `127.0.0.1:${port}`)
     const { args, env } = configureCaddy('run', `{\n\tadmin off\n}\n${text}`, address)
     runUntilFinished('caddy', args, { env: { PATH: process.env.PATH, ...env } })
-    const create = async () => {
-      const response = await fetch(`${address}/apps`, { method: 'POST', body: '{}' })
-      return { response, text: await response.text() }
+    const write = async (method: string, path: string) => {
+      const body = method === 'DELETE' ? null : '{}'
+      const response = await fetch(address + path, { method, body })
+      const { server: _, 'alt-svc': __, ...headers } = Object.fromEntries(response.headers)
+      return { method, path, status: response.status, headers, text: await response.text() }
     }
-    await expect.poll(() => create().catch(() => undefined), { timeout: 20_000 }).toBeDefined()
-
-    const { response, text: body } = await create()
-    const headers = Object.fromEntries(response.headers)
-    const { server: _, 'alt-svc': __, ...declared } = headers
-    const checked = check({
-      method: 'POST',
-      path: '/apps',
-      status: response.status,
-      headers: declared,
-      text: body,
-    })
-    expect(checked).toMatchObject({ status: 503, body: { data: { code: 'unavailable' } } })
+    await expect
+      .poll(() => write('POST', '/apps').catch(() => undefined), { timeout: 20_000 })
+      .toBeDefined()
 
     attempts = 0
     const read = fetch(`${address}/apps`)
     await expect.poll(() => attempts, { timeout: 60_000 }).toBeGreaterThan(attemptsOfRestart)
     away.close()
     await once(away, 'close')
+    // Nobody listens now. A write that waited would end after the read, which has waited for 5 s.
+    for (const [method, path] of [
+      ['POST', '/apps'],
+      ['PUT', '/apps/1'],
+      ['DELETE', '/apps/1'],
+    ] as const) {
+      const first = await Promise.race([write(method, path), read])
+      if (first instanceof Response) throw new Error(`${method} waits as long as a read`)
+      const body = { data: { code: 'unavailable' } }
+      expect(check(first), method).toMatchObject({ status: 503, body })
+    }
     await serve(await copyWorld(), { PORT: String(port), TRUST_PROXY: '1' })
     expect((await read).status).toBe(200)
   })

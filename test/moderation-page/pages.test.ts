@@ -674,7 +674,7 @@ test('the values of a change are shown whole on demand if either is shortened', 
         { operator: 'root' },
         {
           ...{ action: 'app update', at, app_id: ids[index] ?? 0, developer_id: bobsId },
-          before: { short_description: before },
+          ...(before !== null && { before: { short_description: before } }),
           after: { short_description: after },
         },
       )
