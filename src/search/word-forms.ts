@@ -35,8 +35,11 @@ function singularsOf(word: string): string[] {
 
 /** A word without -ing, -ed or -er, and without the consonant that was doubled before it. */
 function stemsOf(word: string): string[] {
-  const [, stem = '', ending] = /^(.*[aeiouy].*?)(ing|ed|er)$/.exec(word) ?? []
-  if (stem.length < (ending === 'er' ? minStemOfEr : minStem)) return []
+  const ending = /(?:ing|ed|er)$/.exec(word)?.[0]
+  if (ending === undefined) return []
+  const stem = word.slice(0, -ending.length)
+  const isLong = stem.length >= (ending === 'er' ? minStemOfEr : minStem)
+  if (!isLong || !/[aeiouy]/.test(stem)) return []
   return /([^aeiou])\1$/.test(stem) ? [stem, stem.slice(0, -1)] : [stem]
 }
 
