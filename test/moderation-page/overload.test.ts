@@ -8,6 +8,7 @@ import { queueLimits } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
 import { clientBuffers } from '../../src/http/connections.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
+import { expectStatuses } from '../support/check.ts'
 import { freezeClock } from '../support/clock.ts'
 import { textOf, valuesOf } from '../support/html.ts'
 import {
@@ -38,6 +39,19 @@ async function refuseWrites({ database }: ModerationPage) {
     await Promise.all(queued)
   }
 }
+
+test('the audit log is answered while searches and queues use their whole bulkhead, and is again', async () => {
+  const page = await startModerationPage()
+  const ada = await page.signIn('Ada')
+  const release = await saturate(
+    (work) => page.database.snapshot(work, { isExpensive: true }),
+    concurrency.expensive,
+  )
+  expectStatuses([await ada.get('/audit'), await ada.get('/audit')], [200, 200])
+  expectStatuses([await ada.get('/')], [503])
+  await release()
+  expectStatuses([await ada.get('/audit'), await ada.get('/')], [200, 200])
+})
 
 test('each form says that nothing could be stored, and none does a half of its work', async () => {
   const page = await startModerationPage()

@@ -799,14 +799,8 @@ describe.for(fillers)('if others wrote as much as they may, of %s,', ([, pattern
   })
 
   test('two pages at once are both answered', async () => {
-    // A busy machine may take too long for the second.
-    const isEachAnswered = async () => {
-      const both = await Promise.all([ada.get('/audit'), ada.get('/audit')])
-      return both.every(({ status }) => status === 200)
-    }
-    let isAnswered = false
-    for (let tries = 0; !isAnswered && tries < 10; tries++) isAnswered = await isEachAnswered()
-    expect(isAnswered).toBe(true)
+    const both = await Promise.all([ada.get('/audit'), ada.get('/audit')])
+    expect(both.map(({ status }) => status)).toEqual([200, 200])
   })
 
   test('an entry is whole on demand, from the audit log and the history', async () => {
