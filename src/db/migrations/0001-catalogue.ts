@@ -3,7 +3,7 @@ import type { SchemaHelpers } from '../engine.ts'
 
 /**
  * Creates all tables of the first version: developers, their keys, categories, apps, reviews and
- * the audit log. Later migrations change them; db/tables.ts has the current columns. Times are ISO
+ * the audit log. Later migrations change them; db/rows.ts has the current columns. Times are ISO
  * 8601 text in UTC, set by the program. Long texts come last in a table, so that reading numbers
  * reads little.
  */
