@@ -17,7 +17,8 @@ try {
   const variables = isEnvironmentFirst
     ? { ...settings, ...process.env }
     : { ...process.env, ...settings }
-  process.execve?.(command, [command, ...rest], variables)
+  if (!process.execve) throw new Error('this system cannot replace a process')
+  process.execve(command, [command, ...rest], variables)
 } catch (error) {
   console.error(`apps-service: cannot read the settings in ${file}: ${(error as Error).message}`)
   process.exitCode = 1

@@ -25,9 +25,9 @@ type PublicUses =
   | readonly ['public', ...'imported'[]]
   | readonly ['audited', 'public', ...'imported'[]]
 
-/** The moderators' name for a column, and its uses. */
+/** The moderators' name for a column, null if they do not see it by itself, and its uses. */
 type ColumnUses<Column extends AppColumn> = Readonly<{
-  label: string
+  label: Column extends keyof AppChanges ? string : string | null
   uses: Column extends keyof AppChanges
     ? OwnerUses<Column>
     : Column extends keyof Omit<App, 'rejection_reason'>
@@ -45,28 +45,33 @@ export const appColumns = {
   status: { label: 'Status', uses: ['audited', 'public', 'imported'] },
   rejection_reason: { label: 'Reason', uses: ['audited', 'imported'] },
   // A public export has it as null, which brings back an app that was hidden before.
-  deleted_at: { label: 'Deleted', uses: ['audited', 'public', 'imported'] },
+  deleted_at: { label: null, uses: ['audited', 'public', 'imported'] },
   developer_id: { label: 'Developer', uses: ['audited'] },
   approved_at: { label: 'First approved', uses: ['audited', 'public', 'imported'] },
   total_downloads: { label: 'Downloads', uses: ['audited', 'public', 'imported'] },
   // The field of this name in a file is the average of the ratings without a review.
-  average_rating: { label: 'Average rating', uses: ['audited', 'public'] },
-  other_rating_count: { label: 'Ratings without a review', uses: ['audited'] },
-  other_rating_sum: { label: 'Sum of ratings without a review', uses: [] },
+  average_rating: { label: null, uses: ['audited', 'public'] },
+  other_rating_count: { label: null, uses: ['audited'] },
+  other_rating_sum: { label: null, uses: [] },
   rating_count: { label: 'Ratings', uses: ['public'] },
-  rating_sum: { label: 'Sum of ratings', uses: [] },
-  weighted_rating: { label: 'Weighted rating', uses: [] },
+  rating_sum: { label: null, uses: [] },
+  weighted_rating: { label: null, uses: [] },
   review_count: { label: 'Reviews', uses: ['public'] },
   id: { label: 'App', uses: ['public', 'imported'] },
-  slug: { label: 'Slug', uses: ['public', 'imported'] },
+  slug: { label: null, uses: ['public', 'imported'] },
   created_at: { label: 'Created', uses: ['public', 'imported'] },
   updated_at: { label: 'Updated', uses: ['public', 'imported'] },
-  changed_at: { label: 'Written', uses: [] },
+  changed_at: { label: null, uses: [] },
   unreviewed_since: { label: 'Changed since', uses: [] },
-  unreviewed_changes: { label: 'Values at the last decision', uses: [] },
-  package_key: { label: 'Package name in lower case', uses: [] },
-  revision: { label: 'Revision', uses: [] },
+  unreviewed_changes: { label: null, uses: [] },
+  package_key: { label: null, uses: [] },
+  revision: { label: null, uses: [] },
 } as const satisfies { [Column in AppColumn]: ColumnUses<Column> }
+
+/** The columns that moderators see by their labels. */
+export type LabelledColumn = {
+  [Column in AppColumn]: (typeof appColumns)[Column] extends { label: string } ? Column : never
+}[AppColumn]
 
 type ColumnWith<Wanted extends Use> = {
   [Column in AppColumn]: Wanted extends (typeof appColumns)[Column]['uses'][number] ? Column : never

@@ -1,4 +1,5 @@
 import { formatOperator } from '../audit/describe-entry.ts'
+import { appColumns, type LabelledColumn } from '../catalogue/app-columns.ts'
 import type { SimilarApp } from '../catalogue/similar-names.ts'
 import { keyPrefix } from '../contract/key-format.ts'
 import { formatCount, formatMegabytes, formatQuantity } from '../util/text.ts'
@@ -17,25 +18,28 @@ export const formatSimilar = ({ id, name, developer_name, total_downloads }: Sim
 
 export function appFields({ app, developer }: Pick<AppReviewDetails, 'app' | 'developer'>): Fields {
   const states = Object.entries(developer.apps).map(([state, count]) => `${count} ${state}`)
-  return {
-    App: `${formatReference(app)} (${app.slug})`,
-    Status: app.status + (app.deleted_at ? `, deleted at ${app.deleted_at}` : ''),
-    Reason: app.rejection_reason,
-    'Changed since': app.unreviewed_since,
-    Name: app.name,
-    Version: app.version,
-    'Package name': app.package_name,
-    Category: `${app.category_name} (${app.category_slug})`,
-    Developer: `${developer.name}: ${states.join(', ')}`,
-    Downloads: app.total_downloads,
-    Ratings:
+  // A column with a label that is missing here does not compile. The description is shown below.
+  const values: Record<Exclude<LabelledColumn, 'description'>, Fields[string]> = {
+    id: `${formatReference(app)} (${app.slug})`,
+    status: app.status + (app.deleted_at ? `, deleted at ${app.deleted_at}` : ''),
+    rejection_reason: app.rejection_reason,
+    unreviewed_since: app.unreviewed_since,
+    name: app.name,
+    version: app.version,
+    package_name: app.package_name,
+    category_id: `${app.category_name} (${app.category_slug})`,
+    developer_id: `${developer.name}: ${states.join(', ')}`,
+    total_downloads: app.total_downloads,
+    rating_count:
       app.rating_count === 0 ? 'none' : `${app.rating_count}, ${app.average_rating} on average`,
-    Reviews: app.review_count,
-    Created: app.created_at,
-    'First approved': app.approved_at,
-    Updated: app.updated_at,
-    'In short': app.short_description,
+    review_count: app.review_count,
+    created_at: app.created_at,
+    approved_at: app.approved_at,
+    updated_at: app.updated_at,
+    short_description: app.short_description,
   }
+  const columns = Object.keys(values) as (keyof typeof values)[]
+  return Object.fromEntries(columns.map((column) => [appColumns[column].label, values[column]]))
 }
 
 export function statusFields(status: Awaited<ReturnType<typeof readStatus>>): Fields {
