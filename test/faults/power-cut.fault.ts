@@ -67,7 +67,10 @@ test.runIf(process.platform === 'linux')(
     for (let cut = 0; lost === 0 && cut < 5; cut++) {
       const { file, flushedFile, env } = createDisk()
       const writes = noWrites()
-      const normal = { ...env, NODE_OPTIONS: `--import=${import.meta.dirname}/synchronous-normal.ts` }
+      const normal = {
+        ...env,
+        NODE_OPTIONS: `--import=${import.meta.dirname}/synchronous-normal.ts`,
+      }
       const { acknowledged, kill } = await startWriting(file, writes, cut, normal)
       await acknowledged(200)
       await kill()
