@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander'
+import type { OwnerColumn } from '../catalogue/app-columns.ts'
 import type { Decision } from '../catalogue/policy.ts'
 import { readConfig } from '../config.ts'
 import { parseReason } from '../contract/field-rules.ts'
@@ -135,7 +136,7 @@ history: the newest ${historyLimit} entries as in audit}.`,
       moderationStore(runner).reviewDetails(id, historyLimit, (entry) => entry),
     ),
   toJson: ({ app, developer, similar, changes, history }) => ({
-    ...pick(
+    ...(pick(
       app,
       'id',
       'revision',
@@ -156,7 +157,7 @@ history: the newest ${historyLimit} entries as in audit}.`,
       'average_rating',
       'rating_count',
       'review_count',
-    ),
+    ) satisfies Record<Exclude<OwnerColumn, 'category_id'>, unknown>),
     category: { id: app.category_id, slug: app.category_slug, name: app.category_name },
     developer,
     similar,
