@@ -1,4 +1,5 @@
 import { describe, expect, inject, test } from 'vitest'
+import type { OwnerColumn } from '../../src/catalogue/app-columns.ts'
 import { appStore } from '../../src/catalogue/app-store.ts'
 import { categoryStore } from '../../src/catalogue/category-store.ts'
 import { mergeUnreviewed } from '../../src/catalogue/policy.ts'
@@ -39,25 +40,17 @@ describe('stored texts cannot control the terminal:', () => {
       await append('developers', 'name')
       await append('categories', 'name')
       await runner.sql('api_keys').update({ name: `nightly${trap}` })
-      await append(
-        'apps',
-        'name',
-        'short_description',
-        'description',
-        'version',
-        'package_name',
-        'rejection_reason',
-      )
-      const apps = appStore(runner)
-      const app = await apps.find(1)
-      if (!app) throw new Error('the world has no app 1')
-      const texts = {
+      const texts: Record<Exclude<OwnerColumn, 'category_id'>, string> = {
         name: `Ebb${trap}`,
         short_description: `Shore${trap}`,
         description: `One.${trap}\nTwo.${trap}`,
         version: `2${trap}`,
         package_name: `org.example.ebb${trap}`,
       }
+      await append('apps', ...Object.keys(texts), 'rejection_reason')
+      const apps = appStore(runner)
+      const app = await apps.find(1)
+      if (!app) throw new Error('the world has no app 1')
       const unreviewed_since = '2020-01-01T00:00:00.000Z'
       const changes = {
         ...texts,

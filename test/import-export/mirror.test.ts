@@ -3,6 +3,7 @@ import { accountStore } from '../../src/accounts/account-store.ts'
 import { categoryStore } from '../../src/catalogue/category-store.ts'
 import type { Decision } from '../../src/catalogue/policy.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
+import type { AppChanges } from '../../src/contract/contract.ts'
 import { OperatorError } from '../../src/contract/errors.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
@@ -237,7 +238,7 @@ function changer({ database, request, world }: Service, start: number): () => Pr
     )
   const write = <T>(work: (runner: QueryRunner) => Promise<T>) => isAccepted(database.write(work))
   const isDone = ({ status }: { status: number }) => status < 300
-  const fields = async () => ({
+  const fields = async (): Promise<Record<keyof AppChanges, unknown>> => ({
     name: maybe(oneOf([...names, marked('Map')])),
     description: maybe(marked(`Of ${oneOf(words)}.`)),
     short_description: maybe(oneOf(['', marked('In short.')])),

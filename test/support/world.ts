@@ -3,9 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { accountStore } from '../../src/accounts/account-store.ts'
+import type { OwnerColumn } from '../../src/catalogue/app-columns.ts'
 import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
 import { categoryStore } from '../../src/catalogue/category-store.ts'
 import { openDatabase } from '../../src/db/database.ts'
+import type { appDefaults } from '../../src/db/rows.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { closeTemplate, createOnNodes, workersOf } from './citus.ts'
 import {
@@ -109,6 +111,12 @@ async function createEmpty(address: string) {
 
 const actor = { operator: 'world' }
 
+/** Ada's approved app has each column that an owner may leave out, so that the tests see them all. */
+const optionalColumns: Record<OwnerColumn & keyof typeof appDefaults, string> = {
+  short_description: 'High and low water',
+  package_name: 'org.example.tideclock',
+}
+
 export async function createWorld(address: string): Promise<Omit<World, 'source'>> {
   const database = openDatabase(address)
   await database.migrate()
@@ -152,8 +160,7 @@ export async function createWorld(address: string): Promise<Omit<World, 'source'
       return (await apps.insert({ developer_id, ...times, ...texts, ...state, ...more }, actor)).id
     }
     const approved = await insert(ada.id, 'Tide Clock', {
-      short_description: 'High and low water',
-      package_name: 'org.example.tideclock',
+      ...optionalColumns,
       total_downloads: 100,
     })
     const pending = await insert(ada.id, 'Cloud Atlas')
