@@ -18,6 +18,8 @@ import { clientBuffers } from '../src/http/connections.ts'
 import { defaultConnectionLimits, defaultTimeouts } from '../src/http/server.ts'
 import { cutNote, maxMatches } from '../src/search/best-matches.ts'
 import { exitLimit } from '../src/servers.ts'
+import type { Schema } from './contract/operations.ts'
+import { ownerTexts } from './contract/owner-fields.ts'
 import { leafCommands } from './support/commands.ts'
 
 /** Compares the documentation with the code. */
@@ -140,10 +142,11 @@ const idempotencyKeyLength = (
   .map(Number)
 
 test('the introduction states the limits of the document and the code', () => {
-  const lengthOf = ({ minLength, maxLength }: { minLength: number; maxLength: number }) => [
-    minLength,
-    maxLength,
-  ]
+  // Any other least length follows from the form, which the row describes.
+  const lengths = ownerTexts.map(([name, { minLength, maxLength }]) => [
+    `\`${name}\``,
+    minLength === 1 ? [minLength, maxLength] : [maxLength],
+  ])
   const { minimum, maximum, default: usual } = parameters.Limit.schema
   const { writeLimit, refusedKeyLimit } = readConfig({})
   const [, table = ''] =
@@ -153,11 +156,7 @@ test('the introduction states the limits of the document and the code', () => {
     '`limit`': [minimum, maximum, usual, maximum],
     '`search`': [parameters.Search.schema.maxLength],
     'Apps that a search returns': [maxMatches],
-    '`name`': lengthOf(schemas.NewAppName),
-    '`description`': lengthOf(schemas.NewAppDescription),
-    '`short_description`': [schemas.NewShortDescription.maxLength],
-    '`version`': lengthOf(schemas.NewAppVersion),
-    '`package_name`': [schemas.NewPackageName.maxLength],
+    ...Object.fromEntries(lengths),
     'Reviews in an app': [schemas.App.properties.reviews.maxItems],
     'Problems in an error': [schemas.Problems.maxItems],
     '`Idempotency-Key`': [...idempotencyKeyLength, idempotencyHours],
@@ -171,6 +170,25 @@ test('the introduction states the limits of the document and the code', () => {
     'Writes by one developer': [writeLimit],
     'Refused keys from one address': [refusedKeyLimit],
   })
+})
+
+test.for<[what: string, sentence: RegExp, text: string, isNamed: (schema: Schema) => boolean]>([
+  [
+    'the introduction names the fields without white space around them',
+    /White space around a[^.]*/,
+    document.info.description,
+    ({ description }) => /White space around it is removed/.test(description ?? ''),
+  ],
+  [
+    'updateApp names the fields that an empty text removes',
+    /an empty[^;.]*removes/,
+    document.paths['/apps/{id}'].put.description,
+    ({ minLength = 0 }) => minLength === 0,
+  ],
+])('%s', ([, sentence, text, isNamed]) => {
+  const named = [...(sentence.exec(text)?.[0] ?? '').matchAll(/`(\w+)`/g)].map(([, name]) => name)
+  const fields = ownerTexts.flatMap(([name, schema]) => (isNamed(schema) ? [name] : []))
+  expect(named.toSorted()).toEqual(fields.toSorted())
 })
 
 /** The sort key of the order by rating, as a rating. */

@@ -14,6 +14,7 @@ import { emptyCatalogueUrl } from '../support/database.ts'
 import { checkedResponse } from '../support/raw-http.ts'
 import { failing, type Service, type ServiceOptions, startService } from '../support/service.ts'
 import { operationsOf } from './operations.ts'
+import { ownerFields } from './owner-fields.ts'
 import { type Call, exampleRequest } from './valid-requests.ts'
 
 /**
@@ -318,6 +319,10 @@ describe("the example of a response's field is in an example of the response", (
       ).toEqual([])
     },
   )
+})
+
+test('the example of a new app has each field', () => {
+  expect(Object.keys(newApp).toSorted()).toEqual(ownerFields.toSorted())
 })
 
 describe('the service accepts the example of a request', () => {

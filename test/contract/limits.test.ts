@@ -1,30 +1,23 @@
 import { expect, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { maxMatches } from '../../src/search/best-matches.ts'
+import { resolved, type Schema } from './operations.ts'
+import { ownerTexts } from './owner-fields.ts'
 
 /** Limits that the document states at several places. */
 
 const { parameters, schemas } = document.components
+const { properties: appFields = {} }: Schema = resolved(schemas.App, document)
 const { current_page, per_page } = schemas.Pagination.properties
 
 test.for<[what: string, limits: number[]]>([
-  ['the length of a name', [schemas.NewAppName.maxLength, schemas.AppName.maxLength]],
-  [
-    'the length of a description',
-    [schemas.NewAppDescription.maxLength, schemas.AppDescription.maxLength],
-  ],
-  [
-    'the length of a short description',
-    [schemas.NewShortDescription.maxLength, schemas.App.properties.short_description.maxLength],
-  ],
-  ['the length of a version', [schemas.NewAppVersion.maxLength, schemas.AppVersion.maxLength]],
+  ...ownerTexts.map(([name, { maxLength = 0 }]): [string, number[]] => [
+    `the length of a ${name}`,
+    [maxLength, appFields[name]?.maxLength ?? 0],
+  ]),
   [
     'the length of a package name',
-    [
-      schemas.NewPackageName.maxLength,
-      schemas.PackageName.maxLength,
-      parameters.PackageNameFilter.schema.maxLength,
-    ],
+    [schemas.NewPackageName.maxLength, parameters.PackageNameFilter.schema.maxLength],
   ],
   ['the length of a slug', [schemas.AppSlug.maxLength, parameters.SlugFilter.schema.maxLength]],
   [

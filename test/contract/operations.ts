@@ -16,6 +16,7 @@ export type Schema = {
   minItems?: number
   maxItems?: number
   default?: unknown
+  description?: string
   example?: unknown
   'x-characters'?: string
 }
@@ -109,7 +110,7 @@ export function operationsOf(document: { paths: object; security?: object[] }): 
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the linters guarantee the types above
-function resolved(value: unknown, document: object): any {
+export function resolved(value: unknown, document: object): any {
   if (Array.isArray(value)) return value.map((item) => resolved(item, document))
   if (typeof value !== 'object' || value === null) return value
   const { $ref, allOf, ...own } = value as Json & { $ref?: string; allOf?: object[] }
