@@ -4,12 +4,13 @@ import { describe, expect, test } from 'vitest'
 import { startService } from '../support/service.ts'
 import { isRefused, listedCharacters } from './characters.ts'
 import { operations, runProperty, timeout, total } from './fuzz.ts'
+import { storedValue } from './oracle.ts'
 import { validRequests } from './valid-requests.ts'
 import { anyText, jsonOf, units } from './values.ts'
 
 /**
  * The service accepts exactly the texts that the schema allows, except those with characters that
- * the document lists.
+ * the document lists, and removes white space around the fields that the document names.
  */
 
 const ajv = new Ajv({ strict: false, validateFormats: false })
@@ -25,7 +26,9 @@ describe.for(fields)('$operationId $name', ({ operationId, name, schema, admits 
   const { pattern = '', maxLength = 0, 'x-characters': rule = '' } = schema
   const example = String(schema.example)
 
-  test('accepts exactly what the document allows', { timeout }, async ({ task }) => {
+  test('accepts exactly what the document allows, and trims as it says', { timeout }, async ({
+    task,
+  }) => {
     const { request, world } = await startService({ limits: { writeLimit: 0 } })
     const [method, path, options] = validRequests(world)[operationId as 'createApp' | 'updateApp']
     const counts = { taken: 0, listed: 0, 'against the schema': 0 }
@@ -37,10 +40,12 @@ describe.for(fields)('$operationId $name', ({ operationId, name, schema, admits 
         : 'against the schema'
       counts[reason]++
       const json = { ...(options?.json as object), [name]: value }
-      const { status, text } = await request(method, path, { ...options, json })
+      const { status, text, body } = await request(method, path, { ...options, json })
       expect(status === 400, `${JSON.stringify(value).slice(0, 200)} is ${reason}\n${text}`).toBe(
         reason !== 'taken',
       )
+      // Only an update returns the app. An empty text removes the field.
+      if (status === 200) expect(body.data.app[name]).toBe(storedValue(name, value) || undefined)
     }
     // The fields of updateApp have the same schemas, so there one of them suffices. Without it, a
     // short run may have no text with a listed character.

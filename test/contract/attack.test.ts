@@ -7,6 +7,7 @@ import { type Service, startService } from '../support/service.ts'
 import { isRerun, operations, runProperty, timeout, total } from './fuzz.ts'
 import { Model, type ModelApp } from './model.ts'
 import { type Forbidden, judge, misnamed, readHeader } from './oracle.ts'
+import { ownerFields } from './owner-fields.ts'
 import { type Request, send } from './raw-http-client.ts'
 import { attacksOn } from './requests.ts'
 
@@ -120,16 +121,8 @@ async function worldApps({ world, get }: Service): Promise<ModelApp[]> {
   const apps = owned.map(async ({ id, owner }): Promise<ModelApp> => {
     const { headers, body } = await get(`/apps/${id}`, { key: world.keys[owner] })
     const { slug, status } = body.data.app
-    const names = [
-      'name',
-      'description',
-      'category_id',
-      'short_description',
-      'version',
-      'package_name',
-    ]
     const fields = Object.fromEntries(
-      Object.entries(body.data.app).filter(([name]) => names.includes(name)),
+      Object.entries(body.data.app).filter(([name]) => ownerFields.includes(name)),
     )
     return {
       ...common,

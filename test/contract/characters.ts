@@ -1,4 +1,5 @@
 import document from '../../generated/openapi.json' with { type: 'json' }
+import { ownerTexts } from './owner-fields.ts'
 
 /**
  * The texts that the document's section "Characters" refuses, by the `x-characters` of a schema.
@@ -29,13 +30,16 @@ export const listedCharacters = rows.flatMap(({ refused }) =>
   ),
 )
 
-/** A field in the document's table for each value of `x-characters`. */
-const fieldOf: Record<string, string> = {
-  name: 'name',
-  version: 'version',
-  prose: 'description',
-  line: 'short_description',
-}
+/** The fields with each value of `x-characters`. */
+const fieldsOf = Map.groupBy(
+  ownerTexts.filter(([, schema]) => schema['x-characters'] !== undefined),
+  ([, schema]) => String(schema['x-characters']),
+)
+
+/** Fields that are stored without surrounding white space. */
+export const trimmedFields = [
+  ...(/White space around[^.]*/.exec(section)?.[0] ?? '').matchAll(/`(\w+)`/g),
+].map(([, name = '']) => name)
 
 const whiteSpace = namedIn(section.match(/^White space is .*/ms)?.[0] ?? '')
 const isBlank = new RegExp(
@@ -44,7 +48,7 @@ const isBlank = new RegExp(
 )
 const isLoose = new RegExp(`^[${whiteSpace}]|[${whiteSpace}]$`, 'u')
 
-export const characterRules = Object.keys(fieldOf)
+export const characterRules = [...fieldsOf.keys()]
 const checks = new Map(characterRules.map((rule) => [rule, checksOf(rule)]))
 
 export const isRefused = (rule: string, text: string): boolean => {
@@ -56,8 +60,9 @@ export const isRefused = (rule: string, text: string): boolean => {
 }
 
 function checksOf(rule: string): RegExp[] {
+  const names = (fieldsOf.get(rule) ?? []).map(([name]) => `\`${name}\``)
   const own = rows.filter(
-    ({ fields }) => fields === 'every text' || fields.includes(`\`${fieldOf[rule]}\``),
+    ({ fields }) => fields === 'every text' || names.every((name) => fields.includes(name)),
   )
   return own.map(({ refused }) => {
     if (refused.startsWith('a text without')) return isBlank

@@ -1,12 +1,14 @@
 import { expect } from 'vitest'
+import document from '../../generated/openapi.json' with { type: 'json' }
 import type { Decision } from '../../src/catalogue/policy.ts'
 import type { CheckedResponse } from '../support/check.ts'
 import type { Allowed, Input } from './oracle.ts'
+import { ownerFields } from './owner-fields.ts'
 import type { Caller } from './raw-http-client.ts'
 
 /** The rules of the document about apps: who can see and change them, and their states. */
 
-type Fields = Record<string, unknown> & { package_name?: string; short_description?: string }
+type Fields = Record<string, unknown> & { package_name?: string }
 export type ModelApp = {
   id: number
   owner: Caller
@@ -217,11 +219,9 @@ const defaultsOf = ({ body }: Allowed['operation']): Fields =>
 const sentFields = (operation: Allowed['operation'], { sentBody }: Input): Fields =>
   Object.assign(defaultsOf(operation), sentBody)
 
-/** Omitted fields keep their values; an empty short description removes it. */
-function set(fields: Fields, body: Fields): Fields {
-  const { short_description, ...others } = { ...fields, ...body }
-  return short_description ? { ...others, short_description } : others
-}
+/** Omitted fields keep their values; an empty text removes its field. */
+const set = (fields: Fields, body: Fields): Fields =>
+  Object.fromEntries(Object.entries({ ...fields, ...body }).filter(([, value]) => value !== ''))
 
 const sameFields = (one: Fields, other: Fields) =>
   [...new Set([...Object.keys(one), ...Object.keys(other)])].every(
@@ -233,6 +233,10 @@ function changed(app: ModelApp) {
   app.etag = undefined
 }
 
+const { required } = document.components.schemas.App
+/** Fields that an app may lack. */
+const optionalFields = ownerFields.filter((name) => !required.includes(name))
+
 /** An app's ETag changes exactly when the app does, and its fields are those written. */
 function expectApp(app: ModelApp, { headers, body, status }: CheckedResponse) {
   const { etag } = headers
@@ -242,7 +246,7 @@ function expectApp(app: ModelApp, { headers, body, status }: CheckedResponse) {
   if (status === 304) return
   const { id, slug, status: state, fields } = app
   expect(body.data.app).toMatchObject({ id, slug, status: state, ...fields })
-  const absent = ['short_description', 'package_name'].filter((name) => !(name in fields))
+  const absent = optionalFields.filter((name) => !(name in fields))
   for (const name of absent) expect(body.data.app).not.toHaveProperty(name)
   expect('rejection_reason' in body.data.app).toBe(state === 'rejected')
 }

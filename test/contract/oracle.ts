@@ -1,5 +1,5 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
-import { isRefused } from './characters.ts'
+import { isRefused, trimmedFields } from './characters.ts'
 import type { Operation, Parameter, Schema } from './operations.ts'
 import { type Body, contentOf, maxBodyBytes, type Request } from './raw-http-client.ts'
 
@@ -46,9 +46,6 @@ export const segment = (name: string) => name.replaceAll('~', '~0').replaceAll('
 
 /** Removes the white space around a header's value (RFC 9110, section 5.5). */
 export const readHeader = (text: string) => text.replace(/^[ \t]+|[ \t]+$/g, '')
-
-/** Fields that are stored without surrounding white space. */
-const trimmed = ['name', 'description', 'short_description']
 
 export const allows = (schema: Schema, value: unknown) => broken(schema, value).length === 0
 
@@ -205,12 +202,14 @@ function valueIn(request: Request): unknown {
 
 function stored(body: unknown): unknown {
   if (typeof body !== 'object' || body === null) return body
-  const entries = Object.entries(body).map(([name, value]) => [
-    name,
-    typeof value === 'string' && trimmed.includes(name) ? value.trim() : value,
-  ])
-  return Object.fromEntries(entries)
+  return Object.fromEntries(
+    Object.entries(body).map(([name, value]) => [name, storedValue(name, value)]),
+  )
 }
+
+/** A field's value without the white space that the document says is removed. */
+export const storedValue = (name: string, value: unknown) =>
+  typeof value === 'string' && trimmedFields.includes(name) ? value.trim() : value
 
 /** Drops places inside another wrong place, which need not be named. */
 const outermost = (problems: string[]) =>
