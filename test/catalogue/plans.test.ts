@@ -3,6 +3,7 @@ import sqlite3 from 'sqlite3'
 import { expect, inject, onTestFinished, test, vi } from 'vitest'
 import { appStore } from '../../src/catalogue/app-store.ts'
 import { findSimilarApps } from '../../src/catalogue/similar-names.ts'
+import { findApps } from '../../src/moderation/app-finder.ts'
 import { required } from '../../src/util/helpers.ts'
 import { type Call, newApp } from '../contract/valid-requests.ts'
 import { startService } from '../support/service.ts'
@@ -197,8 +198,17 @@ test.for([300, 2000])('statements of %i apps read no rows in vain', async (size,
     service.database.snapshot((runner) =>
       findSimilarApps(runner, [{ name: 'Nothing alike', developer_id: 1 }]),
     )
+  // Ids, names of all apps, of one and of none, and developers with most of the apps, with the
+  // oldest and with none.
+  const named = ['7', 'Many', 'many 17', 'org.example.none', 'Bob', 'Ada', 'Nobody'].map(
+    (text): [string, () => Promise<unknown>] => [
+      `apps named ${text}`,
+      () => service.database.read((runner) => findApps(runner, text, 20)),
+    ],
+  )
   const works: [what: string, work: () => Promise<unknown>][] = [
     ['similar names', findSimilar],
+    ...named,
     ...calls.map((call): [string, () => Promise<unknown>] => [
       `${call[0]} ${call[1]}`,
       () => service.request(...call),
