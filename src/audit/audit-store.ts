@@ -1,7 +1,8 @@
 import type { Caller } from '../contract/contract.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import type { AuditRow } from '../db/rows.ts'
-import { pick } from '../util/helpers.ts'
+import { pick, required } from '../util/helpers.ts'
+import { type AuditFilter, type NewestFilter, newestIds, whereMatches } from './newest-entries.ts'
 
 /**
  * The author of a change: a developer (by key), or an operator (by account on the machine,
@@ -68,16 +69,9 @@ type StoredEntry = AuditRow & {
   category_slug: string | null
 }
 
-type AuditFilter = {
-  id?: number | undefined
-  appId?: number | undefined
-  developerId?: number | undefined
-  since?: string | undefined
-}
-
 const maxReasons = 10
 
-export const auditStore = ({ sql, insertRows }: QueryRunner) => ({
+export const auditStore = (runner: QueryRunner) => ({
   /** Writes entries, in the transaction of the change. */
   async record(actor: Actor, ...entries: NewAuditEntry[]) {
     const actorColumns =
@@ -98,19 +92,22 @@ export const auditStore = ({ sql, insertRows }: QueryRunner) => ({
       before: before === undefined ? null : JSON.stringify(before),
       after: JSON.stringify(after),
     }))
-    await insertRows('audit', rows)
+    await runner.insertRows('audit', rows)
   },
 
-  /** The newest matching entries, newest first, of those with ids below `before`. */
-  async newest(filter: AuditFilter, limit: number, before?: number): Promise<AuditEntry[]> {
-    const query = entriesOf(sql, filter).orderBy('audit.id', 'desc').limit(limit)
-    if (before !== undefined) query.where('audit.id', '<', before)
-    return (await query).map(parseEntry)
+  /** The newest matching entries, newest first. */
+  async newest(filter: NewestFilter, limit: number): Promise<AuditEntry[]> {
+    const ids = await newestIds(runner, filter, limit)
+    if (ids.length === 0) return []
+    const rows = await entriesOf(runner, {}).whereIn('audit.id', ids)
+    const entries = new Map(rows.map((row) => [row.id, parseEntry(row)]))
+    return ids.map((id) => required(entries.get(id), `the entry ${id}`))
   },
 
   /** The reasons of the last rejections, each once. */
   async recentReasons(): Promise<string[]> {
-    const rows = await sql('audit')
+    const rows = await runner
+      .sql('audit')
       // Literal, so that the index applies.
       .whereRaw("action = 'app reject'")
       .orderBy('id', 'desc')
@@ -122,7 +119,7 @@ export const auditStore = ({ sql, insertRows }: QueryRunner) => ({
 
   /** The greatest id of an entry; 0 if there is none. */
   async lastId(): Promise<number> {
-    const last = await sql('audit').max({ id: 'id' }).first()
+    const last = await runner.sql('audit').max({ id: 'id' }).first()
     return last?.id ?? 0
   },
 
@@ -135,7 +132,7 @@ export const auditStore = ({ sql, insertRows }: QueryRunner) => ({
     { after, last }: { after: number; last: number },
     limit: number,
   ): Promise<{ entries: AuditEntry[]; hasNewer: boolean }> {
-    const rows = await entriesOf(sql, filter)
+    const rows = await entriesOf(runner, filter)
       .where('audit.id', '>', after)
       .where('audit.id', '<=', last)
       .orderBy('audit.id')
@@ -157,15 +154,15 @@ const batchSize = 16
  */
 export async function readNewest<Entry>(
   read: <T>(work: (runner: QueryRunner) => Promise<T>) => Promise<T>,
-  filter: AuditFilter,
+  filter: NewestFilter,
   limit: number,
   toEntry: (entry: AuditEntry) => Entry,
 ): Promise<{ entries: Entry[]; hasOlder: boolean }> {
   const entries: Entry[] = []
-  let before: number | undefined
+  let { before } = filter
   for (;;) {
     const size = Math.min(batchSize, limit + 1 - entries.length)
-    const batch = await read((runner) => auditStore(runner).newest(filter, size, before))
+    const batch = await read((runner) => auditStore(runner).newest({ ...filter, before }, size))
     before = batch.at(-1)?.id
     entries.push(...batch.map(toEntry))
     if (batch.length < size || entries.length > limit)
@@ -173,15 +170,12 @@ export async function readNewest<Entry>(
   }
 }
 
-function entriesOf(sql: QueryRunner['sql'], { id, appId, developerId, since }: AuditFilter) {
+function entriesOf({ sql }: QueryRunner, filter: AuditFilter) {
   const query = sql('audit')
     .leftJoin('apps', 'apps.id', 'audit.app_id')
     .leftJoin('developers', 'developers.id', 'audit.developer_id')
     .leftJoin('categories', 'categories.id', 'audit.category_id')
-  if (id !== undefined) query.where('audit.id', id)
-  if (appId !== undefined) query.where('audit.app_id', appId)
-  if (developerId !== undefined) query.where('audit.developer_id', developerId)
-  if (since !== undefined) query.where('audit.at', '>=', since)
+  whereMatches(query, filter)
   return query
     .select('audit.*', 'apps.slug as app_slug')
     .select('developers.name as developer_name', 'categories.slug as category_slug')

@@ -1,23 +1,30 @@
 import { accountStore } from '../accounts/account-store.ts'
 import { type AuditEntry, auditStore, readNewest } from '../audit/audit-store.ts'
+import { OperatorError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import { moderationStore } from './moderation-store.ts'
 
 /** Finds entries of the audit log, for the command line and the moderation page. */
 
-/** A field that is left out does not filter. `developer` is a name. */
+/** A field that is left out does not filter. `developer` and `moderator` are names. */
 export type EntryFilter = {
   /** The id of the only entry. */
   entry?: number | undefined
   app?: number | undefined
   developer?: string | undefined
+  /** Finds what this moderator did on the moderation page, with any key of theirs. */
+  moderator?: string | undefined
   since?: string | undefined
+  /** Exclusive. */
+  until?: string | undefined
+  /** The id of an entry, which the others must be older than. */
+  before?: number | undefined
 }
 
 /**
  * The newest entries, oldest first, and whether there are older ones; `read` and `toEntry` as in
- * `readNewest`. Throws an OperatorError if the app or the developer does not exist.
+ * `readNewest`. Throws an OperatorError if the app, the developer or the moderator does not exist.
  */
 export async function findEntries<Entry>(
   read: <T>(work: (runner: QueryRunner) => Promise<T>) => Promise<T>,
@@ -26,7 +33,7 @@ export async function findEntries<Entry>(
   toEntry: (entry: AuditEntry) => Entry,
 ) {
   const ids = await read((runner) => toIds(runner, filter))
-  return readNewest(read, ids, limit, toEntry)
+  return readNewest(read, { ...ids, before: filter.before }, limit, toEntry)
 }
 
 /**
@@ -35,7 +42,7 @@ export async function findEntries<Entry>(
  */
 export async function findEntriesAfter(
   database: Database,
-  filter: EntryFilter,
+  filter: Omit<EntryFilter, 'before'>,
   after: number,
   limit: number,
 ) {
@@ -46,9 +53,34 @@ export async function findEntriesAfter(
   )
 }
 
-async function toIds(runner: QueryRunner, { entry, app, developer, since }: EntryFilter) {
+async function toIds(
+  runner: QueryRunner,
+  { entry, app, developer, moderator, since, until }: EntryFilter,
+) {
   if (app !== undefined) await moderationStore(runner).requireApp(app)
   const owner =
     developer === undefined ? undefined : await accountStore(runner).requireDeveloper(developer)
-  return { id: entry, appId: app, developerId: owner?.id, since }
+  const operatorIds =
+    moderator === undefined ? undefined : await requireModeratorKeys(runner, moderator)
+  return { id: entry, appId: app, developerId: owner?.id, operatorIds, since, until }
+}
+
+const maxNames = 100
+
+/** The names of moderators, also of former ones; at most 100. */
+export const moderatorNames = ({ sql }: QueryRunner): Promise<string[]> =>
+  sql('operators').distinct('name').orderBy('name').limit(maxNames).pluck('name')
+
+/** Names that an error message lists, at most. */
+const maxListed = 10
+
+/** The ids of a moderator's keys. Throws an OperatorError if no moderator has exactly this name. */
+async function requireModeratorKeys(runner: QueryRunner, name: string): Promise<string[]> {
+  const keys: string[] = await runner.sql('operators').where({ name: name.trim() }).pluck('id')
+  if (keys.length > 0) return keys
+  const names = await moderatorNames(runner)
+  const isListed = names.length > 0 && names.length <= maxListed
+  throw new OperatorError(
+    `there is no moderator ${JSON.stringify(name.trim())}${isListed ? `; there are: ${names.join(', ')}` : ''}`,
+  )
 }
