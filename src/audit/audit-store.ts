@@ -2,7 +2,12 @@ import type { Caller } from '../contract/contract.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import type { AuditRow } from '../db/rows.ts'
 import { pick, required } from '../util/helpers.ts'
-import { type AuditFilter, type NewestFilter, newestIds, whereMatches } from './newest-entries.ts'
+import {
+  type AuditFilter,
+  matchingEntries,
+  type NewestFilter,
+  newestIds,
+} from './newest-entries.ts'
 
 /**
  * The author of a change: a developer (by key), or an operator (by account on the machine,
@@ -170,16 +175,13 @@ export async function readNewest<Entry>(
   }
 }
 
-function entriesOf({ sql }: QueryRunner, filter: AuditFilter) {
-  const query = sql('audit')
+const entriesOf = (runner: QueryRunner, filter: AuditFilter) =>
+  matchingEntries(runner, filter)
     .leftJoin('apps', 'apps.id', 'audit.app_id')
     .leftJoin('developers', 'developers.id', 'audit.developer_id')
     .leftJoin('categories', 'categories.id', 'audit.category_id')
-  whereMatches(query, filter)
-  return query
     .select('audit.*', 'apps.slug as app_slug')
     .select('developers.name as developer_name', 'categories.slug as category_slug')
-}
 
 const parseEntry = ({ before, after, ...entry }: StoredEntry): AuditEntry => ({
   ...entry,

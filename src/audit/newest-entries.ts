@@ -1,4 +1,3 @@
-import type { Knex } from 'knex'
 import type { QueryRunner } from '../db/engine.ts'
 import { withoutIndex } from '../db/planner.ts'
 
@@ -30,13 +29,14 @@ export const newestIds = (
     : newestOfApp(runner, filter, limit)
 
 /**
- * Adds the conditions of a filter to a query of `audit`. An app has few entries, so its index is the
- * only one to use if there is an app.
+ * A query of `audit` for the matching entries. An app has few entries, so its index is the only one
+ * to use if there is an app.
  */
-export function whereMatches(
-  query: Knex.QueryBuilder,
+export function matchingEntries(
+  { sql }: QueryRunner,
   { id, appId, developerId, operatorIds, since, until }: AuditFilter,
 ) {
+  const query = sql('audit')
   if (id !== undefined) query.where('audit.id', id)
   if (appId !== undefined) query.where('audit.app_id', appId)
   const indexed = (column: string) => (appId === undefined ? column : withoutIndex(column))
@@ -48,15 +48,15 @@ export function whereMatches(
     ])
   if (since !== undefined) query.where('audit.at', '>=', since)
   if (until !== undefined) query.where('audit.at', '<', until)
+  return query
 }
 
 async function newestOfApp(
-  { sql }: QueryRunner,
+  runner: QueryRunner,
   { before, ...filter }: NewestFilter,
   limit: number,
 ): Promise<number[]> {
-  const query = sql('audit').orderBy('audit.id', 'desc').limit(limit)
-  whereMatches(query, filter)
+  const query = matchingEntries(runner, filter).orderBy('audit.id', 'desc').limit(limit)
   if (before !== undefined) query.where('audit.id', '<', before)
   return query.pluck('audit.id')
 }
