@@ -14,6 +14,9 @@ import {
 /** An app by its rank, with what the index stores for the score of its name. */
 export type NameMatch = Readonly<{ rank: number; nameWords: string }>
 
+/** An app, by its rank, that has a token. */
+export type TokenMatch = Readonly<{ token: string; rank: number }>
+
 /**
  * Columns to sort apps by, all descending; the last one is unique. The listed apps have an index in
  * this order.
@@ -24,7 +27,9 @@ export type SortOrder = readonly string[]
 export type MatchFinder = Readonly<{
   /** The greatest ranks, in descending order. */
   firstRanks: (phrases: Phrase[][], limit: number) => Promise<number[]>
-  /** The same with the words of the names, which takes longer. */
+  /** The greatest ranks for each of the tokens. */
+  firstRanksOf: (tokens: string[], limit: number) => Promise<TokenMatch[]>
+  /** The same as `firstRanks` with the words of the names, which takes longer. */
   firstNames: (phrases: Phrase[][], limit: number) => Promise<NameMatch[]>
   /** The ids of the first apps in an order. */
   firstIds: (phrases: Phrase[][], limit: number, order: SortOrder) => Promise<number[]>

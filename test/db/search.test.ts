@@ -138,6 +138,21 @@ test.runIf(inject('engine') === 'postgres')(
   },
 )
 
+test('the first ranks of each token are found in one statement', async () => {
+  const database = await openCatalogue()
+  const tokens = ['common', 'missing', 'rare', "it's"]
+  for (const limit of [2, 1000]) {
+    const found = await database.snapshot(({ search }) => search.firstRanksOf(tokens, limit))
+    const idsOf = (token: string) =>
+      found.filter((match) => match.token === token).map(({ rank }) => idOfRank(rank))
+    expect(idsOf('common').toSorted((a, b) => b - a)).toEqual(expectedIds(() => true, limit))
+    expect(idsOf('rare').toSorted((a, b) => b - a)).toEqual(
+      expectedIds((_, index) => index % 500 === 7, limit),
+    )
+    expect(found.filter(({ token }) => !['common', 'rare'].includes(token))).toEqual([])
+  }
+})
+
 test('known tokens are whole words of the texts, and words of the name as one', async () => {
   const database = await openCatalogue()
   const known = await database.snapshot(({ search }) =>

@@ -122,6 +122,15 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       const found = await findFirst<{ rank: number }>('rank', ...search)
       return found.map(({ rank }) => rank)
     },
+    firstRanksOf: (tokens, limit) =>
+      select(
+        // Materialized, as in knownTokens.
+        `select token, rank from json_to_recordset(?) as asked (token text, query tsquery) cross join lateral (
+           with matches as materialized (select rank from app_search where app_search.tokens @@ asked.query)
+           select rank from matches order by rank desc limit ?
+         ) as found`,
+        [asked(tokens), limit],
+      ),
     firstNames: (...search) => findFirst('rank, name_words as "nameWords"', ...search),
     async firstIds(...search) {
       const found = await findFirst<{ id: number }>('app_id as id', ...search)
@@ -137,12 +146,16 @@ export const searchIndex = (sql: Knex): SearchIndex => {
            with matches as materialized (select from app_search where app_search.tokens @@ asked.query)
            select from matches
          )`,
-        [JSON.stringify(tokens.map((token) => ({ token, query: lexeme(token, false) })))],
+        [asked(tokens)],
       )
       return known.map(({ token }) => token)
     },
   }
 }
+
+/** Tokens with their queries, as a JSON array. */
+const asked = (tokens: string[]) =>
+  JSON.stringify(tokens.map((token) => ({ token, query: lexeme(token, false) })))
 
 /** A row of app_search, with its tokens separated by spaces. */
 function rowOf(app: IndexedApp) {

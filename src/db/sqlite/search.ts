@@ -136,6 +136,19 @@ export const searchIndex = (sql: Knex): SearchIndex => {
         limit,
       ]),
 
+    async firstRanksOf(tokens, limit) {
+      const found = await selectJson<{ token: string; ranks: number[] }>(
+        `json_object('token', value, 'ranks', (
+           select json_group_array(rank) from (
+             select rowid as rank from app_search where app_search match '"' || value || '"' order by rowid desc limit ?
+           )
+         ))`,
+        'json_each(?)',
+        [limit, JSON.stringify(tokens)],
+      )
+      return found.flatMap(({ token, ranks }) => ranks.map((rank) => ({ token, rank })))
+    },
+
     firstNames: async (phrases, limit) =>
       selectJson(
         `json_object('rank', found.rank, 'nameWords', name_words)`,
