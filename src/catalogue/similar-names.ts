@@ -1,14 +1,16 @@
 import type { QueryRunner } from '../db/engine.ts'
 import { listed } from '../db/listed-apps.ts'
 import type { AppRow } from '../db/rows.ts'
-import { foldLookAlikes, idOfRank, lookAlikePhrases, skeletonsOf } from '../search/terms.ts'
-import { isWithinOneEdit, withoutSymbols } from '../search/typos.ts'
-import { yieldBetween } from '../util/helpers.ts'
+import { idOfRank, lookAlikeTokens, skeletonsOf } from '../search/terms.ts'
+import { chunk, yieldBetween } from '../util/helpers.ts'
+import { NameMatcher, type NameShape, shapesOf } from './name-shapes.ts'
 
 /** Finds listed apps, and developers, with similar names: possible imitations. */
 
 export type SimilarApp = Pick<AppRow, 'id' | 'name' | 'total_downloads'> & {
   developer_name: string
+  /** Whether it is listed, or waits, too. */
+  status: 'approved' | 'pending'
 }
 
 /** Similar apps returned for a name, at most. */
@@ -17,127 +19,195 @@ const maxSimilar = 3
 /** Apps whose names look the same that are considered, at most. */
 const maxLookAlikes = 1000
 
-/** Characters. Very many shorter names are at distance one of each other. */
-const minEditedLength = 6
+/** Names whose similar apps are found in 200 ms of processor time. More are found in batches. */
+export const maxSimilarNames = 1000
 
 /**
- * Many ordinary names are at distance one of each other. Only popular apps are worth imitating: the
- * most downloaded ones, at most so many.
+ * Many ordinary names are similar. Only popular apps are worth imitating: the most downloaded ones,
+ * at most so many. The index apps_popular_names has all of this.
  */
-const popular = { minDownloads: 10_000, maxApps: 20_000 }
-
-/** Popular apps, or developers, per statement. */
-const batchSize = 2000
-
-type PopularApp = Pick<AppRow, 'id' | 'developer_id' | 'total_downloads'> & {
-  compactName: string
-}
+const popularApps = `select id, developer_id, name from apps
+  where ${listed} and total_downloads >= 10000
+  order by total_downloads desc, id limit 20000`
 
 /**
- * For each app in turn, the most downloaded listed apps of other developers whose names or package
- * names look like its name, and popular ones with names at distance one.
+ * The apps that wait for their first decision, longest first, at most so many. The index apps_queue
+ * has all of this.
+ */
+const waitingApps = `select id, developer_id, name from apps
+  where apps.status = 'pending' and apps.deleted_at is null
+  order by coalesce(unreviewed_since, created_at), id limit 5000`
+
+type NamedApp = Pick<AppRow, 'id' | 'developer_id' | 'name'>
+
+/** An app, and the apps that it may be similar to. */
+type Candidates = { developer_id: number; ids: Set<number> }
+
+/** Names that are compared at a time, in a millisecond or two. */
+const batchSize = 500
+
+/** Apps that are read at a time. */
+const maxRead = 1000
+
+/** Developers per statement. */
+const developerBatchSize = 2000
+
+/**
+ * For each app in turn, the first apps of other developers that users could take it for, listed ones
+ * first and then the most downloaded: listed apps whose names or package names look like its name,
+ * popular ones with similar names, and waiting ones with the same letters.
  */
 export async function findSimilarApps(
   runner: QueryRunner,
   apps: Pick<AppRow, 'name' | 'developer_id'>[],
 ): Promise<SimilarApp[][]> {
-  if (apps.length === 0) return []
-  const { search, signal } = runner
-  const popularApps = await findPopularApps(runner)
-  const similar = []
-  for await (const { name, developer_id } of yieldBetween(apps, signal)) {
-    const lookAlikes = await search.firstRanks(lookAlikePhrases(name), maxLookAlikes)
-    const isEdit = editMatcher(name)
-    const edits = popularApps
-      .values()
-      .filter((other) => other.developer_id !== developer_id && isEdit(other.compactName))
-      .take(maxSimilar)
-    const ids = [...lookAlikes.map(idOfRank), ...edits.map(({ id }) => id)]
-    similar.push(ids.length === 0 ? [] : await findFirstApps(runner, ids, developer_id))
-  }
+  const similar: SimilarApp[][] = []
+  for (const batch of chunk(apps, maxSimilarNames))
+    similar.push(...(await findBatch(runner, batch)))
   return similar
 }
 
-/** The most downloaded listed apps, in the order of `findFirstApps`. */
-async function findPopularApps({ sql, signal }: QueryRunner): Promise<PopularApp[]> {
-  const found: PopularApp[] = []
-  let last: Pick<AppRow, 'id' | 'total_downloads'> | undefined
-  do {
-    signal?.throwIfAborted()
-    const batch = sql('apps')
-      .whereRaw(listed)
-      .where('total_downloads', '>=', popular.minDownloads)
-      .orderBy(['total_downloads', 'id'].map((column) => ({ column, order: 'desc' })))
-      .limit(batchSize)
-      .select('id', 'name', 'developer_id', 'total_downloads')
-    if (last) batch.whereRaw('(total_downloads, id) < (?, ?)', [last.total_downloads, last.id])
-    const rows = await batch
-    for (const { name, ...app } of rows) found.push({ ...app, compactName: compact(name) })
-    last = rows.length < batchSize ? undefined : rows.at(-1)
-  } while (last && found.length < popular.maxApps)
-  return found.sort((a, b) => b.total_downloads - a.total_downloads || a.id - b.id)
+async function findBatch(
+  runner: QueryRunner,
+  apps: Pick<AppRow, 'name' | 'developer_id'>[],
+): Promise<SimilarApp[][]> {
+  const all: Candidates[] = []
+  const matcher = new NameMatcher<Candidates>()
+  const byToken: [token: string, candidates: Candidates][] = []
+  for await (const { name, developer_id } of yieldBetween(apps, runner.signal)) {
+    const candidates = { developer_id, ids: new Set<number>() }
+    all.push(candidates)
+    matcher.add(candidates, shapesOf(name))
+    for (const token of lookAlikeTokens(name)) byToken.push([token, candidates])
+  }
+
+  const ids = await findLookAlikes(
+    runner,
+    byToken.map(([token]) => token),
+  )
+  for (const [token, candidates] of byToken)
+    for (const id of ids.get(token) ?? []) candidates.ids.add(id)
+  await addMatches(runner, popularApps, (shapes) => matcher.similarTo(shapes))
+  await addMatches(runner, waitingApps, (shapes) => matcher.sameAs(shapes))
+
+  const found = await findApps(runner, [...new Set(all.flatMap(({ ids }) => [...ids]))])
+  return all.map((candidates) => firstOf(found, candidates))
 }
 
-/** Of the apps with these ids, the most downloaded ones of other developers. */
-const findFirstApps = (
-  { sql }: QueryRunner,
-  ids: number[],
-  developer_id: number,
-): Promise<SimilarApp[]> =>
-  sql('apps')
-    .join('developers', 'developers.id', 'apps.developer_id')
-    .whereIn('apps.id', ids)
-    .whereNot({ developer_id })
-    .orderBy([{ column: 'total_downloads', order: 'desc' }, { column: 'apps.id' }])
-    .limit(maxSimilar)
-    .select('apps.id', 'apps.name', 'developers.name as developer_name', 'total_downloads')
+/** The ids of the listed apps that have a token, by the token. */
+async function findLookAlikes({ search }: QueryRunner, tokens: string[]) {
+  const found = await search.firstRanksOf([...new Set(tokens)], maxLookAlikes)
+  const ids = new Map<string, number[]>()
+  for (const [token, matches] of Map.groupBy(found, ({ token }) => token))
+    ids.set(
+      token,
+      matches.map(({ rank }) => idOfRank(rank)),
+    )
+  return ids
+}
+
+/** Adds the first of the apps with matching names to each candidate. */
+async function addMatches(
+  runner: QueryRunner,
+  apps: string,
+  findMatches: (shapes: NameShape[]) => Iterable<Candidates>,
+) {
+  const named = await readNames(runner, apps)
+  const counts = new Map<Candidates, number>()
+  for await (const batch of yieldBetween(chunk(named, batchSize), runner.signal)) {
+    for (const { id, name, developer_id } of batch) {
+      for (const candidates of findMatches(shapesOf(name))) {
+        const count = counts.get(candidates) ?? 0
+        if (candidates.developer_id === developer_id || count === maxSimilar) continue
+        candidates.ids.add(id)
+        counts.set(candidates, count + 1)
+      }
+    }
+  }
+}
 
 /**
- * Names of developers that look the same or are at distance one, in their order. Reads all
- * developers.
+ * The apps of a statement, in its order. They are read as one text of lines, which takes both the
+ * driver and the database a fraction of the time of many rows. A name has no line breaks.
+ */
+async function readNames({ rows }: QueryRunner, apps: string): Promise<NamedApp[]> {
+  const [found] = await rows<{ lines: string | null }>(
+    `select string_agg(id || ' ' || developer_id || ' ' || name, '\n') as lines from (${apps}) as named`,
+    [],
+  )
+  const lines = found?.lines?.split('\n') ?? []
+  return lines.map((line) => {
+    const first = line.indexOf(' ')
+    const second = line.indexOf(' ', first + 1)
+    return {
+      id: Number(line.slice(0, first)),
+      developer_id: Number(line.slice(first, second)),
+      name: line.slice(second + 1),
+    }
+  })
+}
+
+type FoundApp = SimilarApp & Pick<AppRow, 'developer_id'>
+
+/** The listed and pending apps with these ids, by id. */
+async function findApps({ sql }: QueryRunner, ids: number[]): Promise<Map<number, FoundApp>> {
+  const found = new Map<number, FoundApp>()
+  for (const batch of chunk(ids, maxRead)) {
+    const apps = await sql('apps')
+      .join('developers', 'developers.id', 'apps.developer_id')
+      .whereIn('apps.id', batch)
+      .select('apps.id', 'apps.name', 'total_downloads', 'status', 'developer_id')
+      .select('developers.name as developer_name')
+    // Outside a transaction, an app may have been decided on since its id was found.
+    for (const { status, ...app } of apps)
+      if (status !== 'rejected') found.set(app.id, { ...app, status })
+  }
+  return found
+}
+
+/** The first ones of other developers: listed ones, the most downloaded, the oldest. */
+const firstOf = (
+  found: Map<number, FoundApp>,
+  { ids, developer_id: own }: Candidates,
+): SimilarApp[] =>
+  [...ids]
+    .flatMap((id) => found.get(id) ?? [])
+    .filter(({ developer_id }) => developer_id !== own)
+    .sort(
+      (a, b) =>
+        Number(b.status === 'approved') - Number(a.status === 'approved') ||
+        b.total_downloads - a.total_downloads ||
+        a.id - b.id,
+    )
+    .slice(0, maxSimilar)
+    .map(({ developer_id, ...app }) => app)
+
+/**
+ * Names of developers that look the same or are similar, in their order. Reads all developers.
  */
 export async function findSimilarDevelopers(
   { sql, signal }: QueryRunner,
   name: string,
 ): Promise<string[]> {
   const skeletons = new Set(skeletonsOf(name))
-  const isEdit = editMatcher(name)
+  const matcher = new NameMatcher<string>()
+  matcher.add(name, shapesOf(name))
   const similar: string[] = []
   let last: string | undefined = ''
   do {
     const batch: string[] = await sql('developers')
       .where('name', '>', last)
       .orderBy('name')
-      .limit(batchSize)
+      .limit(developerBatchSize)
       .pluck('name')
     for await (const other of yieldBetween(batch, signal)) {
       if (other === name.trim()) continue
       const isSimilar =
-        isEdit(compact(other)) || skeletonsOf(other).some((skeleton) => skeletons.has(skeleton))
+        matcher.similarTo(shapesOf(other)).size > 0 ||
+        skeletonsOf(other).some((skeleton) => skeletons.has(skeleton))
       if (isSimilar) similar.push(other)
     }
-    last = batch.length < batchSize ? undefined : batch.at(-1)
+    last = batch.length < developerBatchSize ? undefined : batch.at(-1)
   } while (last !== undefined)
   return similar
 }
-
-/**
- * Whether the name, or the name in Latin letters that look the same, is at distance one from a
- * compact name, or is that name and some symbols.
- */
-function editMatcher(name: string): (compactName: string) => boolean {
-  const latin = foldLookAlikes(name)
-  const plain = latin
-    .replaceAll('rn', 'm')
-    .replaceAll('vv', 'w')
-    .replaceAll('0', 'o')
-    .replace(/[1|]/g, 'l')
-  const names = [...new Set([name, latin, plain].map(compact))].filter(
-    ({ length }) => length >= minEditedLength,
-  )
-  const bare = names.map(withoutSymbols)
-  return (other) => names.some((one) => isWithinOneEdit(one, other)) || bare.includes(other)
-}
-
-/** Without case and spaces. */
-const compact = (name: string) => name.toLowerCase().replaceAll(' ', '').normalize('NFC')

@@ -13,8 +13,8 @@ import type { OldestWaiting, readStatus } from './status-store.ts'
 /** Texts by their labels; null is left out. */
 export type Fields = Record<string, string | number | null>
 
-export const formatSimilar = ({ id, name, developer_name, total_downloads }: SimilarApp) =>
-  `${id} ${name} by ${developer_name}, ${formatQuantity(total_downloads, 'download')}`
+export const formatSimilar = ({ id, name, developer_name, ...app }: SimilarApp) =>
+  `${id} ${name} by ${developer_name}, ${app.status === 'pending' ? 'pending' : formatQuantity(app.total_downloads, 'download')}`
 
 export function appFields({ app, developer }: Pick<AppReviewDetails, 'app' | 'developer'>): Fields {
   const states = Object.entries(developer.apps).map(([state, count]) => `${count} ${state}`)

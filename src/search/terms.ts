@@ -333,7 +333,7 @@ export function phrasesOf({ text, terms, categoryId }: SearchQuery, tier: Tier):
 }
 
 /** An app has one of these if its name or package name looks like the name. */
-export const lookAlikePhrases = (name: string): Phrase[][] => [skeletonTokens(name).map(exactly)]
+export const lookAlikeTokens = skeletonTokens
 
 const exactly = (token: string): Phrase => ({ tokens: [token], isPrefix: false })
 

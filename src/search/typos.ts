@@ -61,7 +61,7 @@ const isHighSurrogate = (unit: number) => unit >= 0xd800 && unit < 0xdc00
 const isLowSurrogate = (unit: number) => unit >= 0xdc00 && unit < 0xe000
 
 /** The word without the symbols at its end, as in C++, and what follows them. */
-export const withoutSymbols = (word: string) => word.replace(/[+#].*/, '')
+const withoutSymbols = (word: string) => word.replace(/[+#].*/, '')
 
 /** Letters of Hangul outside a syllable. */
 const looseJamo = /[\u1100-\u11FF]/

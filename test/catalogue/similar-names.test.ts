@@ -177,7 +177,7 @@ test.for<[length: number, found: boolean]>([
 )
 
 test.for<[difference: string, listed: string, name: string]>([
-  ['vv for w', 'Wavechat', 'VVavechatt'],
+  ['a letter, and vv for w', 'Wavechat', 'VVavechatt'],
   ['rn for m', 'Mooncraft', 'Rnooncraftt'],
   ['0 for o', 'Tunefolio', 'Tunef0li0s'],
   ['1 for l', 'Reelflix', 'Ree1f1ixx'],
@@ -190,13 +190,13 @@ test.for<[difference: string, listed: string, name: string]>([
   ['an emoji instead of another', 'Wavechat🔥', 'Wavechat🐾'],
   ['a letter within a syllable of Hangul', '각나다라마바', '간나다라마바'],
   ['60 ideographs', ideographs(60), `${ideographs(59)}中`],
-])(
-  'a name is similar to a well-known one that differs in a letter and %s',
-  async ([, listed, name]) => {
-    expect(await similarNames(listed, 1e6, name)).toEqual([listed])
-    expect(await similarNames(listed, unknownDownloads, name)).toEqual([])
-  },
-)
+  ['an emoji of the other one', '512 Tiles 🎲', '512 Tiles'],
+  ['and for &', 'Notes & Lists', 'Notes and Lists'],
+  ['an edition', 'Notes & Lists', 'Notes & Lists Pro'],
+])('a name is similar to a well-known one only that differs in %s', async ([, listed, name]) => {
+  expect(await similarNames(listed, 1e6, name)).toEqual([listed])
+  expect(await similarNames(listed, unknownDownloads, name)).toEqual([])
+})
 
 /** The names of listed apps that a name is similar to, in a catalogue with one more listed app. */
 async function similarNames(listed: string, downloads: number, name: string): Promise<string[]> {
@@ -219,6 +219,103 @@ test('the own apps of a developer leave room for those of others', async () => {
   )
   expect(await similarTo(service, 'Moonlights', Number(own))).toMatchObject([
     { developer_name: 'Other' },
+  ])
+})
+
+/** The names of the similar apps of each pending app of a developer. */
+async function similarInQueue({ database }: Service, developer: string) {
+  const { apps } = await database.snapshot((runner) =>
+    moderationStore(runner).queue('pending', { developer }, 50, 0),
+  )
+  return apps.map(({ similar }) =>
+    similar.map(({ name, developer_name, status }) => `${name} by ${developer_name}, ${status}`),
+  )
+}
+
+test.for<[difference: string, one: string, other: string]>([
+  ['nothing', 'Moonlight', 'Moonlight'],
+  ['case and symbols', 'Moonlight', '🌙 MOON-LIGHT!'],
+  ['a Cyrillic о', 'Moonlight', 'Mоonlight'],
+  ['a capital I for l', 'Moonlight', 'MoonIight'],
+  ['an emoji behind a short name', 'Go', 'Go 🎲'],
+  ['spaces between symbols', '🐾🎲', '🐾 🎲'],
+  ['the case of a letter before symbols', 'C++', 'c++'],
+])(
+  'two pending apps whose names differ in %s are similar to each other',
+  async ([, one, other]) => {
+    const service = await startService()
+    await addApps(service, 'One', [one])
+    await addApps(service, 'Other', [other])
+    expect(await similarInQueue(service, 'One')).toEqual([[`${other} by Other, pending`]])
+    expect(await similarInQueue(service, 'Other')).toEqual([[`${one} by One, pending`]])
+  },
+)
+
+test.for<[difference: string, one: string, other: string]>([
+  ['a letter', 'Moonlight', 'Moonlights'],
+  ['an edition', 'Moonlight', 'Moonlight Pro'],
+  ['the signs behind a letter', 'C++', 'C#'],
+])('two pending apps whose names differ in %s are not similar', async ([, one, other]) => {
+  const service = await startService()
+  await addApps(service, 'One', [one])
+  await addApps(service, 'Other', [other])
+  expect(await similarInQueue(service, 'One')).toEqual([[]])
+})
+
+test('pending apps of the same developer, and decided or deleted ones, are not similar', async () => {
+  const service = await startService()
+  await addApps(service, 'One', ['Moonlight', 'Moonlight'])
+  await addApps(service, 'Rejected', ['Moonlight'])
+  await addApps(service, 'Deleted', ['Moonlight'])
+  await service.database.write(async (runner) => {
+    const idOf = async (name: string) => {
+      const [id] = await runner
+        .sql('apps')
+        .join('developers', 'developers.id', 'developer_id')
+        .where('developers.name', name)
+        .pluck('apps.id')
+      return Number(id)
+    }
+    await moderationStore(runner).decide('reject', await idOf('Rejected'), actor, { reason: 'No.' })
+    await runner
+      .sql('apps')
+      .where({ id: await idOf('Deleted') })
+      .update({ deleted_at: past })
+  })
+  expect(await similarInQueue(service, 'One')).toEqual([[], []])
+})
+
+test.for<[when: string, isTime: (statement: string) => boolean, last: RegExp]>([
+  ['the names are prepared', () => false, /never/],
+  ['popular names are compared', (statement) => statement.includes('app_search'), /10000/],
+])('nothing more is read if the caller disconnects while %s', async ([, isTime, last]) => {
+  const service = await startService()
+  const { database } = service
+  await addApps(service, 'Big', ['Moonlight'], () => 20_000)
+  const caller = new AbortController()
+  const statements: string[] = []
+  const find = database.read(
+    (runner) => {
+      if (!isTime('app_search')) caller.abort()
+      database.onStatement((statement) => {
+        statements.push(statement)
+        if (isTime(statement)) caller.abort()
+      })
+      return findSimilarApps(runner, [{ name: 'Moonlight', developer_id: 1 }])
+    },
+    { signal: caller.signal },
+  )
+  await expect(find).rejects.toThrow()
+  expect(statements.at(-1) ?? 'never').toMatch(last)
+})
+
+test('listed apps precede pending ones, of which the oldest come first', async () => {
+  const service = await startService()
+  for (const developer of ['One', 'Two', 'Three', 'Four'])
+    await addApps(service, developer, ['Moonlight'])
+  await addApps(service, 'Listed', ['Moonlight'], () => 0)
+  expect(await similarInQueue(service, 'Three')).toEqual([
+    ['Listed, approved', 'One, pending', 'Two, pending'].map((by) => `Moonlight by ${by}`),
   ])
 })
 
@@ -249,7 +346,7 @@ test('names are compared with those of thousands of developers', async () => {
   expect(await Promise.all(similar)).toEqual(indexes.map((index) => [nameOf('Maker', index)]))
 })
 
-test('the similar apps are listed ones of other developers, the most downloaded first', async () => {
+test('the similar apps are those of other developers, listed ones first, by downloads', async () => {
   const service = await startService()
   await addApps(
     service,
@@ -276,6 +373,7 @@ test('the similar apps are listed ones of other developers, the most downloaded 
       id: expect.any(Number),
       name,
       developer_name: 'Big',
+      status: 'approved',
       total_downloads: expect.any(Number),
     })),
   )
@@ -283,7 +381,9 @@ test('the similar apps are listed ones of other developers, the most downloaded 
     sql('developers').where({ name: 'Big' }).pluck('id'),
   )
   expect(big).toBeDefined()
-  expect(await similarTo(service, 'Star Catcher', Number(big))).toEqual([])
+  expect(await similarTo(service, 'Star Catcher', Number(big))).toMatchObject([
+    { developer_name: 'Waiting', status: 'pending' },
+  ])
   expect(await similarTo(service, 'Star')).toEqual([])
   expect(await similarTo(service, 'x'.repeat(100))).toEqual([])
   expect(await similarTo(service, '🐾')).toEqual([])

@@ -152,7 +152,7 @@ test('a new developer whose name resembles others is pointed out', async () => {
     /^New developer; similar: (.*)\.$/m.exec(await issue(name))?.[1]
   expect(await similarTo('H\u0430rbour software')).toBe('Harbour Software')
   expect(await similarTo('H\u0430rb\u043Eur s\u043Eftware')).toMatch(/^Harbour Software/)
-  expect(await similarTo('Harbor Software')).toBe('Harbour Software')
+  expect(await similarTo('Harbor Software')).toMatch(/^Harbour Software/)
   expect(await issue('Гавань')).not.toContain('similar')
   expect(await similarTo('Гaвaнь')).toBe('Гавань')
   expect(await issue('Harbour Software')).not.toContain('similar')

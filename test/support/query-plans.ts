@@ -4,8 +4,8 @@ import type { QueryRunner } from '../../src/db/engine.ts'
 type Statement = { sql: string; bindings: (string | number)[] }
 
 /**
- * The result of a read, and SQLite's plans of its statements that select apps or audit entries
- * other than by id.
+ * The result of a read, and SQLite's plans of its statements that select apps, their names or audit
+ * entries other than by id.
  */
 export async function explainQueries<T>(
   database: Database,
@@ -20,7 +20,7 @@ export async function explainQueries<T>(
   const plans = await database.read(({ sql }) =>
     Promise.all(
       statements
-        .filter((statement) => /from `(apps|audit)` where/.test(statement.sql))
+        .filter((statement) => /from `(apps|audit)` where|select string_agg/.test(statement.sql))
         .map(async (statement) => {
           const rows: { detail: string }[] = await sql.raw(
             `explain query plan ${statement.sql}`,
