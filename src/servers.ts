@@ -1,4 +1,4 @@
-import type { RequestListener } from 'node:http'
+import type { Express } from 'express'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import { ServiceError } from './contract/errors.ts'
@@ -85,7 +85,7 @@ type ServeOptions = Pick<Config, 'host' | 'port' | 'trustProxy'> & {
  * in flight are finished.
  */
 async function serveApp(
-  makeApp: (isDraining: () => boolean) => Promise<RequestListener>,
+  makeApp: (isDraining: () => boolean) => Promise<Express>,
   options: ServeOptions,
   onListening: (port: number) => void,
 ) {

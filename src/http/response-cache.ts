@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Request } from 'express'
 import { LRUCache } from 'lru-cache'
 import type { Operation } from 'openapi-backend'
@@ -95,14 +96,15 @@ const urlPattern = (path: string) =>
   new RegExp(`^${path.replaceAll(/[^{}/\w]/g, '\\$&').replaceAll(/\{\w+\}/g, '[^/?]+')}(?:\\?|$)`)
 
 /**
- * Returns a function that runs `call` once at a time. Calls that arrive while one is running share
- * the next one, so each gets a result that was computed after it arrived.
+ * Returns a function that runs `call` once at a time. Calls that arrive in one turn of the event
+ * loop, or while one is running, share the next one, so each gets a result that was computed after
+ * it arrived.
  */
 function coalesce<T>(call: () => Promise<T>): () => Promise<T> {
   let running: Promise<unknown> = Promise.resolve()
   let next: Promise<T> | undefined
   return () => {
-    next ??= running.then(() => {
+    next ??= Promise.all([running, setImmediate()]).then(() => {
       next = undefined
       const result = call()
       running = result.catch(() => {})

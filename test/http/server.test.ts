@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
+import express from 'express'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { generateKey, parseKeyId } from '../../src/accounts/keys.ts'
 import { readConfig } from '../../src/config.ts'
@@ -168,7 +169,7 @@ test('stops reading a body that is far too large', async () => {
 
 test('gives a request 30 s to arrive by default, and its headers 10 s', async () => {
   const logger = createLogger('info', { write: () => {} })
-  const { server } = await listen(() => {}, readConfig({ PORT: '0' }), logger)
+  const { server } = await listen(express(), readConfig({ PORT: '0' }), logger)
   onTestFinished(() => void server.close())
   expect([server.requestTimeout, server.headersTimeout]).toEqual([30_000, 10_000])
 })
