@@ -1,4 +1,3 @@
-import type { Express } from 'express'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import { ServiceError } from './contract/errors.ts'
@@ -85,7 +84,7 @@ type ServeOptions = Pick<Config, 'host' | 'port' | 'trustProxy'> & {
  * in flight are finished.
  */
 async function serveApp(
-  makeApp: (isDraining: () => boolean) => Promise<Express>,
+  makeApp: (isDraining: () => boolean) => ReturnType<typeof createApp>,
   options: ServeOptions,
   onListening: (port: number) => void,
 ) {
