@@ -21,6 +21,12 @@ const maxListedPrefix = 3
  */
 const maxSpelledOut = 1000
 
+const textOf = ({ tokens }: Phrase) => tokens.join(' ')
+
+/** Lists of names are short enough to be merged. */
+const isSpelledOut = (phrase: Phrase) =>
+  phrase.isPrefix && isWordToken(textOf(phrase)) && [...textOf(phrase)].length > maxListedPrefix
+
 /** The ranks of the matches of an expression. */
 const ranks = 'select rowid as rank from app_search where app_search match ?'
 
@@ -61,30 +67,34 @@ export const searchIndex = (sql: Knex): SearchIndex => {
    * matches nothing.
    */
   async function matchExpression(phrases: Phrase[][]): Promise<string> {
-    const maxWords = Math.floor(maxSpelledOut / phrases.length)
-    const lists = []
-    for (const list of phrases) {
-      const alternatives = []
-      for (const phrase of list) alternatives.push(...(await spellOut(phrase, maxWords)))
-      lists.push(`(${alternatives.join(' OR ') || '""'})`)
+    const beginnings = phrases.flat().filter(isSpelledOut).map(textOf)
+    const words = await spellOut(beginnings, Math.floor(maxSpelledOut / phrases.length))
+    const alternatives = (phrase: Phrase) => {
+      const spelled = isSpelledOut(phrase) ? words.get(textOf(phrase)) : undefined
+      return (
+        spelled?.map((word) => `"${word}"`) ?? `"${textOf(phrase)}"${phrase.isPrefix ? ' *' : ''}`
+      )
     }
+    const lists = phrases.map((list) => `(${list.flatMap(alternatives).join(' OR ') || '""'})`)
     return lists.join(' AND ') || '""'
   }
 
-  /** The phrase, or the words that begin with it. */
-  async function spellOut({ tokens, isPrefix }: Phrase, maxWords: number): Promise<string[]> {
-    const text = tokens.join(' ')
-    if (!isPrefix) return [`"${text}"`]
-    // Lists of names are short enough to be merged.
-    if (isWordToken(text) && [...text].length > maxListedPrefix) {
-      const words = await selectJson<string>(
-        'word',
-        '(select word from app_search_words where word >= ? and word < ? || char(0x10FFFF) limit ?)',
-        [text, text, maxWords + 1],
-      )
-      if (words.length <= maxWords) return words.map((word) => `"${word}"`)
-    }
-    return [`"${text}" *`]
+  /** The words with each of these beginnings, unless there are more than `maxWords`. */
+  async function spellOut(beginnings: string[], maxWords: number): Promise<Map<string, string[]>> {
+    if (beginnings.length === 0) return new Map()
+    const found = await select<{ beginning: string; words: string }>(
+      `select value as beginning, (
+         select json_group_array(word) from (
+           select word from app_search_words where word >= value and word < value || char(0x10FFFF) limit ?
+         )
+       ) as words from json_each(?)`,
+      [maxWords + 1, JSON.stringify(beginnings)],
+    )
+    const lists = found.map(({ beginning, words }): [string, string[]] => [
+      beginning,
+      JSON.parse(words),
+    ])
+    return new Map(lists.filter(([, words]) => words.length <= maxWords))
   }
 
   /** A FROM clause of the matching apps that takes the least time to sort. */
