@@ -31,6 +31,9 @@ export type MatchFinder = Readonly<{
   firstRanksOf: (tokens: string[], limit: number) => Promise<TokenMatch[]>
   /** The same as `firstRanks` with the words of the names, which takes longer. */
   firstNames: (phrases: Phrase[][], limit: number) => Promise<NameMatch[]>
+  /** Both for several searches, which have as many lists of phrases: SQLite reads them together. */
+  firstRanksOfEach: (searches: Phrase[][][], limit: number) => Promise<number[][]>
+  firstNamesOfEach: (searches: Phrase[][][], limit: number) => Promise<NameMatch[][]>
   /** The ids of the first apps in an order. */
   firstIds: (phrases: Phrase[][], limit: number, order: SortOrder) => Promise<number[]>
   /** The rank of the app at a position in descending order; 0 if there are fewer. */

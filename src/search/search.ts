@@ -72,8 +72,7 @@ async function addCorrected(
   if (written.ids.length > (order ? 0 : typo.maxApps))
     return { ...written, terms: firstTerms, words: [] }
 
-  const lookedUp: Word[] = []
-  for (const term of firstTerms) lookedUp.push(await lookUp(index, query, term))
+  const lookedUp = await lookUp(index, query, firstTerms)
   const isFound = written.ids.length > 0
   // An app that was found by its slug need not have the words.
   const words = isFound ? lookedUp.filter(({ isKnown }) => isKnown) : lookedUp
@@ -121,25 +120,37 @@ async function addPartial(
 const findTerms = (index: MatchFinder, query: SearchQuery, terms: Term[], order?: SortOrder) =>
   bestMatches(index, { ...query, text: '', terms }, order)
 
-async function lookUp(index: MatchFinder, query: SearchQuery, term: Term): Promise<Word> {
-  const count = async (query: SearchQuery, tier: Tier, limit: number) =>
-    (await index.firstRanks(phrasesOf(query, tier), limit)).length
-  const apps = await count(
-    { text: '', terms: [term], categoryId: undefined },
-    'prefix',
-    typo.maxApps + 1,
+async function lookUp(index: MatchFinder, query: SearchQuery, terms: Term[]): Promise<Word[]> {
+  const searches = terms.map((term) =>
+    phrasesOf({ text: '', terms: [term], categoryId: undefined }, 'prefix'),
   )
-  const isTypo = apps <= typo.maxApps && isCorrectable(term)
-  const similar = isTypo ? similarWords(term.text) : []
+  const found = await index.firstRanksOfEach(searches, typo.maxApps + 1)
+  const words: Word[] = []
+  for (const [at, term] of terms.entries()) {
+    const apps = required(found[at], 'the apps').length
+    const corrections = apps <= typo.maxApps ? await correctionsOf(index, query, term, apps) : []
+    words.push({ term, isKnown: apps > 0, corrections })
+  }
+  return words
+}
+
+/** The similar words that are much more frequent than a term that so many apps have. */
+async function correctionsOf(
+  index: MatchFinder,
+  query: SearchQuery,
+  term: Term,
+  apps: number,
+): Promise<string[]> {
+  const similar = isCorrectable(term) ? similarWords(term.text) : []
   const tokens = similar.flatMap((word) => [word, joinToken(word)])
-  const known = isTypo ? (await index.knownTokens(tokens)).map(wordOfToken) : []
+  const known = tokens.length > 0 ? (await index.knownTokens(tokens)).map(wordOfToken) : []
   const likely: { word: string; apps: number }[] = []
   for (const word of [...new Set(known)].toSorted()) {
-    const found = await count({ ...query, terms: [exactTerm([word])] }, 'whole', maxMatches)
-    if (found > typo.ratio * apps) likely.push({ word, apps: found })
+    const phrases = phrasesOf({ ...query, terms: [exactTerm([word])] }, 'whole')
+    const found = await index.firstRanks(phrases, maxMatches)
+    if (found.length > typo.ratio * apps) likely.push({ word, apps: found.length })
   }
-  const corrections = likely.sort((a, b) => b.apps - a.apps).map(({ word }) => word)
-  return { term, isKnown: apps > 0, corrections }
+  return likely.sort((a, b) => b.apps - a.apps).map(({ word }) => word)
 }
 
 /** The term that is searched for instead of a word; none if it is neither known nor corrected. */
@@ -209,15 +220,25 @@ async function partialMatches(
   const matches = new Map<number, PartialMatch>()
   let total = 0
   let rarest = 0
-  for (const term of query.terms) {
-    const isPrefix = term.isPrefix && term.text.length >= minBeginning
-    const phrases = (tier: Tier, spellings: readonly string[]) =>
-      phrasesOf({ ...query, terms: [{ ...term, spellings, isPrefix }] }, tier)
-    const names = await index.firstNames(phrases('name', term.spellings), maxMatches)
-    const leads = await index.firstRanks(
-      phrases('lead', [...term.spellings, ...term.forms]),
-      maxMatches,
-    )
+  const searches = (tier: Tier, spellings: (term: Term) => readonly string[]) =>
+    query.terms.map((term) => {
+      const isPrefix = term.isPrefix && term.text.length >= minBeginning
+      return phrasesOf(
+        { ...query, terms: [{ ...term, spellings: spellings(term), isPrefix }] },
+        tier,
+      )
+    })
+  const namesOfTerms = await index.firstNamesOfEach(
+    searches('name', (term) => term.spellings),
+    maxMatches,
+  )
+  const leadsOfTerms = await index.firstRanksOfEach(
+    searches('lead', (term) => [...term.spellings, ...term.forms]),
+    maxMatches,
+  )
+  for (const [at, term] of query.terms.entries()) {
+    const names = required(namesOfTerms[at], 'the names')
+    const leads = required(leadsOfTerms[at], 'the leads')
     const ranks = new Set([...names.map(({ rank }) => rank), ...leads])
     if (ranks.size === 0) continue
     const popular = [...ranks].filter((rank) => rank >= popularRank).length

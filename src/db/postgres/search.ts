@@ -94,6 +94,25 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     )
   }
 
+  async function firstRanks(...search: Parameters<SearchIndex['firstRanks']>): Promise<number[]> {
+    const found = await findFirst<{ rank: number }>('rank', ...search)
+    return found.map(({ rank }) => rank)
+  }
+
+  const firstNames: SearchIndex['firstNames'] = (...search) =>
+    findFirst('rank, name_words as "nameWords"', ...search)
+
+  /** One after the other, since each may take several statements. */
+  async function ofEach<Match>(
+    find: (phrases: Phrase[][], limit: number) => Promise<Match[]>,
+    searches: Phrase[][][],
+    limit: number,
+  ): Promise<Match[][]> {
+    const found = []
+    for (const phrases of searches) found.push(await find(phrases, limit))
+    return found
+  }
+
   return {
     async index(documents) {
       if (documents.length === 0) return
@@ -118,10 +137,10 @@ export const searchIndex = (sql: Knex): SearchIndex => {
         await sql.raw('delete from app_search where app_id = any(?::bigint[])', [ids])
     },
 
-    async firstRanks(...search) {
-      const found = await findFirst<{ rank: number }>('rank', ...search)
-      return found.map(({ rank }) => rank)
-    },
+    firstRanks,
+    firstNames,
+    firstRanksOfEach: (...searches) => ofEach(firstRanks, ...searches),
+    firstNamesOfEach: (...searches) => ofEach(firstNames, ...searches),
     firstRanksOf: (tokens, limit) =>
       select(
         // Materialized, as in knownTokens.
@@ -131,7 +150,6 @@ export const searchIndex = (sql: Knex): SearchIndex => {
          ) as found`,
         [asked(tokens), limit],
       ),
-    firstNames: (...search) => findFirst('rank, name_words as "nameWords"', ...search),
     async firstIds(...search) {
       const found = await findFirst<{ id: number }>('app_id as id', ...search)
       return found.map(({ id }) => id)

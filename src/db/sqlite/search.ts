@@ -63,20 +63,22 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     )
 
   /**
-   * An expression of FTS5 (https://sqlite.org/fts5.html#full_text_query_syntax). An empty phrase
-   * matches nothing.
+   * Expressions of FTS5 (https://sqlite.org/fts5.html#full_text_query_syntax) for searches that have
+   * as many lists of phrases. An empty phrase matches nothing.
    */
-  async function matchExpression(phrases: Phrase[][]): Promise<string> {
-    const beginnings = phrases.flat().filter(isSpelledOut).map(textOf)
-    const words = await spellOut(beginnings, Math.floor(maxSpelledOut / phrases.length))
+  async function matchExpressions(searches: Phrase[][][]): Promise<string[]> {
+    const beginnings = searches.flat(2).filter(isSpelledOut).map(textOf)
+    const maxWords = Math.floor(maxSpelledOut / (searches[0]?.length ?? 1))
+    const words = await spellOut(beginnings, maxWords)
     const alternatives = (phrase: Phrase) => {
-      const spelled = isSpelledOut(phrase) ? words.get(textOf(phrase)) : undefined
-      return (
-        spelled?.map((word) => `"${word}"`) ?? `"${textOf(phrase)}"${phrase.isPrefix ? ' *' : ''}`
-      )
+      const text = textOf(phrase)
+      const spelledOut = isSpelledOut(phrase) ? words.get(text) : undefined
+      return spelledOut?.map((word) => `"${word}"`) ?? `"${text}"${phrase.isPrefix ? ' *' : ''}`
     }
-    const lists = phrases.map((list) => `(${list.flatMap(alternatives).join(' OR ') || '""'})`)
-    return lists.join(' AND ') || '""'
+    return searches.map((phrases) => {
+      const lists = phrases.map((list) => `(${list.flatMap(alternatives).join(' OR ') || '""'})`)
+      return lists.join(' AND ') || '""'
+    })
   }
 
   /** The words with each of these beginnings, unless there are more than `maxWords`. */
@@ -96,6 +98,37 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     ])
     return new Map(lists.filter(([, words]) => words.length <= maxWords))
   }
+
+  /** Values of the first rows of each search, by one statement. */
+  async function selectEach<Value>(
+    value: string,
+    rows: string,
+    searches: Phrase[][][],
+    limit: number,
+  ): Promise<Value[][]> {
+    if (searches.length === 0) return []
+    const expressions = await matchExpressions(searches)
+    const lists = expressions.map(
+      (_, at) => `(select json_group_array(${value}) from ${rows}) as list${at}`,
+    )
+    const [found] = await select<Record<string, string>>(
+      `select ${lists}`,
+      expressions.flatMap((expression) => [expression, limit]),
+    )
+    return Object.values(required(found, 'the lists')).map((json) => JSON.parse(json))
+  }
+
+  const firstRanksOfEach: SearchIndex['firstRanksOfEach'] = (...searches) =>
+    selectEach('rank', `(${ranks} order by rowid desc limit ?)`, ...searches)
+
+  const firstNamesOfEach: SearchIndex['firstNamesOfEach'] = (...searches) =>
+    selectEach(
+      `json_object('rank', found.rank, 'nameWords', name_words)`,
+      // A CROSS JOIN keeps the order of the rows on its left
+      // (https://sqlite.org/optoverview.html#manual_control_of_query_plans_using_cross_join).
+      `(${ranks} order by rowid desc limit ?) as found cross join app_search_apps on app_id = found.rank % ${idLimit}`,
+      ...searches,
+    )
 
   /** A FROM clause of the matching apps that takes the least time to sort. */
   async function sortable(expression: string): Promise<string> {
@@ -140,12 +173,16 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       ])
     },
 
-    firstRanks: async (phrases, limit) =>
-      selectJson('rank', `(${ranks} order by rowid desc limit ?)`, [
-        await matchExpression(phrases),
-        limit,
-      ]),
-
+    async firstRanks(phrases, limit) {
+      const [found] = await firstRanksOfEach([phrases], limit)
+      return required(found, 'the ranks')
+    },
+    async firstNames(phrases, limit) {
+      const [found] = await firstNamesOfEach([phrases], limit)
+      return required(found, 'the names')
+    },
+    firstRanksOfEach,
+    firstNamesOfEach,
     async firstRanksOf(tokens, limit) {
       const found = await selectJson<{ token: string; ranks: number[] }>(
         `json_object('token', value, 'ranks', (
@@ -159,17 +196,9 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       return found.flatMap(({ token, ranks }) => ranks.map((rank) => ({ token, rank })))
     },
 
-    firstNames: async (phrases, limit) =>
-      selectJson(
-        `json_object('rank', found.rank, 'nameWords', name_words)`,
-        // A CROSS JOIN keeps the order of the rows on its left
-        // (https://sqlite.org/optoverview.html#manual_control_of_query_plans_using_cross_join).
-        `(${ranks} order by rowid desc limit ?) as found cross join app_search_apps on app_id = found.rank % ${idLimit}`,
-        [await matchExpression(phrases), limit],
-      ),
-
     async firstIds(phrases, limit, order) {
-      const expression = await matchExpression(phrases)
+      const [found] = await matchExpressions([phrases])
+      const expression = required(found, 'the expression')
       return selectJson(
         'id',
         `(select apps.id from ${await sortable(expression)} order by ${orderKeys(order, 'desc')} limit ?)`,
