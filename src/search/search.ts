@@ -1,4 +1,4 @@
-import { required } from '../util/helpers.ts'
+import { chunk, required } from '../util/helpers.ts'
 import {
   bestMatches,
   isSameName,
@@ -134,6 +134,9 @@ async function lookUp(index: MatchFinder, query: SearchQuery, terms: Term[]): Pr
   return words
 }
 
+/** Similar words whose apps are counted together. */
+const maxCounted = 50
+
 /** The similar words that are much more frequent than a term that so many apps have. */
 async function correctionsOf(
   index: MatchFinder,
@@ -145,10 +148,13 @@ async function correctionsOf(
   const tokens = similar.flatMap((word) => [word, joinToken(word)])
   const known = tokens.length > 0 ? (await index.knownTokens(tokens)).map(wordOfToken) : []
   const likely: { word: string; apps: number }[] = []
-  for (const word of [...new Set(known)].toSorted()) {
-    const phrases = phrasesOf({ ...query, terms: [exactTerm([word])] }, 'whole')
-    const found = await index.firstRanks(phrases, maxMatches)
-    if (found.length > typo.ratio * apps) likely.push({ word, apps: found.length })
+  for (const batch of chunk([...new Set(known)].toSorted(), maxCounted)) {
+    const searches = batch.map((word) =>
+      phrasesOf({ ...query, terms: [exactTerm([word])] }, 'whole'),
+    )
+    const found = await index.firstRanksOfEach(searches, maxMatches)
+    const counts = batch.map((word, at) => ({ word, apps: found[at]?.length ?? 0 }))
+    likely.push(...counts.filter((count) => count.apps > typo.ratio * apps))
   }
   return likely.sort((a, b) => b.apps - a.apps).map(({ word }) => word)
 }

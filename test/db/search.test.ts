@@ -1,6 +1,7 @@
 import { expect, inject, test } from 'vitest'
 import type { Database } from '../../src/db/database.ts'
-import { toQuery } from '../../src/search/best-matches.ts'
+import { type MatchFinder, type SortOrder, toQuery } from '../../src/search/best-matches.ts'
+import { search } from '../../src/search/search.ts'
 import { idOfRank, phrasesOf, type Tier, toSearchDocument } from '../../src/search/terms.ts'
 import { openEmptyCatalogue } from '../support/database.ts'
 
@@ -159,4 +160,100 @@ test('known tokens are whole words of the texts, and words of the name as one', 
     search.knownTokens(['common', 'commo', 'rare', "it's", 'tools', '+appodd', '+appeve']),
   )
   expect(known.toSorted()).toEqual(['+appodd', 'common', 'rare'])
+})
+
+type ListName = Exclude<keyof MatchFinder, 'rankAt' | 'knownTokens'>
+const listNames: ListName[] = [
+  'firstRanks',
+  'firstNames',
+  'firstIds',
+  'firstRanksOfEach',
+  'firstNamesOfEach',
+]
+
+/** Calls of an index: of a list, with the number of searches and the limit of each. */
+function recordCalls(index: MatchFinder) {
+  const calls: string[] = []
+  const recorded = listNames.map((name): [ListName, unknown] => [
+    name,
+    async (searches: unknown[], limit: number, order: SortOrder) => {
+      const find = index[name] as (...args: unknown[]) => Promise<unknown[]>
+      const found = await find(searches, limit, order)
+      const lists = name.endsWith('OfEach') ? (found as unknown[][]) : [found]
+      for (const list of lists) expect(list.length).toBeLessThanOrEqual(limit)
+      calls.push(`${name} ${lists.length} * ${limit}`)
+      return found
+    },
+  ])
+  return { calls, index: { ...index, ...Object.fromEntries(recorded) } as MatchFinder }
+}
+
+const tiers = (count: number) => [
+  'firstRanks 1 * 1001',
+  'firstNames 1 * 1001',
+  ...Array.from({ length: count }, () => 'firstRanks 1 * 1001'),
+]
+const lookUps = (terms: number) => [`firstRanksOfEach ${terms} * 6`]
+const counted = (words: number) => `firstRanksOfEach ${words} * 1000`
+const parts = (terms: number) => [
+  `firstNamesOfEach ${terms} * 1000`,
+  `firstRanksOfEach ${terms} * 1000`,
+]
+
+/** Statements of a call: of SQLite, with one that spells words out; of PostgreSQL, for each search. */
+const maxStatements = { sqlite: 2, postgres: 5 }
+
+test.for<[what: string, text: string, order: SortOrder | undefined, calls: string[]]>([
+  ['a common word ends at the tier that is full', 'common', undefined, tiers(1)],
+  [
+    'more than five matches are not looked up',
+    'rare common',
+    undefined,
+    [...tiers(3), ...parts(2)],
+  ],
+  [
+    'few matches',
+    'serial2999 common',
+    undefined,
+    [...tiers(3), ...lookUps(2), counted(30), ...parts(2)],
+  ],
+  [
+    'more terms, with the same calls',
+    'serial2999 common odd rare unpopular app',
+    undefined,
+    [...tiers(3), ...lookUps(6), counted(30), ...parts(6)],
+  ],
+  [
+    'more than eight terms, of which eight are looked up',
+    'serial2999 common odd rare unpopular app usual popular even',
+    undefined,
+    [...tiers(3), ...lookUps(8), counted(30), ...tiers(3), ...parts(8)],
+  ],
+  [
+    'a typo, and its corrections',
+    'comon',
+    undefined,
+    [...tiers(3), ...lookUps(1), counted(1), ...tiers(1)],
+  ],
+  ['matches in an order', 'common', ['total_downloads', 'id'], ['firstIds 1 * 1001']],
+  [
+    'no match in an order',
+    'even odd',
+    ['total_downloads', 'id'],
+    ['firstIds 1 * 1001', 'firstIds 1 * 1001', ...lookUps(2), ...parts(2), 'firstIds 1 * 1001'],
+  ],
+])('rows and statements of a search are bounded: %s', async ([, text, order, expected]) => {
+  const database = await openCatalogue()
+  const engine = inject('engine')
+  await database.snapshot(async (runner) => {
+    const { calls, index } = recordCalls(runner.search)
+    let statements = 0
+    runner.sql.on('query', () => statements++)
+    await search(index, toQuery(text, undefined), { all: 3000, inScope: 3000 }, order)
+    expect(calls).toEqual(expected)
+    const searches = calls.reduce((sum, call) => sum + Number(call.split(' ')[1]), 0)
+    // `rankAt` and `knownTokens` are a statement each.
+    const units = engine === 'sqlite' ? calls.length : searches
+    expect(statements).toBeLessThanOrEqual(maxStatements[engine] * units + 2)
+  })
 })
