@@ -38,7 +38,7 @@ $(mutants_installed): test/mutants/package.json test/mutants/package-lock.json
 	cd test/mutants && npm ci
 	@touch $@
 
-generated/docs.html: generated/openapi.json redocly.yaml scripts/docs-page.ts $(installed)
+generated/docs.html: generated/openapi.json redocly.yaml scripts/docs-page.hbs scripts/docs-page.ts $(installed)
 	@npm run --silent docs > $@.log 2>&1 || { cat $@.log; exit 1; }
 	@rm $@.log
 

@@ -53,8 +53,8 @@ export async function openDocs(
   environment: Record<string, string> = {},
 ) {
   const opened = await openPage('/docs', [/\/docs$/], { width, height }, prefix, environment)
-  // Redoc has replaced the drawing in the file.
-  await opened.page.locator('#redoc noscript').waitFor({ state: 'detached' })
+  // Redoc has started: the drawing in the file has only the introduction.
+  await opened.page.locator('[data-section-id="/the-app/app"]').waitFor({ state: 'attached' })
   return opened
 }
 
