@@ -41,7 +41,7 @@ const waitingApps = `select id, developer_id, name from apps
 type NamedApp = Pick<AppRow, 'id' | 'developer_id' | 'name'>
 
 /** An app, and the apps that it may be similar to. */
-type Candidates = { developer_id: number; ids: Set<number> }
+type Candidates = { developer_id: number; isPending: boolean; ids: Set<number> }
 
 /** Names that are compared at a time, in a millisecond or two. */
 const batchSize = 500
@@ -52,14 +52,17 @@ const maxRead = 1000
 /** Developers per statement. */
 const developerBatchSize = 2000
 
+/** An app whose imitations, or originals, are looked for. */
+type ComparedApp = Pick<AppRow, 'name' | 'developer_id' | 'status'>
+
 /**
  * For each app in turn, the first apps of other developers that users could take it for, listed ones
  * first and then the most downloaded: listed apps whose names or package names look like its name,
- * popular ones with similar names, and waiting ones with the same letters.
+ * popular ones with similar names, and, if it is pending itself, waiting ones with the same letters.
  */
 export async function findSimilarApps(
   runner: QueryRunner,
-  apps: Pick<AppRow, 'name' | 'developer_id'>[],
+  apps: ComparedApp[],
 ): Promise<SimilarApp[][]> {
   const similar: SimilarApp[][] = []
   for (const batch of chunk(apps, maxSimilarNames))
@@ -67,15 +70,13 @@ export async function findSimilarApps(
   return similar
 }
 
-async function findBatch(
-  runner: QueryRunner,
-  apps: Pick<AppRow, 'name' | 'developer_id'>[],
-): Promise<SimilarApp[][]> {
+async function findBatch(runner: QueryRunner, apps: ComparedApp[]): Promise<SimilarApp[][]> {
   const all: Candidates[] = []
   const matcher = new NameMatcher<Candidates>()
   const byToken: [token: string, candidates: Candidates][] = []
-  for await (const { name, developer_id } of yieldBetween(apps, runner.signal)) {
-    const candidates = { developer_id, ids: new Set<number>() }
+  for await (const { name, developer_id, status } of yieldBetween(apps, runner.signal)) {
+    const isPending = status === 'pending'
+    const candidates = { developer_id, isPending, ids: new Set<number>() }
     all.push(candidates)
     matcher.add(candidates, shapesOf(name))
     for (const token of lookAlikeTokens(name)) byToken.push([token, candidates])
@@ -168,11 +169,14 @@ async function findApps({ sql }: QueryRunner, ids: number[]): Promise<Map<number
 /** The first ones of other developers: listed ones, the most downloaded, the oldest. */
 const firstOf = (
   found: Map<number, FoundApp>,
-  { ids, developer_id: own }: Candidates,
+  { ids, developer_id: own, isPending }: Candidates,
 ): SimilarApp[] =>
   [...ids]
     .flatMap((id) => found.get(id) ?? [])
-    .filter(({ developer_id }) => developer_id !== own)
+    // An original does not look like its imitations.
+    .filter(
+      ({ developer_id, status }) => developer_id !== own && (isPending || status === 'approved'),
+    )
     .sort(
       (a, b) =>
         Number(b.status === 'approved') - Number(a.status === 'approved') ||

@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander'
+import { type Account, accountStore } from '../accounts/account-store.ts'
 import type { OwnerColumn } from '../catalogue/app-columns.ts'
 import type { Decision } from '../catalogue/policy.ts'
 import { readConfig } from '../config.ts'
@@ -15,7 +16,7 @@ import {
   type DecisionResult,
   moderationStore,
 } from '../moderation/moderation-store.ts'
-import { pick, secondsSince } from '../util/helpers.ts'
+import { pick, required, secondsSince } from '../util/helpers.ts'
 import { sanitize } from '../util/text.ts'
 import { formatAge } from '../util/time.ts'
 import { printEntries } from './audit.ts'
@@ -82,7 +83,12 @@ Without --limit, JSON has the first 10,000 apps.`,
     const now = new Date().toISOString()
     const updates = apps.map(({ updated_at }) => (updated_at < now ? updated_at : now)).toSorted()
     return {
-      apps: apps.map((app) => ({ ...app, waiting_seconds: secondsSince(app.waiting_since) })),
+      apps: apps.map((app) => ({
+        ...pick(app, 'id', 'revision', 'name', 'slug', 'short_description', 'developer_name'),
+        ...pick(app, 'category_slug', 'created_at', 'updated_at', 'waiting_since'),
+        ...pick(app, 'changes', 'similar'),
+        waiting_seconds: secondsSince(app.waiting_since),
+      })),
       as_of: updates.at(-1) ?? null,
       ...page,
     }
@@ -133,9 +139,15 @@ rating_count, review_count, category: {id, slug, name},
 developer: as in developer list, similar: as in queue, changes: as in queue,
 history: the newest ${historyLimit} entries as in audit}.`,
   run: (database, id: number) =>
-    database.snapshot((runner) =>
-      moderationStore(runner).reviewDetails(id, historyLimit, (entry) => entry),
-    ),
+    database.snapshot(async (runner) => {
+      const details = await moderationStore(runner).reviewDetails(
+        id,
+        historyLimit,
+        (entry) => entry,
+      )
+      const [developer] = await accountStore(runner).accounts([details.app.developer_id])
+      return { ...details, developer: required(developer, `the developer of app ${id}`) }
+    }),
   toJson: ({ app, developer, similar, changes, history }) => ({
     ...(pick(
       app,
@@ -168,7 +180,7 @@ history: the newest ${historyLimit} entries as in audit}.`,
   print: (details) => printDetails(details),
 })
 
-function printDetails(details: AppReviewDetails) {
+function printDetails(details: AppReviewDetails & { developer: Account }) {
   const { app, similar, changes, history, hasOlderHistory } = details
   printFields(appFields(details))
   for (const one of similar) printFields({ Similar: formatSimilar(one) })

@@ -50,6 +50,7 @@ export async function homePage(
         .map(({ rel, href, title }) => html`<a rel="${rel}" href="${href}">${title}</a>`.text)
         .join('\n'),
     ],
+    ['theme', `<style>\n${await readFile(`${import.meta.dirname}/theme.css`, 'utf8')}</style>`],
     // Inline, because the page may load nothing.
     ['picture', await readFile(`${import.meta.dirname}/shop-window.webp`, 'base64')],
     ['operations', renderOperations(paths)],
@@ -71,7 +72,7 @@ function renderOperation(operation: Operation): string {
   const { summary, 'x-codeSamples': samples } = operation
   const sample = samples.find(({ label }) => label === 'curl')
   const { source } = required(sample, `the curl sample of "${summary}"`)
-  return html`<section id="${operationAnchor(operation)}">
+  return html`<section id="${operationAnchor(operation)}" class="card">
 <h2>${summary}</h2>
 <pre>${source.trim()}</pre>
 </section>`.text

@@ -28,7 +28,7 @@ export type AppState = keyof StateCounts
 type AppSet = Readonly<{ where: string; order: string; hasOwnIndex: boolean }>
 
 const pending = "apps.status = 'pending' and apps.deleted_at is null"
-const waitingSince = 'coalesce(apps.unreviewed_since, apps.created_at)'
+export const waitingSince = 'coalesce(apps.unreviewed_since, apps.created_at)'
 const longestWaitingFirst = `${waitingSince}, apps.id`
 // The comparison always holds. Without it, SQLite may count with a longer index of the listed apps.
 const changed = `${listed} and apps.unreviewed_since is not null and ${waitingSince} > ''`
@@ -65,6 +65,52 @@ const partNote =
 /** Apps that are read at a time: a megabyte or two. */
 const batchSize = 50
 
+/** A filter by columns: the ids of what an `AppFilter` names. */
+export type ColumnFilter = { developerId: number | undefined; categoryId: number | undefined }
+
+/** Throws an OperatorError if the developer or the category is missing. */
+export async function resolveColumns(
+  runner: QueryRunner,
+  { developer, category }: AppFilter,
+): Promise<ColumnFilter> {
+  const owner =
+    developer === undefined ? undefined : await accountStore(runner).requireDeveloper(developer)
+  const found =
+    category === undefined ? undefined : await categoryStore(runner).requireCategory(category)
+  return { developerId: owner?.id, categoryId: found?.id }
+}
+
+/** A query for the apps of a set, in no order. */
+export function appsIn(
+  { sql }: QueryRunner,
+  { where, hasOwnIndex }: AppSet,
+  { developerId, categoryId }: ColumnFilter,
+) {
+  const apps = sql('apps').whereRaw(where)
+  if (developerId !== undefined) apps.where('apps.developer_id', developerId)
+  const column = 'apps.category_id'
+  if (categoryId !== undefined)
+    apps.whereRaw(`${hasOwnIndex ? withoutIndex(column) : column} = ?`, [categoryId])
+  return apps
+}
+
+/** Apps whose developers are offered as a filter. */
+const maxOffered = 500
+
+/** The names of developers whose apps have waited longest in a queue, by name. */
+export const waitingDevelopers = (
+  { sql }: QueryRunner,
+  queue: keyof typeof queues,
+): Promise<string[]> => {
+  const { where, order } = queues[queue]
+  const waiting = sql('apps').whereRaw(where).orderByRaw(order).limit(maxOffered)
+  return sql('developers')
+    .whereIn('id', sql(waiting.select('developer_id').as('waiting')).select('developer_id'))
+    .orderBy('name')
+    .limit(100)
+    .pluck('name')
+}
+
 /**
  * A page of a set's apps, in its order, and the total; `note` says why the list is incomplete.
  * Throws an OperatorError if the developer or category is missing. With a search text and without a
@@ -79,14 +125,10 @@ export async function findPage(
   limit: number,
   offset: number,
 ): Promise<{ ids: number[]; total: number; note?: string }> {
-  const developerId =
-    developer === undefined
-      ? undefined
-      : (await accountStore(runner).requireDeveloper(developer)).id
-  const categoryId =
-    category === undefined ? undefined : (await categoryStore(runner).requireCategory(category)).id
+  const columns = await resolveColumns(runner, { developer, category })
+  const { developerId, categoryId } = columns
   if (!search?.trim()) {
-    const apps = appsIn(set)
+    const apps = appsIn(runner, set, columns)
     const [all] = await apps.clone().count({ total: '*' })
     const ids = await apps.orderByRaw(set.order).limit(limit).offset(offset).pluck('apps.id')
     return { ids, total: Number(required(all, 'the count').total) }
@@ -106,15 +148,6 @@ export async function findPage(
     ...(notes.length > 0 && { note: notes.join(' ') }),
   }
 
-  function appsIn({ where, hasOwnIndex }: AppSet) {
-    const apps = runner.sql('apps').whereRaw(where)
-    if (developerId !== undefined) apps.where('apps.developer_id', developerId)
-    const column = 'apps.category_id'
-    if (categoryId !== undefined)
-      apps.whereRaw(`${hasOwnIndex ? withoutIndex(column) : column} = ?`, [categoryId])
-    return apps
-  }
-
   async function findRanked(): Promise<number[]> {
     const others: number[] = []
     for (const one of set === states.any ? unlisted : []) others.push(...(await findMatches(one)))
@@ -127,7 +160,7 @@ export async function findPage(
    * `isPart` if there are apps that it did not search.
    */
   async function findMatches(searched: AppSet): Promise<number[]> {
-    const ids: number[] = await appsIn(searched)
+    const ids: number[] = await appsIn(runner, searched, columns)
       .orderByRaw(searched.order)
       .limit(maxSearched.apps + 1)
       .pluck('apps.id')

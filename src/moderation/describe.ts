@@ -1,11 +1,12 @@
+import type { Account } from '../accounts/account-store.ts'
 import { formatOperator } from '../audit/describe-entry.ts'
 import { appColumns, type LabelledColumn } from '../catalogue/app-columns.ts'
+import type { NamedAppRow } from '../catalogue/app-store.ts'
 import type { SimilarApp } from '../catalogue/similar-names.ts'
 import { keyPrefix } from '../contract/key-format.ts'
 import { formatCount, formatMegabytes, formatQuantity } from '../util/text.ts'
 import { formatAge, formatMinute } from '../util/time.ts'
 import { formatReference } from './app-reference.ts'
-import type { AppReviewDetails } from './moderation-store.ts'
 import type { OldestWaiting, readStatus } from './status-store.ts'
 
 /** Apps and the catalogue in words, for the command line and the moderation page. */
@@ -16,7 +17,7 @@ export type Fields = Record<string, string | number | null>
 export const formatSimilar = ({ id, name, developer_name, ...app }: SimilarApp) =>
   `${id} ${name} by ${developer_name}, ${app.status === 'pending' ? 'pending' : formatQuantity(app.total_downloads, 'download')}`
 
-export function appFields({ app, developer }: Pick<AppReviewDetails, 'app' | 'developer'>): Fields {
+export function appFields({ app, developer }: { app: NamedAppRow; developer: Account }): Fields {
   const states = Object.entries(developer.apps).map(([state, count]) => `${count} ${state}`)
   // A column with a label that is missing here does not compile. The description is shown below.
   const values: Record<Exclude<LabelledColumn, 'description'>, Fields[string]> = {

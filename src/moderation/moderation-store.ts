@@ -1,4 +1,4 @@
-import { type Account, accountStore } from '../accounts/account-store.ts'
+import { accountStore } from '../accounts/account-store.ts'
 import { type Actor, type AuditEntry, readNewest } from '../audit/audit-store.ts'
 import { type OwnerColumn, ownerColumns } from '../catalogue/app-columns.ts'
 import { appStore, findNamedApps, type NamedAppRow, namedApps } from '../catalogue/app-store.ts'
@@ -17,17 +17,17 @@ import type { QueryRunner } from '../db/engine.ts'
 import type { AppRow, AppStatus } from '../db/rows.ts'
 import { chunk, pick, required } from '../util/helpers.ts'
 import { type AppFilter, type AppState, findPage, queues, states } from './app-filter.ts'
+import { type Place, placeOf, type Queue, type QueueFilter, takeStep } from './queue-walk.ts'
 
 /**
  * A field that the owner has changed since the last decision. The value of `category` is its slug.
  */
 export type Change = { field: string; before: string | null; after: string | null }
 
-/** Everything that a decision on an app may need. */
+/** Everything that a decision on an app may need, besides the developer. */
 export type AppReviewDetails<Entry = AuditEntry> = {
   app: NamedAppRow
-  developer: Account
-  /** Listed apps of other developers with a similar name. */
+  /** Apps of other developers with a similar name. */
   similar: SimilarApp[]
   changes: Change[]
   /** The newest audit entries, oldest first. */
@@ -48,7 +48,27 @@ export type DecisionOptions = {
   dryRun?: boolean | undefined
 }
 
-export type Queue = keyof typeof queues
+/** An app that waits for a decision. `description` is the beginning. */
+export type QueuedApp = Pick<
+  NamedAppRow,
+  | 'id'
+  | 'revision'
+  | 'status'
+  | 'name'
+  | 'slug'
+  | 'short_description'
+  | 'description'
+  | 'version'
+  | 'developer_id'
+  | 'developer_name'
+  | 'category_slug'
+  | 'category_name'
+  | 'created_at'
+  | 'updated_at'
+> & { waiting_since: string; changes: Change[]; similar: SimilarApp[] }
+
+/** Characters of a description that a queue has. */
+export const maxBeginning = 500
 
 /**
  * Apps of a queue that are read at a time. One can have 160 KB, and a driver makes the texts of all
@@ -81,6 +101,26 @@ export const moderationStore = (runner: QueryRunner) => {
     return new Map<unknown, string>(all.map(({ id, slug }) => [id, slug]))
   }
 
+  const toQueued = (app: NamedAppRow, slugs: Map<unknown, string>) => ({
+    ...pick(app, 'id', 'revision', 'status', 'name', 'slug', 'short_description', 'version'),
+    ...pick(app, 'developer_id', 'developer_name', 'category_slug', 'category_name'),
+    ...pick(app, 'created_at', 'updated_at'),
+    description: app.description.slice(0, maxBeginning),
+    waiting_since: placeOf(app).waiting_since,
+    changes: ownerChanges(app, slugs),
+  })
+
+  async function withSimilar(
+    apps: Omit<QueuedApp, 'similar'>[],
+    known?: SimilarApp[][],
+  ): Promise<QueuedApp[]> {
+    const similar = known ?? (await findSimilarApps(runner, apps))
+    return apps.map((app, index) => ({
+      ...app,
+      similar: required(similar[index], 'the similar apps'),
+    }))
+  }
+
   return {
     requireApp,
 
@@ -89,23 +129,17 @@ export const moderationStore = (runner: QueryRunner) => {
       const { ids, ...page } = await findPage(runner, queues[queue], filter, limit, offset)
       const slugs = await categorySlugs()
       const apps = []
-      for (const batch of chunk(ids, queueBatchSize)) {
-        for (const app of await findNamedApps(runner, batch)) {
-          apps.push({
-            ...pick(app, 'id', 'revision', 'name', 'slug', 'short_description'),
-            ...pick(app, 'developer_id', 'developer_name', 'category_slug'),
-            ...pick(app, 'created_at', 'updated_at'),
-            waiting_since: app.unreviewed_since ?? app.created_at,
-            changes: ownerChanges(app, slugs),
-          })
-        }
-      }
-      const similar = await findSimilarApps(runner, apps)
-      const withSimilar = apps.map(({ developer_id, ...app }, index) => ({
-        ...app,
-        similar: required(similar[index], 'the similar apps'),
-      }))
-      return { apps: withSimilar, ...page }
+      for (const batch of chunk(ids, queueBatchSize))
+        for (const app of await findNamedApps(runner, batch)) apps.push(toQueued(app, slugs))
+      return { apps: await withSimilar(apps), ...page }
+    },
+
+    /** The next apps of a queue after a place, or from its beginning; `takeStep` says more. */
+    async walkQueue(queue: Queue, filter: QueueFilter, after: Place | undefined, limit: number) {
+      const { apps, similar, ...step } = await takeStep(runner, queue, filter, after, limit)
+      const slugs = await categorySlugs()
+      const queued = apps.map((app) => toQueued(app, slugs))
+      return { apps: await withSimilar(queued, similar), ...step }
     },
 
     /**
@@ -142,7 +176,6 @@ export const moderationStore = (runner: QueryRunner) => {
       toEntry: (entry: AuditEntry) => Entry,
     ): Promise<AppReviewDetails<Entry>> {
       const app = await requireApp(id)
-      const [developer] = await accountStore(runner).accounts([app.developer_id])
       const { entries, hasOlder } = await readNewest(
         (work) => work(runner),
         { appId: id },
@@ -151,7 +184,6 @@ export const moderationStore = (runner: QueryRunner) => {
       )
       return {
         app,
-        developer: required(developer, `the developer of app ${id}`),
         similar: (await findSimilarApps(runner, [app])).flat(),
         changes: ownerChanges(app, await categorySlugs()),
         history: entries,

@@ -34,6 +34,17 @@ export const statusStore = (runner: QueryRunner) => {
     return required(counts, 'the counts')
   }
 
+  /** Counts the apps that wait, which have short indexes. */
+  async function countQueues(): Promise<Record<keyof typeof queues, number>> {
+    const count = (name: keyof typeof queues) =>
+      `(select count(*) from apps where ${queues[name].where}) as ${name}`
+    const [counts] = await rows<Record<keyof typeof queues, number>>(
+      `select ${count('pending')}, ${count('changed')}`,
+      [],
+    )
+    return required(counts, 'the counts')
+  }
+
   /** The app that has waited longest; null if none waits. */
   async function oldestWaiting(queue: keyof typeof queues): Promise<OldestWaiting | null> {
     const { where, order } = queues[queue]
@@ -71,6 +82,7 @@ export const statusStore = (runner: QueryRunner) => {
 
   return {
     countApps,
+    countQueues,
     oldestWaiting,
 
     async status() {

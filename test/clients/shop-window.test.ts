@@ -4,6 +4,7 @@ import { compileFunction } from 'node:vm'
 import { Window } from 'happy-dom'
 import { describe, expect, inject, test, vi } from 'vitest'
 import { stopTime, waitForTimer } from '../support/clock.ts'
+import { startModerationPage } from '../support/moderation-page.ts'
 import { type Service, startService } from '../support/service.ts'
 
 /**
@@ -304,4 +305,18 @@ describe('errors', () => {
     await vi.advanceTimersByTimeAsync(60_000)
     expect([vi.getTimerCount(), ...shop.requests('/apps')]).toEqual([0, '/apps?limit=24'])
   })
+})
+
+test('the home page and the moderation page have its theme, of which it has a copy', async () => {
+  const read = (file: string) => readFileSync(file, 'utf8').trimEnd()
+  const theme = read(`${import.meta.dirname}/../../src/http/theme.css`)
+  expect(theme.length).toBeGreaterThan(1000)
+  // Its own rules follow, so that they win.
+  expect(read(`${directory}/style.css`).startsWith(`${theme}\n`)).toBe(true)
+  const service = await startService()
+  const home = await service.get('/', { headers: { Accept: 'text/html' } })
+  expect(home.text).toContain(`<style>\n${theme}\n`)
+  const style = await (await startModerationPage()).get('/style.css')
+  expect(style.text.startsWith(`${theme}\n`)).toBe(true)
+  expect(style.text.length).toBeGreaterThan(theme.length + 1000)
 })

@@ -26,7 +26,7 @@ import {
 import { databaseFile } from '../../src/db/sqlite/database-file.ts'
 import { copyWorld, copyWorldFile, temporaryFolder } from '../support/database.ts'
 import { holdWrite } from '../support/held-write.ts'
-import { run } from '../support/process.ts'
+import { runProcess } from '../support/process.ts'
 
 /**
  * Tests of src/db/database.ts that run on SQLite only: PRAGMAs, files that cannot be opened,
@@ -103,7 +103,7 @@ test.for<[what: string, write: ((file: string) => void) | undefined, message: Re
 test('a driver that cannot be loaded is reported with the reason', async () => {
   const file = join(temporaryFolder(), 'old-system.cjs')
   writeFileSync(file, "process.dlopen = () => { throw new Error('GLIBC_2.38 not found') }")
-  const { code, stderr } = await run(['migrate'], {
+  const { code, stderr } = await runProcess(['migrate'], {
     DATABASE_URL: await copyWorld(),
     NODE_OPTIONS: `--require=${file}`,
   })

@@ -80,7 +80,7 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
     const service = await startService({ prefix, docsPage: page })
     const { text } = await service.get('/docs')
     expect(text).toContain(`<p>http://apps.test${prefix}</p>`)
-    const anchors = [...text.matchAll(/<section id="(.*?)">/g)].map(([, id]) => id)
+    const anchors = [...text.matchAll(/<section id="(.*?)"/g)].map(([, id]) => id)
     const links = [...document.info.description.matchAll(/\| \[.*?\]\(docs#(.*?)\)/g)].map(
       ([, link]) => link,
     )

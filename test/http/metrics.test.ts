@@ -8,7 +8,7 @@ import { closed, connected } from '../faults/sockets.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
 import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
-import { run, serve } from '../support/process.ts'
+import { runProcess, serve } from '../support/process.ts'
 import { sendBytes } from '../support/raw-http.ts'
 import { type ServiceOptions, startService } from '../support/service.ts'
 
@@ -257,7 +257,7 @@ test('serves metrics only on their own port', async () => {
 test('a port in use prevents the start, with an error that names its variable', async () => {
   const { port } = await serve(await copyWorld())
   const env = { DATABASE_URL: await copyWorld(), PORT: '0', METRICS_PORT: String(port) }
-  const { code, stderr } = await run(['serve'], env)
+  const { code, stderr } = await runProcess(['serve'], env)
   expect([code, stderr]).toEqual([
     1,
     `apps-service: listen EADDRINUSE: address already in use 127.0.0.1:${port}; change HOST or METRICS_PORT\n`,
@@ -267,5 +267,5 @@ test('a port in use prevents the start, with an error that names its variable', 
     PORT: String(port),
     METRICS_PORT: String(await freePort()),
   }
-  expect((await run(['serve'], other)).code).toBe(1)
+  expect((await runProcess(['serve'], other)).code).toBe(1)
 })

@@ -20,7 +20,7 @@ import { findViolations, openWindow, saveScreenshot } from './browser.ts'
 
 /**
  * Days of moderators in Chromium, with the keyboard alone. SCREENSHOTS names a directory for
- * pictures of the pages.
+ * pictures of the pages; moderation-look-alikes-wide-light is that of docs/moderating.md.
  */
 
 const actor = { operator: 'test' }
@@ -193,6 +193,7 @@ async function signIn(page: Page, baseUrl: string, key: string) {
 
 const headingOf = (page: Page) => page.getByRole('heading', { level: 1 }).innerText()
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
+const reasonField = (page: Page) => page.getByLabel('Reason', { exact: true })
 const link = (page: Page, name: string) => page.getByRole('link', { name, exact: true })
 
 /** Both widths and both colour schemes. Colours do not depend on the width. */
@@ -234,57 +235,56 @@ async function inspect(page: Page, name: string) {
   await page.emulateMedia({ colorScheme: 'light' })
 }
 
+/** The first line of the page, which says what was decided before. */
+const reportOf = (page: Page) => page.getByRole('status').innerText()
+
 test('a day: 280 apps are approved, and 20 look-alikes rejected', async () => {
   const { cli, baseUrl, keyOf } = await startDay()
   const page = await openQuietWindow()
   await signIn(page, baseUrl, await keyOf('Ada Lovelace'))
   await inspect(page, 'queue')
-  expect(await page.getByText('300 pending').count()).toBe(1)
+  expect(await link(page, 'Pending 300').getAttribute('aria-current')).toBe('page')
 
-  // Selects all of a page, and unselects the look-alikes.
-  const impostors = page.locator('li.similar')
+  // Selects all of a page, which leaves the look-alikes out.
+  const impostors = page.locator('.queue li:has(.warning)')
   const seen = new Set<string>()
-  for (let pages = 0; (await page.locator('.queue li:not(.similar)').count()) > 0; pages++) {
+  for (let pages = 0; (await page.locator('.queue li:not(:has(.warning))').count()) > 0; pages++) {
     expect(pages).toBeLessThan(12)
-    await activate(page, link(page, 'Select all on this page'))
+    await activate(page, page.getByRole('link', { name: /^Select all/ }))
     for (const impostor of await impostors.all()) {
       seen.add(await impostor.getByRole('heading').innerText())
-      expect(await impostor.innerText()).toMatch(
-        /Looks like \d+ .* by Harbour Software, 1,000,000 downloads/,
-      )
-      const box = impostor.getByRole('checkbox')
-      expect(await box.isChecked()).toBe(true)
-      await tabTo(page, box)
-      await page.keyboard.press('Space')
-      expect(await box.isChecked()).toBe(false)
+      expect(await impostor.innerText()).toMatch(/Looks like .*, 1,000,000 downloads/)
+      expect(await impostor.getByRole('checkbox').isChecked()).toBe(false)
     }
+    const selected = await page.locator('.queue :checked').count()
+    if (pages === 0) await inspect(page, 'selected')
     await activate(page, button(page, 'Approve'))
-    expect(await headingOf(page)).toMatch(/^Decided (\d+) of \1$/)
-    if (pages === 0) await inspect(page, 'results')
-    await activate(page, link(page, 'Go to the queue'))
+    expect(await reportOf(page)).toMatch(/^Approved .* \d+ waits?\.$/)
+    expect(selected).toBeGreaterThan(0)
+    if (pages === 0) await inspect(page, 'report')
   }
   expect([...seen].toSorted()).toEqual(popular.map(imitated).toSorted())
   expect(await impostors.count()).toBe(20)
   await inspect(page, 'look-alikes')
 
-  // Five on their own pages, the others together.
+  // Five on their own pages, one after the other, and the others together.
+  await activate(page, impostors.first().getByRole('heading').getByRole('link'))
   for (const number of [1, 2, 3, 4, 5]) {
-    await activate(page, impostors.first().getByRole('link'))
     if (number === 2) await inspect(page, 'app')
-    await tabTo(page, page.getByLabel('Reason', { exact: true }))
+    await tabTo(page, reasonField(page))
     await page.keyboard.type(`It imitates another app, number ${number}.`)
-    // Enter in the field decides nothing.
-    await page.keyboard.press('Enter')
     await activate(page, button(page, 'Reject'))
-    expect(await headingOf(page)).toBe('Decided 1 of 1')
-    await activate(page, link(page, 'Go to the queue'))
+    expect(await reportOf(page)).toMatch(new RegExp(`^Rejected .* ${20 - number} wait\\.$`))
   }
-  await activate(page, link(page, 'Select all on this page'))
-  await tabTo(page, page.getByLabel('Reason', { exact: true }), 'Shift+Tab')
+  await activate(page, link(page, 'Pending 15'))
+  for (const box of await impostors.getByRole('checkbox').all()) {
+    await tabTo(page, box)
+    await page.keyboard.press('Space')
+  }
+  await tabTo(page, reasonField(page))
   await page.keyboard.type('They imitate other apps.')
   await activate(page, button(page, 'Reject'))
-  expect(await headingOf(page)).toBe('Decided 15 of 15')
-  await activate(page, link(page, 'Pending'))
+  expect(await reportOf(page)).toMatch(/^Rejected .* and 5 more\. 0 wait\.$/)
   expect(await page.getByText('Nothing waits here.').count()).toBe(1)
   await inspect(page, 'empty')
   await activate(page, link(page, 'Status'))
@@ -300,6 +300,81 @@ test('a day: 280 apps are approved, and 20 look-alikes rejected', async () => {
   expect(byAda.filter(({ action }) => action === 'app reject')).toHaveLength(20)
 })
 
+test('sixty apps one by one are sixty presses, and a wrong decision is reversed in two', async () => {
+  const { cli, baseUrl, keyOf } = await startDay()
+  const page = await openQuietWindow()
+  await signIn(page, baseUrl, await keyOf('Ada Lovelace'))
+  await activate(page, page.locator('.queue h2').first().getByRole('link'))
+  const decided = new Set<string>()
+  for (let presses = 1; presses <= 60; presses++) {
+    decided.add(await headingOf(page))
+    await Promise.all([page.waitForEvent('load'), button(page, 'Approve').click()])
+    expect(await reportOf(page)).toMatch(new RegExp(`^Approved .*\\. ${300 - presses} wait\\.$`))
+  }
+  expect(decided.size).toBe(60)
+  const apps: { name: string }[] = (
+    await cli.json('app', 'list', '--status', 'approved', '--limit', '100')
+  ).apps
+  expect(apps.map(({ name }) => name)).toEqual(expect.arrayContaining([...decided]))
+
+  const here = await headingOf(page)
+  const [last = ''] = [...decided].slice(-1)
+  await activate(page, page.getByRole('status').getByRole('link'))
+  expect(await headingOf(page)).toBe(last)
+  await tabTo(page, reasonField(page))
+  await page.keyboard.type('A mistake.')
+  await activate(page, button(page, 'Take down'))
+  expect([await headingOf(page), await reportOf(page)]).toEqual([
+    here,
+    `Rejected ${last}. 240 wait.`,
+  ])
+})
+
+test('mistakes keep what was typed, and an expired session goes on', async () => {
+  const { databaseUrl, baseUrl, keyOf } = await startDay()
+  const page = await openQuietWindow(/status of 40[01]/)
+  const key = await keyOf('Ada Lovelace')
+  await signIn(page, baseUrl, key)
+  await activate(page, button(page, 'Approve'))
+  expect(await page.getByRole('alert').innerText()).toBe('Select at least one app.')
+  await inspect(page, 'error')
+  await tabTo(page, page.getByRole('checkbox', { name: /^Select/ }).first())
+  await page.keyboard.press('Space')
+  const name = await page.locator('.queue h2').first().innerText()
+  await tabTo(page, reasonField(page))
+  await page.keyboard.type('It crashes.')
+  const database = openDatabase(databaseUrl)
+  await database.write(({ sql }) => sql('operator_sessions').delete())
+  await database.close()
+  await activate(page, button(page, 'Reject'))
+  expect(await headingOf(page)).toBe('Sign in to go on')
+  await inspect(page, 'expired')
+  await page.locator('[type=password]').focus()
+  await page.keyboard.type(key)
+  await Promise.all([page.waitForEvent('load'), page.keyboard.press('Enter')])
+  expect(await reportOf(page)).toBe(`Rejected ${name}. 299 wait.`)
+})
+
+test('an app that does not wait is found, and taken down', async () => {
+  const { baseUrl, keyOf } = await startDay()
+  const page = await openQuietWindow()
+  await signIn(page, baseUrl, await keyOf('Ada Lovelace'))
+  await activate(page, link(page, 'Apps'))
+  await page.keyboard.type('night tr')
+  await Promise.all([page.waitForEvent('load'), page.keyboard.press('Enter')])
+  await inspect(page, 'apps')
+  await activate(page, link(page, 'Night Train'))
+  await tabTo(page, reasonField(page))
+  await page.keyboard.type('It steals passwords.')
+  await activate(page, button(page, 'Take down'))
+  expect([await headingOf(page), await reportOf(page)]).toEqual([
+    'Night Train',
+    'Rejected Night Train.',
+  ])
+  await activate(page, button(page, 'Approve'))
+  expect(await reportOf(page)).toBe('Approved Night Train.')
+})
+
 test('two moderators on one app: the second sees who was faster, and why', async () => {
   const { baseUrl, keyOf } = await startDay()
   // Chromium logs the status of a page.
@@ -308,16 +383,16 @@ test('two moderators on one app: the second sees who was faster, and why', async
   await signIn(ada, baseUrl, await keyOf('Ada Lovelace'))
   await signIn(bo, baseUrl, await keyOf('Bo Diddley'))
   for (const page of [ada, bo]) await activate(page, link(page, 'Amber Anchor Notes'))
-  await tabTo(bo, bo.getByLabel('Reason', { exact: true }))
+  await tabTo(bo, reasonField(bo))
   await bo.keyboard.type('It sends an anchor.')
   await activate(bo, button(bo, 'Reject'))
   await activate(ada, button(ada, 'Approve'))
   expect(await headingOf(ada)).toBe('Amber Anchor Notes')
   const alert = await ada.getByRole('alert').innerText()
   expect(alert).toMatch(/Nothing was decided: app \d+ has changed/)
-  const news = ada.getByRole('table').first()
+  const news = ada.locator('section', { hasText: 'Changed since you looked' })
   expect(await news.innerText()).toMatch(
-    /Bo Diddley \(signed in\)[\s\S]*app reject[\s\S]*It sends an anchor\./,
+    /Rejected by Bo Diddley \(signed in\), [\s\S]*It sends an anchor\./,
   )
   await inspect(ada, 'conflict')
 })
@@ -328,7 +403,7 @@ test('a review is removed with the keyboard, and the form to sign in has one fie
   await signIn(page, baseUrl, await keyOf('Ada Lovelace'))
   await page.goto(`${baseUrl}/apps/1`)
   await inspect(page, 'listed')
-  const reviews = page.locator('.reviews li')
+  const reviews = page.locator('.reviews > li')
   expect(await reviews.count()).toBe(2)
   const advert = reviews.filter({ hasText: 'cheap watches' })
   await tabTo(page, advert.getByRole('textbox'))

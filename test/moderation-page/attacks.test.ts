@@ -245,10 +245,14 @@ test.for([
 
 describe('a form that is wrong is a page that says so, and decides nothing', () => {
   test.for<[what: string, fields: (app: string) => Fields, told: RegExp]>([
-    ['no app', () => ({ decision: 'approve' }), /choose 1 to 1000 apps, not 0/],
-    ['no decision', (app) => ({ app }), /choose Approve or Reject/],
-    ['another decision', (app) => ({ app, decision: 'delete' }), /choose Approve or Reject/],
-    ['a decision of Object', (app) => ({ app, decision: 'constructor' }), /choose Approve/],
+    ['no app', () => ({ decision: 'approve' }), /Select at least one app\./],
+    ['no decision', (app) => ({ app }), /Press Approve or Reject\./],
+    ['another decision', (app) => ({ app, decision: 'delete' }), /Press Approve or Reject\./],
+    [
+      'a decision of Object',
+      (app) => ({ app, decision: 'constructor' }),
+      /Press Approve or Reject\./,
+    ],
     ['no reason', (app) => ({ app, decision: 'reject' }), /must have 1 to 1000 characters, not 0/],
     ['a blank reason', (app) => ({ app, decision: 'reject', reason: ' \n ' }), /not 0/],
     [
@@ -256,16 +260,16 @@ describe('a form that is wrong is a page that says so, and decides nothing', () 
       (app) => ({ app, decision: 'reject', reason: '𝐱'.repeat(1001) }),
       /must have 1 to 1000 characters, not 1001/,
     ],
-    ['NUL in the reason', (app) => ({ app, decision: 'reject', reason: 'a\0b' }), /a reason must/],
+    ['NUL in the reason', (app) => ({ app, decision: 'reject', reason: 'a\0b' }), /A reason must/],
     [
       'a terminal sequence in the reason',
       (app) => ({ app, decision: 'reject', reason: '\x1b[2Jgone' }),
-      /a reason must/,
+      /A reason must/,
     ],
     [
       'a reversed reason',
       (app) => ({ app, decision: 'reject', reason: '\u202Egone' }),
-      /a reason must/,
+      /A reason must/,
     ],
     ['an app without its revision', () => ({ app: '2', decision: 'approve' }), /108@k3f9a/],
     ['an app that is a word', () => ({ app: 'Tide', decision: 'approve' }), /not "Tide"/],
@@ -275,24 +279,34 @@ describe('a form that is wrong is a page that says so, and decides nothing', () 
     [
       'a field that is an array in other frameworks',
       (app) => ({ 'app[]': app, decision: 'approve' }),
-      /choose 1 to 1000 apps, not 0/,
+      /Select at least one app\./,
     ],
     [
       'a field of the prototype',
       (app) => ({ '__proto__[app]': app, decision: 'approve' }),
-      /choose 1 to 1000 apps, not 0/,
+      /Select at least one app\./,
     ],
     [
-      '1,001 apps',
-      (app) => ({ app: Array(1001).fill(app), decision: 'approve' }),
-      /choose 1 to 1000 apps, not 1001/,
+      '51 apps',
+      (app) => ({ app: Array(51).fill(app), decision: 'approve' }),
+      /Select at most 50 apps, not 51\./,
     ],
     [
-      '3,000 apps',
-      (app) => ({ app: Array(3000).fill(app), decision: 'approve' }),
-      /the form has over 2000 fields; choose fewer apps/,
+      '1,001 fields',
+      (app) => ({ app: Array(1000).fill(app), decision: 'approve' }),
+      /The form has over 1000 fields; select fewer apps\./,
     ],
-    ['no field', () => ({}), /choose/],
+    ['no field', () => ({}), /Select at least one app\. Press Approve or Reject\./],
+    [
+      'nothing but a wrong reason',
+      () => ({ decision: 'reject' }),
+      /Select at least one app\. A reason must have 1 to 1000 characters, not 0/,
+    ],
+    [
+      'too many apps without a reason',
+      (app) => ({ app: Array(51).fill(app), decision: 'reject' }),
+      /Select at most 50 apps, not 51\. A reason must have 1 to 1000 characters, not 0/,
+    ],
   ])('%s', async ([, fields, told]) => {
     const before = await newestEntries(page, 1)
     const app = await referenceTo(page, apps.pending)
@@ -306,46 +320,50 @@ describe('a form that is wrong is a page that says so, and decides nothing', () 
 
 const formType = 'application/x-www-form-urlencoded'
 const gzip = { 'Content-Encoding': 'gzip' }
-/** What a form that can be read is without a valid key, and without a decision. */
-const wrongValues = { signIn: 401, decision: 400 }
-const both = (status: number) => ({ signIn: status, decision: status })
+/** What a form that can be read is to sign in, as a decision of Ada, and without a session. */
+const wrongValues = { signIn: 401, decision: 400, withoutSession: 401 }
+const all = (status: number) => ({ signIn: status, decision: status, withoutSession: status })
+/** A key in a form counts more than the session. */
+const wrongKey = all(401)
 
 test.for<
   [
     what: string,
     headers: Record<string, string | undefined>,
     body: string | Buffer,
-    statuses: { signIn: number; decision: number },
+    statuses: typeof wrongValues,
   ]
 >([
-  ['a type that is none', { 'Content-Type': `;${formType}` }, 'key=x', both(415)],
-  ['two types', { 'Content-Type': `text/plain, ${formType}` }, 'key=x', both(415)],
-  ['JSON', { 'Content-Type': 'application/json' }, '{"key":"x"', both(415)],
-  ['plain text', { 'Content-Type': 'text/plain' }, 'key=x', both(415)],
-  ['parts', { 'Content-Type': 'multipart/form-data; boundary=x' }, '--x', both(415)],
-  ['an unknown charset', { 'Content-Type': `${formType}; charset=utf-7` }, 'key=x', both(415)],
-  ['another charset', { 'Content-Type': `${formType}; charset=iso-8859-1` }, 'key=x', both(415)],
-  ['gzip that is none', gzip, 'key=x', both(415)],
-  ['gzip that ends too early', gzip, gzipSync('key=x').subarray(0, -9), both(415)],
-  ['gzip', gzip, gzipSync('key=x'), both(415)],
-  ['deflate that is none', { 'Content-Encoding': 'deflate' }, 'key=x', both(415)],
-  ['brotli that is none', { 'Content-Encoding': 'br' }, 'key=x', both(415)],
-  ['an unknown coding', { 'Content-Encoding': 'zip' }, 'key=x', both(415)],
-  ['two codings', { 'Content-Encoding': 'identity, gzip' }, 'key=x', both(415)],
-  ['2,001 fields', {}, '&'.repeat(2000), both(400)],
-  ['260,000 fields', {}, '&'.repeat(260_000), both(400)],
-  ['257 KiB', {}, 'x'.repeat(257 * 1024), both(413)],
-  ['256 KiB', {}, 'x'.repeat(256 * 1024), wrongValues],
-  ['256 KiB of percent signs', {}, '%E0'.repeat(87_000), wrongValues],
-  ['the coding identity', { 'Content-Encoding': 'identity' }, 'key=x', wrongValues],
-  ['a charset of browsers', { 'Content-Type': `${formType};charset=UTF-8` }, 'key=x', wrongValues],
+  ['a type that is none', { 'Content-Type': `;${formType}` }, 'key=x', all(415)],
+  ['two types', { 'Content-Type': `text/plain, ${formType}` }, 'key=x', all(415)],
+  ['JSON', { 'Content-Type': 'application/json' }, '{"key":"x"', all(415)],
+  ['plain text', { 'Content-Type': 'text/plain' }, 'key=x', all(415)],
+  ['parts', { 'Content-Type': 'multipart/form-data; boundary=x' }, '--x', all(415)],
+  ['an unknown charset', { 'Content-Type': `${formType}; charset=utf-7` }, 'key=x', all(415)],
+  ['another charset', { 'Content-Type': `${formType}; charset=iso-8859-1` }, 'key=x', all(415)],
+  ['gzip that is none', gzip, 'key=x', all(415)],
+  ['gzip that ends too early', gzip, gzipSync('key=x').subarray(0, -9), all(415)],
+  ['gzip', gzip, gzipSync('key=x'), all(415)],
+  ['deflate that is none', { 'Content-Encoding': 'deflate' }, 'key=x', all(415)],
+  ['brotli that is none', { 'Content-Encoding': 'br' }, 'key=x', all(415)],
+  ['an unknown coding', { 'Content-Encoding': 'zip' }, 'key=x', all(415)],
+  ['two codings', { 'Content-Encoding': 'identity, gzip' }, 'key=x', all(415)],
+  ['1,001 fields', {}, '&'.repeat(1000), all(400)],
+  ['1,000 fields', {}, '&'.repeat(999), wrongValues],
+  ['130,000 fields', {}, '&'.repeat(130_000), all(400)],
+  ['257 KiB', {}, 'x'.repeat(257 * 1024), all(413)],
+  ['a byte over 128 KiB', {}, 'x'.repeat(128 * 1024 + 1), all(413)],
+  ['128 KiB', {}, 'x'.repeat(128 * 1024), wrongValues],
+  ['128 KiB of percent signs', {}, '%E0'.repeat(43_000), wrongValues],
+  ['the coding identity', { 'Content-Encoding': 'identity' }, 'key=x', wrongKey],
+  ['a charset of browsers', { 'Content-Type': `${formType};charset=UTF-8` }, 'key=x', wrongKey],
   ['no body', {}, '', wrongValues],
   ['no body and no type', { 'Content-Type': undefined }, '', wrongValues],
-  ['a percent sign alone', {}, 'key=%&decision=%&app=%', wrongValues],
-  ['half a character', {}, 'key=%E0%A4&decision=%E0&app=%ZZ', wrongValues],
-  ['bytes that are no text', {}, Buffer.from('key=\xFF\xC0&app=\xED', 'latin1'), wrongValues],
-  ['NUL', {}, 'key=\0&decision=%00&app=\0@\0&\0=\0', wrongValues],
-  ['a repeated field', {}, 'key=x&key=y&decision=x&decision=&app=1@a&app=', wrongValues],
+  ['a percent sign alone', {}, 'key=%&decision=%&app=%', wrongKey],
+  ['half a character', {}, 'key=%E0%A4&decision=%E0&app=%ZZ', wrongKey],
+  ['bytes that are no text', {}, Buffer.from('key=\xFF\xC0&app=\xED', 'latin1'), wrongKey],
+  ['NUL', {}, 'key=\0&decision=%00&app=\0@\0&\0=\0', wrongKey],
+  ['a repeated field', {}, 'key=x&key=y&decision=x&decision=&app=1@a&app=', wrongKey],
   ['fields without a name or value', {}, '&&=&==&key&decision=&app', wrongValues],
   ['fields of objects', {}, '__proto__=x&constructor=x&toString=x&__proto__[a]=x', wrongValues],
 ])('a form with %s is an error of the caller', async ([, headers, body, statuses]) => {
@@ -359,14 +377,27 @@ test.for<
   )
   expect(signedIn).toBe(statuses.signIn)
   expect(decided.map(({ status }) => status)).toEqual(Array(3).fill(statuses.decision))
-  // Who may not send forms learns nothing about them.
-  expect((await page.post('/decisions', {}, form)).status).toBe(401)
+  // It is read before, so that nothing that was typed is lost.
+  expect((await page.post('/decisions', {}, form)).status).toBe(statuses.withoutSession)
+  // Another site learns nothing about its form.
   expect((await page.post('/sign-in', {}, foreign)).status).toBe(403)
   expect((await page.post('/nowhere', {}, form)).status).toBe(404)
   await expect.poll(() => page.log.length).toBe(logged + 7)
   expect(page.log.slice(logged).filter((line) => JSON.parse(line).level !== 30)).toEqual([])
   expect(await newestEntries(page, 1)).toEqual(before)
 })
+
+test.for(['/decisions', '/sign-in'])(
+  'a form for %s as large as it may be, as no browser encodes it, is shown in less than a megabyte',
+  async (path) => {
+    for (const name of ['reason', 'next']) {
+      const body = `${name}=`.padEnd(128 * 1024, '"')
+      const { status, text } = await page.post(path, {}, { body })
+      const isSmall = Buffer.byteLength(text) < 1_000_000
+      expect([path, name, status, isSmall]).toEqual([path, name, 401, true])
+    }
+  },
+)
 
 /** The bytes of a form of Ada, up to its body. */
 const rawHead = (path: string, type: string) =>
@@ -412,17 +443,33 @@ describe('NUL and other odd values', () => {
     'developer',
     'category',
     'search',
-    'page',
+    'look-alikes',
+    'after',
     'select',
+    'decided',
+    'refused',
+    'next',
+    'text',
+    'moderator',
     'app',
     'since',
+    'until',
+    'before',
     'entry',
   ]
   const huge = '9'.repeat(400)
 
   test.for<[name: string, value: string]>([
     ...queries.flatMap((name) => [...values, huge].map((value): [string, string] => [name, value])),
-    ['page', '999999999999999'],
+    ['decided', '999999999999999 1'],
+    ['refused', '2147483648'],
+    ['next', '999999999999999'],
+    ['text', '999999999999999'],
+    ['text', '#2147483648@a'],
+    ['before', '999999999999999'],
+    ['after', '2026-01-01T00:00:00.000Z~999999999999999'],
+    ['after', '9999-99-99T99:99:99.999Z~1'],
+    ['until', '2026-02-30'],
     ['app', '999999999999999'],
     ['entry', '999999999999999'],
     ['review', '999999999999999'],
@@ -431,7 +478,10 @@ describe('NUL and other odd values', () => {
     ['since', '2026-02-30'],
     ['since', '+275760-09-13'],
   ])('in the query, %s=%j is a page, and no error of ours', async ([name, value]) => {
-    for (const path of ['/', '/?queue=changed&', '/audit', '/sign-in', '/status', '/apps/1']) {
+    for (const path of [
+      ...['/', '/?queue=changed&', '/?search=tide&', '/audit', '/sign-in', '/status'],
+      ...['/apps', '/apps/1'],
+    ]) {
       const query = `${path.includes('?') ? '' : '?'}${formBody({ [name]: value })}`
       const { status, text } = await ada.get(path + query)
       expect([path, text.includes('Internal error')]).toEqual([path, false])
@@ -454,32 +504,30 @@ describe('NUL and other odd values', () => {
     const reason = 'Spam'
     const responses = [
       await ada.get(`/apps/${encodeURIComponent(value)}`),
-      await ada.post('/removed-reviews', { review: value, reason }),
+      await ada.post('/removed-reviews', { app: '1', review: value, reason }),
+      await ada.post('/removed-reviews', { app: value, review: '999999', reason }),
       await ada.post('/restorations', { app: `${value}@a` }),
       await ada.post('/decisions', { app: `${value}@a`, decision: 'approve', seen: '1' }),
     ]
-    expectStatuses(responses, [404, 400, 400, 400])
+    expectStatuses(responses, [404, 400, 400, 400, 400])
     expect(await newestEntries(page, 1)).toEqual(before)
   })
 
   test.for(values)('in each field of a form, %j is an error of the caller', async (value) => {
     const before = await newestEntries(page, 1)
-    const right = {
-      app: '1@a',
-      decision: 'reject',
-      reason: 'Spam',
-      seen: '1',
-      review: '1',
-      key: 'x',
-    }
-    for (const path of ['/decisions', '/restorations', '/removed-reviews', '/sign-in']) {
-      for (const name of Object.keys(right)) {
-        // These would remove a review.
-        if (path === '/removed-reviews' && !['review', 'reason'].includes(name)) continue
-        if (path === '/removed-reviews' && name === 'reason' && !value.includes('\0')) continue
+    const decision = { app: '1@a', decision: 'reject', reason: 'Spam', seen: '1', next: '1' }
+    const forms: [path: string, fields: Fields][] = [
+      ['/decisions', decision],
+      ['/restorations', { app: '1@a' }],
+      // No such review, since this could remove one.
+      ['/removed-reviews', { app: '1', review: '999999', reason: 'Spam' }],
+      ['/sign-in', { key: 'x', next: '/' }],
+    ]
+    for (const [path, right] of forms) {
+      for (const name of [...Object.keys(right), 'key']) {
         const { status, text } = await ada.post(path, { ...right, [name]: value })
         expect([path, name, text.includes('Internal error')]).toEqual([path, name, false])
-        expect([200, 400, 401, 409]).toContain(status)
+        expect([400, 401, 409]).toContain(status)
       }
     }
     expect(await newestEntries(page, 1)).toEqual(before)
@@ -491,12 +539,13 @@ test('of a repeated field, the first value counts, and the app is decided once',
   const bo = await own.signIn('Bo')
   const app = await referenceTo(own, apps.pending)
   const before = await newestEntries(own, 1)
-  const { status, text } = await bo.post('/decisions', {
+  const { status, headers } = await bo.post('/decisions', {
     app: [app, app],
     decision: ['reject', 'approve'],
     reason: ['Spam', 'Ham'],
   })
-  expect([status, text.includes('Decided 1 of 2')]).toEqual([200, true])
+  const id = apps.pending
+  expect([status, headers.location]).toEqual([303, `/?queue=pending&decided=${id}&refused=${id}`])
   expect(await stateOf(own, apps.pending)).toMatchObject({
     status: 'rejected',
     rejection_reason: 'Spam',

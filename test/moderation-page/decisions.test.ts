@@ -1,9 +1,11 @@
 import { expect, inject, test } from 'vitest'
 import { expectStatuses } from '../support/check.ts'
 import { expectConsistent } from '../support/consistency.ts'
-import { linksOf, textOf, titleOf, valuesOf } from '../support/html.ts'
+import { formOf, linksOf, problemOf, reportOf, textOf, titleOf, valuesOf } from '../support/html.ts'
 import {
   addApps,
+  decide,
+  follow,
   type ModerationPage,
   newestEntries,
   referenceTo,
@@ -25,28 +27,29 @@ async function startBoth() {
 
 const findApp = (text: string): string => valuesOf(text, 'app')[0] ?? ''
 
-test('approves several selected apps, and lists each result with a link', async () => {
+test('approves several selected apps, and says so in the queue, with links', async () => {
   const { service, page, ada } = await startBoth()
   const queue = (await ada.get('/')).text
-  const { status, text } = await ada.post('/decisions', {
+  const chosen = await ada.post('/decisions', {
     app: valuesOf(queue, 'app'),
     decision: 'approve',
     // Filled in, and then Approve was chosen.
     reason: 'Not needed.',
   })
-  expect([status, titleOf(text)]).toEqual([200, 'Decided 2 of 2 – Moderation'])
-  expect(textOf(text)).toMatch(
-    /Cloud Atlas \(2\) is approved now Night Train \(6\) is approved now Go to the queue/,
-  )
+  const { status, text } = await follow(ada, chosen)
+  expect([status, titleOf(text)]).toEqual([200, 'Pending apps – Moderation'])
+  expect(reportOf(text)).toBe('Approved Cloud Atlas, Night Train. 0 wait.')
   expect(linksOf(text)).toEqual(
     expect.arrayContaining([
-      ['Cloud Atlas', `/apps/${apps.pending}`],
-      ['Night Train', `/apps/${apps.bobsPending}`],
+      ['Cloud Atlas', `/apps/${apps.pending}?queue=pending`],
+      ['Night Train', `/apps/${apps.bobsPending}?queue=pending`],
     ]),
   )
-  for (const id of [apps.pending, apps.bobsPending])
+  for (const id of [apps.pending, apps.bobsPending]) {
     expect((await service.get(`/apps/${id}`)).status).toBe(200)
-  expect(textOf((await ada.get('/')).text)).toContain('Nothing waits here.')
+    expect(await stateOf(page, id)).toMatchObject({ rejection_reason: null })
+  }
+  expect(textOf(text)).toContain('Nothing waits here.')
   await expectConsistent(page.database)
 })
 
@@ -57,27 +60,25 @@ test('rejects several with one reason, each on its own: a refusal does not affec
     key: adasKey,
     json: { name: 'Tide Table' },
   })
-  const chosen = [
+  const stale = [
     changed,
-    await referenceTo(page, apps.pending),
     await referenceTo(page, apps.rejected),
     await referenceTo(page, apps.deleted),
     `${missing}@a`,
-    await referenceTo(page, apps.bobs),
   ]
-  const { status, text } = await ada.post('/decisions', {
-    app: chosen,
+  const [one, other] = [apps.pending, apps.bobs]
+  const decided = await ada.post('/decisions?queue=changed&developer=Ada', {
+    app: [stale, await referenceTo(page, one), await referenceTo(page, other)].flat(),
     decision: 'reject',
     reason: '  The link is dead. ',
   })
-  expect([status, titleOf(text)]).toEqual([200, 'Decided 2 of 6 – Moderation'])
-  const shown = textOf(text)
-  expect(shown).toContain('Cloud Atlas (2) is rejected now')
-  expect(shown).toMatch(/Nothing was decided: app 1 has changed since revision \w+/)
-  expect(shown).toContain(`Nothing was decided: app ${apps.rejected} is already rejected`)
-  expect(shown).toContain(`Nothing was decided: app ${apps.deleted} is deleted now`)
-  expect(shown).toContain(`Nothing was decided: there is no app ${missing}`)
-  expect(shown).toContain('Bird Song (5) is rejected now')
+  expect(decided.headers.location).toBe(
+    `/?queue=changed&developer=Ada&decided=${one}+${other}&refused=1+${apps.rejected}+${apps.deleted}+${missing}`,
+  )
+  const { text } = await follow(ada, decided)
+  expect(reportOf(text)).toBe(
+    'Rejected Cloud Atlas, Bird Song. Not decided Tide Table (changed meanwhile), Broken Compass (rejected meanwhile), Gone (deleted meanwhile). 1 waits.',
+  )
   expect(await stateOf(page, apps.pending)).toMatchObject({
     status: 'rejected',
     rejection_reason: 'The link is dead.',
@@ -87,6 +88,11 @@ test('rejects several with one reason, each on its own: a refusal does not affec
   expect((await service.get(`/apps/${apps.bobs}`)).status).toBe(404)
   const { body } = await service.get(`/apps/${apps.bobs}`, { key: bobsKey })
   expect(body.data.app.rejection_reason).toBe('The link is dead.')
+  // Once more, nothing is decided, and each one is said to be so.
+  const newest = await newestEntries(page, 1)
+  const again = await ada.post('/decisions', { app: stale, decision: 'reject', reason: 'No.' })
+  expect(reportOf((await follow(ada, again)).text)).toMatch(/^Not decided Tide Table /)
+  expect(await newestEntries(page, 1)).toEqual(newest)
   await expectConsistent(page.database)
 })
 
@@ -97,49 +103,59 @@ test.for<[what: string, reason: string]>([
   const page = await startModerationPage()
   const ada = await page.signIn('Ada')
   const app = await referenceTo(page, apps.pending)
-  expect((await ada.post('/decisions', { app, decision: 'reject', reason })).status).toBe(200)
+  expect((await ada.post('/decisions', { app, decision: 'reject', reason })).status).toBe(303)
   expect(await stateOf(page, apps.pending)).toMatchObject({ rejection_reason: reason })
 })
 
-test('decides a thousand selected apps', async () => {
+test('decides fifty selected apps, and names ten of them', async () => {
   const page = await startModerationPage()
   const ada = await page.signIn('Ada')
-  await addApps(
-    page,
-    Array.from({ length: 998 }, () => ({})),
-  )
-  const pending = await page.database.read(({ sql }) =>
-    sql('apps').where({ status: 'pending' }).select('id', 'revision'),
-  )
-  const app = pending.map(({ id, revision }) => `${id}@${revision}`)
-  const tooMany = await ada.post('/decisions', { app: [...app, '1@a'], decision: 'approve' })
-  expect([tooMany.status, textOf(tooMany.text)]).toEqual([
-    400,
-    expect.stringContaining('choose 1 to 1000 apps, not 1001'),
-  ])
+  const ids = await addApps(page, Array(51).fill({}))
+  const app = await Promise.all(ids.map((id) => referenceTo(page, id)))
   const longest = { decision: 'reject', reason: '𝐱'.repeat(1000) }
-  const { status, text } = await ada.post('/decisions', { app, ...longest })
-  expect([status, titleOf(text)]).toEqual([200, 'Decided 1,000 of 1,000 – Moderation'])
-  expect(
-    await page.database.read(({ sql }) => sql('apps').where({ status: 'pending' }).select('id')),
-  ).toEqual([])
+  const tooMany = await ada.post('/decisions', { app, ...longest })
+  expect([tooMany.status, problemOf(tooMany.text)]).toEqual([
+    400,
+    'Select at most 50 apps, not 51.',
+  ])
+  const { text } = await follow(
+    ada,
+    await ada.post('/decisions', { app: app.slice(1), ...longest }),
+  )
+  const names = Array.from({ length: 10 }, (_, index) => `App ${index + 1}`)
+  expect(reportOf(text)).toBe(`Rejected ${names.join(', ')} and 40 more. 3 wait.`)
+  const rejected = await page.database.read(({ sql }) =>
+    sql('apps').where({ status: 'rejected', rejection_reason: longest.reason }).select('id'),
+  )
+  expect(rejected).toHaveLength(50)
 })
 
-test('decides on the page of an app, and follows it to the next state', async () => {
+test('decides on the page of an app, which is shown again in its new state', async () => {
   const { page, ada } = await startBoth()
-  const decide = async (decision: string, reason = '') => {
-    const { text } = await ada.get(`/apps/${apps.pending}`)
-    const [seen = ''] = valuesOf(text, 'seen')
-    const app = findApp(text)
-    const response = await ada.post('/decisions', { app, seen, decision, reason })
-    const { status } = (await stateOf(page, apps.pending)) ?? {}
-    return [response.status, status]
-  }
-  expect(await decide('approve')).toEqual([200, 'approved'])
-  expect(await decide('approve')).toEqual([409, 'approved'])
-  expect(await decide('reject')).toEqual([400, 'approved'])
-  expect(await decide('reject', 'It sank.')).toEqual([200, 'rejected'])
-  expect(await decide('approve')).toEqual([200, 'approved'])
+  const path = `/apps/${apps.pending}`
+  const shown = async () => (await ada.get(path)).text
+  const stateNow = async () => (await stateOf(page, apps.pending))?.status
+
+  const approved = await decide(ada, await shown(), 'approve')
+  expect(approved.headers.location).toBe(`${path}?decided=${apps.pending}`)
+  const { text } = await follow(ada, approved)
+  expect([reportOf(text), await stateNow()]).toEqual(['Approved Cloud Atlas.', 'approved'])
+  // An app that is public is taken down; it cannot be approved again.
+  expect(valuesOf(text, 'decision')).toEqual(['reject'])
+  expect(textOf(text)).toMatch(/Take down/)
+
+  const withoutReason = await decide(ada, text, 'reject')
+  expect([withoutReason.status, problemOf(withoutReason.text), await stateNow()]).toEqual([
+    400,
+    'A reason must have 1 to 1000 characters, not 0.',
+    'approved',
+  ])
+  const rejected = await decide(ada, withoutReason.text, 'reject', { reason: 'It sank.' })
+  const again = (await follow(ada, rejected)).text
+  expect([reportOf(again), await stateNow()]).toEqual(['Rejected Cloud Atlas.', 'rejected'])
+  expect(valuesOf(again, 'decision')).toEqual(['approve'])
+  expect((await decide(ada, again, 'approve')).status).toBe(303)
+  expect(await stateNow()).toBe('approved')
 })
 
 test('if the owner changed the app meanwhile, nothing is decided, and the page shows what changed', async () => {
@@ -147,60 +163,57 @@ test('if the owner changed the app meanwhile, nothing is decided, and the page s
   // This is seen, so it is no news.
   await service.request('PUT', `/apps/${apps.pending}`, { key: adasKey, json: { version: '2' } })
   const before = (await ada.get(`/apps/${apps.pending}`)).text
-  const [seen = ''] = valuesOf(before, 'seen')
   for (const json of [{ name: 'Cloud <Atlas> 2' }, { description: 'Now with ads.' }])
     await service.request('PUT', `/apps/${apps.pending}`, { key: adasKey, json })
-  const form = { app: findApp(before), seen, decision: 'approve' }
-  const refused = await ada.post('/decisions', form)
+  const refused = await decide(ada, before, 'reject', { reason: 'It "rains".' })
   expect(refused.status).toBe(409)
-  expect(refused.text).toMatch(/<p role="alert"[^>]*>Nothing was decided/)
+  expect(problemOf(refused.text)).toMatch(
+    /^Nothing was decided: app 2 has changed since revision \w+; look at it again\.$/,
+  )
   expect(await stateOf(page, apps.pending)).toMatchObject({ status: 'pending' })
-  const [, news = ''] =
-    /<h2>Changed since you looked<\/h2>([\s\S]*?)<\/table>/.exec(refused.text) ?? []
-  expect(textOf(refused.text)).toMatch(/Nothing was decided: app 2 has changed since revision \w+/)
-  expect(textOf(`<body>${news}`)).toContain('name: Cloud Atlas Cloud <Atlas> 2')
-  expect(textOf(`<body>${news}`)).toContain('description: Cloud Atlas is here. Now with ads.')
-  // Only what is new.
-  expect(news.match(/<tr><td>/g)).toHaveLength(2)
+  const news = newsOf(refused.text)
+  expect(textOf(`<body>${news}`)).toContain('Name Cloud Atlas → Cloud <Atlas> 2')
+  expect(textOf(`<body>${news}`)).toContain('Description Cloud Atlas is here. → Now with ads.')
+  // Only what is new, unfolded.
+  expect(news.match(/<details open>/g)).toHaveLength(2)
   // The history has the others.
   const entries = await page.database.read(({ sql }) =>
     sql('audit').where({ app_id: apps.pending }),
   )
   expect(entries.length).toBeGreaterThan(2)
-  expect(refused.text.match(/<tr><td>/g)).toHaveLength(entries.length)
-  expect(refused.text).toContain('<h2>History before</h2>')
+  expect(refused.text.match(/<details( open)?>\s*<summary>/g)).toHaveLength(entries.length)
+  expect(textOf(refused.text)).toContain('History before')
   expect(titleOf(refused.text)).toBe('Cloud <Atlas> 2 – Moderation')
-  // This page has been seen, so its form decides.
-  const [seenNow = ''] = valuesOf(refused.text, 'seen')
-  const again = { app: findApp(refused.text), seen: seenNow, decision: 'approve' }
-  expect((await ada.post('/decisions', again)).status).toBe(200)
+  // The reason is kept. This page has been seen, so its form decides.
+  expect(valuesOf(refused.text, 'reason')).toEqual(['It "rains".'])
+  expect((await decide(ada, refused.text, 'approve')).status).toBe(303)
   expect(await stateOf(page, apps.pending)).toMatchObject({
     status: 'approved',
     name: 'Cloud <Atlas> 2',
   })
 })
 
+const newsOf = (page: string): string =>
+  /<h2>Changed since you looked<\/h2>([\s\S]*?)<\/section>/.exec(page)?.[1] ?? ''
+
 test('of two moderators on one app, the second sees what the first decided', async () => {
   const { page, ada } = await startBoth()
   const bo = await page.signIn('Bo Diddley')
-  const form = async () => {
-    const { text } = await ada.get(`/apps/${apps.pending}`)
-    return { app: findApp(text), seen: valuesOf(text, 'seen') }
-  }
-  const shown = await form()
-  const won = await bo.post('/decisions', { ...shown, decision: 'reject', reason: 'It rains.' })
-  const lost = await ada.post('/decisions', { ...shown, decision: 'approve' })
-  expectStatuses([won, lost], [200, 409])
-  expect(textOf(lost.text)).toMatch(
-    /Changed since you looked .*Bo Diddley \(signed in\) app reject status: pending rejected rejection_reason: – It rains\./,
+  const shown = async () => (await ada.get(`/apps/${apps.pending}`)).text
+  const before = await shown()
+  const won = await decide(bo, before, 'reject', { reason: 'It rains.' })
+  const lost = await decide(ada, before, 'approve')
+  expectStatuses([won, lost], [303, 409])
+  expect(textOf(`<body>${newsOf(lost.text)}`)).toMatch(
+    /^Rejected by Bo Diddley \(signed in\), .*: It rains\. Status Status pending → rejected$/,
   )
   expect(await stateOf(page, apps.pending)).toMatchObject({ status: 'rejected' })
   // At the same time, one of them wins.
-  const at = { ...(await form()), decision: 'approve' }
-  const both = await Promise.all([ada.post('/decisions', at), bo.post('/decisions', at)])
+  const now = await shown()
+  const both = await Promise.all([decide(ada, now, 'approve'), decide(bo, now, 'approve')])
   expectStatuses(
     both.toSorted((one, other) => one.status - other.status),
-    [200, 409],
+    [303, 409],
   )
   expect((await newestEntries(page, 2)).map(({ action }) => action)).toEqual([
     'app approve',
@@ -218,12 +231,12 @@ test('an app that was deleted meanwhile is not decided, and can be restored', as
     decision: 'approve',
   })
   expect(refused.status).toBe(409)
-  expect(textOf(refused.text)).toContain(
-    'Nothing was decided: app 2 is deleted now; it must be restored first',
+  expect(problemOf(refused.text)).toBe(
+    'Nothing was decided: app 2 is deleted now; it must be restored first.',
   )
-  expect(textOf(refused.text)).toContain('Changed since you looked')
+  expect(textOf(`<body>${newsOf(refused.text)}`)).toMatch(/^Deleted by Ada/)
   // Its only form is the one that restores it.
-  expect(refused.text).not.toContain('action="/decisions"')
+  expect(formOf(refused.text, '/decisions')).toBeUndefined()
   const app = findApp(refused.text)
   const restored = await ada.post('/restorations', { app })
   expect([restored.status, restored.headers.location]).toEqual([303, `/apps/${apps.pending}`])
@@ -234,9 +247,10 @@ test('an app that was deleted meanwhile is not decided, and can be restored', as
     operator_id: ada.id,
   })
   const again = await ada.post('/restorations', { app })
-  expect([again.status, textOf(again.text)]).toEqual([
+  expect([again.status, titleOf(again.text), problemOf(again.text)]).toEqual([
     400,
-    expect.stringContaining('app 2 is not deleted; it is pending'),
+    'Cloud Atlas – Moderation',
+    'Nothing was done: app 2 is not deleted; it is pending.',
   ])
 })
 
@@ -270,9 +284,9 @@ test('restores only the revision that was shown', async () => {
     sql('apps').where({ id: apps.deleted }).update({ revision: 'other' }),
   )
   const { status, text } = await ada.post('/restorations', { app })
-  expect([status, textOf(text)]).toEqual([
+  expect([status, problemOf(text)]).toEqual([
     400,
-    expect.stringContaining('app 4 has changed since revision'),
+    expect.stringContaining('Nothing was done: app 4 has changed since revision'),
   ])
   expect(await stateOf(page, apps.deleted)).toMatchObject({ deleted_at: expect.any(String) })
 })
@@ -280,22 +294,37 @@ test('restores only the revision that was shown', async () => {
 test('removes a review with a reason, and keeps it in the history', async () => {
   const { service, page, ada } = await startBoth()
   const path = `/apps/${apps.approved}`
-  const [review = ''] = valuesOf((await ada.get(path)).text, 'review')
-  for (const reason of ['', ' ', 'x'.repeat(1001)])
-    expect((await ada.post('/removed-reviews', { review, reason })).status).toBe(400)
+  const before = (await ada.get(path)).text
+  const [review = ''] = valuesOf(before, 'review')
+  const { action, fields } = formOf(before, '/removed-reviews') ?? { action: '', fields: {} }
+  expect([action, fields]).toEqual(['/removed-reviews', { app: ['1'], reason: [''] }])
+  const remove = (reason: string) => ada.post(action, { ...fields, review, reason })
+  for (const [reason, length] of [
+    ['', 0],
+    [' ', 0],
+    ['x'.repeat(1001), 1001],
+  ] as const) {
+    const refused = await remove(reason)
+    expect([refused.status, titleOf(refused.text), problemOf(refused.text)]).toEqual([
+      400,
+      'Tide Clock – Moderation',
+      `Nothing was done: a reason must have 1 to 1000 characters, not ${length}.`,
+    ])
+  }
   expect((await service.get(path)).body.data.app.review_count).toBe(3)
 
-  const removed = await ada.post('/removed-reviews', { review, reason: 'An advert.' })
+  const removed = await remove('An advert.')
   expect([removed.status, removed.headers.location]).toEqual([303, path])
   // The public service sees it at once.
   expect((await service.get(path)).body.data.app.review_count).toBe(2)
-  const { text } = await ada.get(path)
+  const { text } = await follow(ada, removed)
   expect(valuesOf(text, 'review')).not.toContain(review)
-  expect(textOf(text)).toMatch(/Ada \(signed in\) review remove reason: – An advert\./)
-  const again = await ada.post('/removed-reviews', { review, reason: 'Once more.' })
-  expect([again.status, textOf(again.text)]).toEqual([
+  expect(textOf(text)).toMatch(/Review removed by Ada \(signed in\), .*: An advert\./)
+  const again = await remove('Once more.')
+  expect([again.status, titleOf(again.text), problemOf(again.text)]).toEqual([
     400,
-    expect.stringContaining(`there is no review ${review}`),
+    'Tide Clock – Moderation',
+    `Nothing was done: there is no review ${review}.`,
   ])
   expect(await entriesAbout(page, 'review remove')).toBe(1)
   await expectConsistent(page.database)
@@ -311,7 +340,7 @@ test('accepts the changes of an approved app, or takes it down', async () => {
     service.request('PUT', `/apps/${apps.approved}`, { key: adasKey, json: { name } })
   await change('Tide Table')
   const app = findApp((await ada.get('/?queue=changed')).text)
-  expect((await ada.post('/decisions', { app, decision: 'approve' })).status).toBe(200)
+  expect((await ada.post('/decisions', { app, decision: 'approve' })).status).toBe(303)
   expect(valuesOf((await ada.get('/?queue=changed')).text, 'app')).toEqual([])
   await change('Tide Casino')
   const changed = findApp((await ada.get('/?queue=changed')).text)

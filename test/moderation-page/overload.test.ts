@@ -69,7 +69,7 @@ test('each form says that nothing could be stored, and none does a half of its w
       'Some of the apps may have been decided',
     ],
     ['/restorations', { app: await referenceTo(page, apps.deleted) }, ''],
-    ['/removed-reviews', { review, reason: 'An advert.' }, ''],
+    ['/removed-reviews', { app: String(apps.approved), review, reason: 'An advert.' }, ''],
   ]
   const before = await newestEntries(page, 1)
   const release = await refuseWrites(page)
@@ -90,7 +90,7 @@ test('pages are shown to those who are signed in, although their use cannot be s
   const ada = await page.signIn('Ada')
   freezeClock(start + 60 * 60 * 1000)
   const release = await refuseWrites(page)
-  for (const path of ['/', `/apps/${apps.pending}`, '/status', '/audit'])
+  for (const path of ['/', '/apps?text=tide', `/apps/${apps.pending}`, '/status', '/audit'])
     expect((await ada.get(path)).status).toBe(200)
   await release()
 })
@@ -129,7 +129,6 @@ test('a form that arrives slowly counts in the budget until its client disconnec
 })
 
 test.for([
-  ['POST /decisions', 401],
   ['POST /sign-out', 303],
   ['POST /nowhere', 404],
   ['GET /sign-in', 200],
@@ -174,14 +173,25 @@ test('forms that arrive slowly share the budget; the oldest makes room with a 50
   expect(page.log.map((line) => JSON.parse(line).level)).toEqual([30, 30])
 })
 
-test.for<[what: string, request: string, headers: object, status: number]>([
-  ['without a session', 'POST /decisions', {}, 401],
-  ['from another site', 'POST /sign-in', { Origin: 'https://evil.example' }, 403],
-])('a form %s is refused before its body has arrived', async ([, request, headers, status]) => {
+test.for(['/sign-in', '/decisions', '/restorations', '/removed-reviews'])(
+  'a form of another site for %s is refused before its body has arrived',
+  async (path) => {
+    const page = await startModerationPage()
+    const headers = { 'Content-Length': 1000, Origin: 'https://evil.example' }
+    const socket = await slowForm(page, `POST ${path}`, headers)
+    socket.write('x')
+    await expect.poll(() => page.log.map((line) => JSON.parse(line).res.statusCode)).toEqual([403])
+  },
+)
+
+test('a form without a session counts in the budget until it is complete, and is refused then', async () => {
   const page = await startModerationPage()
-  const socket = await slowForm(page, request, { 'Content-Length': 1000, ...headers })
-  socket.write('x')
-  await expect.poll(() => page.log.map((line) => JSON.parse(line).res.statusCode)).toEqual([status])
+  const socket = await slowForm(page, 'POST /decisions', { 'Content-Length': 1000 })
+  await expect.poll(() => clientBuffers.calculatedSize).toBe(1000)
+  expect(page.log).toEqual([])
+  socket.write('x'.repeat(1000))
+  expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 401 /)
+  expect(clientBuffers.calculatedSize).toBe(0)
 })
 
 /** Turns of the event loop during the work in which no statement was running. */
@@ -215,6 +225,18 @@ test.for<[what: string, work: (runner: QueryRunner) => Promise<unknown>]>([
   ],
   ['the queue', (runner) => moderationStore(runner).queue('pending', {}, 100, 0)],
   [
+    'a step of the queue',
+    (runner) => moderationStore(runner).walkQueue('pending', {}, undefined, 100),
+  ],
+  [
+    'a step by text',
+    (runner) => moderationStore(runner).walkQueue('pending', { search: 'zebra' }, undefined, 50),
+  ],
+  [
+    'a step of look-alikes',
+    (runner) => moderationStore(runner).walkQueue('pending', { lookAlikes: true }, undefined, 50),
+  ],
+  [
     'a developer who does not exist',
     (runner) =>
       accountStore(runner)
@@ -235,6 +257,8 @@ test.for<[what: string, work: (runner: QueryRunner) => Promise<unknown>]>([
 test.for([
   ['the queue', '/', /app_search/],
   ['a search of the queue', '/?search=zebra', /from .apps. inner join/],
+  ['the look-alikes of the queue', '/?look-alikes=on', /app_search/],
+  ['an app in the middle of the look-alikes', '/apps/7?queue=pending&look-alikes=on', /app_search/],
 ] as const)('%s stops when its client disconnects', async ([, path, repeated]) => {
   const page = await startModerationPage()
   // A page of the queue has 50 of them, and a search reads as many at a time.

@@ -1,12 +1,13 @@
 import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { auditStore } from '../../src/audit/audit-store.ts'
-import { cutNote } from '../../src/search/best-matches.ts'
 import type { HttpResponse } from '../contract/checker.ts'
-import { copyWorld } from '../support/database.ts'
-import { linksOf, optionsOf, textOf, titleOf, valuesOf } from '../support/html.ts'
+import { expectStatuses } from '../support/check.ts'
+import { linksOf, textOf, valuesOf } from '../support/html.ts'
 import { share } from '../support/lifetime.ts'
 import {
   addApps,
+  decide,
+  follow,
   type ModerationPage,
   type Moderator,
   newestEntries,
@@ -18,325 +19,7 @@ import { addReviews } from '../support/reviews.ts'
 import { startService } from '../support/service.ts'
 
 const { apps, categories, keys } = inject('world')
-const [adasId, bobsId] = [1, 2]
-
-/** The names of the queue's apps, in their order. */
-const queued = (page: string) =>
-  linksOf(page.replace(/^[\s\S]*?<ul class="queue">/, ''))
-    .filter(([, address]) => /\/apps\/\d+$/.test(address))
-    .map(([name]) => name)
-
-describe('the queue', () => {
-  let page: ModerationPage
-  let ada: Moderator
-  beforeAll(() =>
-    share(async () => {
-      const databaseUrl = await copyWorld()
-      const service = await startService({ databaseUrl })
-      page = await startModerationPage({ databaseUrl })
-      ada = await page.signIn('Ada')
-      await addApps(page, [
-        { name: 'Newer', developer_id: adasId },
-        {
-          name: 'Oldest',
-          created_at: '2019-01-01T00:00:00.000Z',
-          short_description: 'Old & <new>',
-        },
-        { name: 'Tide Cl0ck' },
-      ])
-      await service.request('PUT', `/apps/${apps.bobs}`, {
-        key: keys.bob,
-        json: { name: 'Bird Songs', short_description: 'They sing' },
-      })
-      for (const name of ['Tide Table', 'Tide Clock'])
-        await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { name } })
-    }),
-  )
-
-  test('has the longest wait first, with what each app is, and the counts', async () => {
-    const { text } = await ada.get('/')
-    expect(titleOf(text)).toBe('Pending apps – Moderation')
-    expect(queued(text)).toEqual(['Oldest', 'Cloud Atlas', 'Night Train', 'Newer', 'Tide Cl0ck'])
-    expect(textOf(text)).toContain('5 pending, 2 changed')
-    expect(textOf(text)).toMatch(/Oldest \d+ · Bob · games · waits \d+d Old & <new>/)
-    // A name in a right-to-left script must not move what is beside it.
-    expect(text).toMatch(/<bdi>Oldest<\/bdi>[\s\S]*<bdi>Bob<\/bdi>/)
-    expect(valuesOf(text, 'app')).toEqual(
-      await Promise.all(
-        valuesOf(text, 'app').map((app) => referenceTo(page, Number.parseInt(app, 10))),
-      ),
-    )
-    expect(text).not.toContain(' checked')
-  })
-
-  test('marks look-alikes, with the downloads of the app that they look like', async () => {
-    const { text } = await ada.get('/')
-    expect(textOf(text)).toContain(`Looks like ${apps.approved} Tide Clock by Ada, 100 downloads`)
-    expect(text.match(/Looks like/g)).toHaveLength(1)
-    expect(text).toMatch(/<li class="similar">[\s\S]*Tide Cl0ck/)
-  })
-
-  test('has the changed apps with their changes, the undone ones, too', async () => {
-    const { text } = await ada.get('/?queue=changed')
-    expect(titleOf(text)).toBe('Changed apps – Moderation')
-    expect(queued(text)).toEqual(['Bird Songs', 'Tide Clock'])
-    expect(textOf(text)).toContain('Field At the last decision Now name Bird Song Bird Songs')
-    expect(textOf(text)).toMatch(/short_description They sing/)
-    expect(textOf(text)).toContain('Changed and reverted.')
-  })
-
-  test.for<[query: string, found: string[]]>([
-    ['developer=Ada', ['Cloud Atlas', 'Newer']],
-    ['developer=%20Ada%20', ['Cloud Atlas', 'Newer']],
-    ['category=games', ['Oldest', 'Newer', 'Tide Cl0ck']],
-    ['category=empty', []],
-    ['search=tr', ['Night Train']],
-    ['search=%20', ['Oldest', 'Cloud Atlas', 'Night Train', 'Newer', 'Tide Cl0ck']],
-    ['developer=Bob&category=games', ['Oldest', 'Tide Cl0ck']],
-    ['developer=Ada&search=new', ['Newer']],
-    ['category=games&search=tide', ['Tide Cl0ck']],
-    ['developer=Bob&category=games&search=old', ['Oldest']],
-    ['queue=changed&developer=Bob', ['Bird Songs']],
-    ['queue=changed&search=sing', ['Bird Songs']],
-    ['queue=other', ['Oldest', 'Cloud Atlas', 'Night Train', 'Newer', 'Tide Cl0ck']],
-  ])('filtered by %s', async ([query, found]) => {
-    const { status, text } = await ada.get(`/?${query}`)
-    expect([status, queued(text)]).toEqual([200, found])
-    if (found.length === 0) expect(textOf(text)).toContain('Nothing waits here.')
-    // The form shows the filter, and keeps the queue.
-    const given = Object.fromEntries(new URLSearchParams(query))
-    const { developer = '', search = '', category = '' } = given
-    const queue = given.queue === 'changed' ? 'changed' : 'pending'
-    expect(valuesOf(text, 'developer')).toEqual([developer.trim()])
-    expect(valuesOf(text, 'search')).toEqual([search.trim()])
-    expect(valuesOf(text, 'queue')).toEqual([queue])
-    expect(
-      [...text.matchAll(/<option value="([^"]*)" selected>/g)].map(([, slug]) => slug),
-    ).toEqual([category].filter(Boolean))
-    // So do the links.
-    if (found.length === 0) return
-    const [, address = ''] = linksOf(text).find(([name]) => name === 'Select none') ?? []
-    const linked = Object.fromEntries(new URL(address, 'http://moderation.test').searchParams)
-    expect(linked).toEqual({
-      queue,
-      page: '1',
-      ...(developer && { developer: developer.trim() }),
-      ...(category && { category }),
-      ...(search.trim() && { search }),
-    })
-  })
-
-  test.for<[query: string, told: string]>([
-    ['developer=Nobody', 'there is no developer "Nobody"'],
-    ['category=none', 'there is no category with the slug none'],
-    ['page=0', 'page must be a whole number from 1, not "0"'],
-    ['page=x', 'page must be a whole number from 1, not "x"'],
-  ])('asked for %s, says what is wrong, with links to go on', async ([query, told]) => {
-    const { status, text } = await ada.get(`/?${query}`)
-    expect(status).toBe(400)
-    expect(textOf(text)).toContain(told)
-    expect(linksOf(text).map(([name]) => name)).toEqual(
-      expect.arrayContaining(['Pending', 'Changed', 'Status', 'Audit', 'Go to the queue']),
-    )
-  })
-})
-
-test('the queue has pages of fifty, which keep the filter, and all of one can be selected', async () => {
-  const page = await startModerationPage()
-  const ada = await page.signIn('Ada')
-  await addApps(page, Array(150).fill({}))
-  const follow = async (text: string, name: string) => {
-    const [, address = ''] = linksOf(text).find(([link]) => link === name) ?? []
-    return (await ada.get(address)).text
-  }
-  const first = (await ada.get('/?developer=Bob&category=games&search=app')).text
-  expect(textOf(first)).toContain('152 pending, 0 changed, 150 here')
-  expect(textOf(first)).toContain('Page 1 of 3')
-  expect(linksOf(first).map(([name]) => name)).not.toContain('Previous')
-  const second = await follow(first, 'Next')
-  const third = await follow(second, 'Next')
-  expect([first, second, third].flatMap(queued)).toEqual(
-    Array.from({ length: 150 }, (_, index) => `App ${index}`),
-  )
-  expect(linksOf(third).map(([name]) => name)).not.toContain('Next')
-  expect(queued(await follow(third, 'Previous'))).toEqual(queued(second))
-  const selected = await follow(second, 'Select all on this page')
-  expect(queued(selected)).toEqual(queued(second))
-  expect(selected.match(/<input type="checkbox"[^>]* checked>/g)).toHaveLength(50)
-  expect(await follow(selected, 'Select none')).not.toContain(' checked')
-  // A page past the end, such as one that was open while others decided, leads to the last one.
-  for (const number of [4, 5, 99]) {
-    const beyond = (await ada.get(`/?developer=Bob&category=games&search=app&page=${number}`)).text
-    expect(textOf(beyond)).toContain(`Page ${number} is past the end; 150 apps wait here.`)
-    expect(textOf(beyond)).not.toContain('Nothing waits here.')
-    expect(linksOf(beyond).map(([name]) => name)).not.toContain('Previous')
-    expect(queued(await follow(beyond, 'Go to the last page'))).toEqual(queued(third))
-  }
-  await addApps(page, [{ developer_id: adasId, name: 'Alone' }])
-  expect(textOf((await ada.get('/?developer=Ada&search=alone&page=2')).text)).toContain(
-    'Page 2 is past the end; 1 app waits here.',
-  )
-  expect(textOf((await ada.get('/?search=missing&page=2')).text)).toContain('Nothing waits here.')
-})
-
-test('a search that finds more apps than are listed says so', async () => {
-  const page = await startModerationPage()
-  const ada = await page.signIn('Ada')
-  await addApps(
-    page,
-    Array.from({ length: 1001 }, () => ({ name: 'Wave' })),
-  )
-  expect(textOf((await ada.get('/?search=wave')).text)).toContain(
-    `1,000 here; the longest wait first. ${cutNote('first')}`,
-  )
-  expect(textOf((await ada.get('/')).text)).not.toContain('1,000')
-})
-
-describe('the page of an app', () => {
-  test('says everything that `moderation show` says', async () => {
-    const service = await startService()
-    const page = await startModerationPage({ databaseUrl: service.databaseUrl })
-    const ada = await page.signIn('Ada')
-    const cli = commandLine(page.databaseUrl)
-    await addApps(page, [{ name: 'Tide Cl0ck', rejection_reason: 'No.', status: 'rejected' }])
-    await service.request('PUT', `/apps/${apps.approved}`, {
-      key: keys.ada,
-      json: { name: 'Tide Table', description: 'One\n\nhttps://example.org/ <b>two</b>' },
-    })
-    await cli.run('moderation', 'reject', String(apps.bobsPending), '--reason', 'Slow.')
-    for (let id = apps.approved; id <= apps.bobsPending + 1; id++) {
-      const { text } = await ada.get(`/apps/${id}`)
-      const shown = textOf(text)
-      const { app: _, ...told } = await cli.json('moderation', 'show', String(id))
-      const { history, similar, changes, developer, category, ...fields } = told
-      // Counts may have separators; times are shown to the minute, and are whole in the HTML.
-      for (const [name, value] of Object.entries(fields)) {
-        if (name === 'review_count' || value === null) continue
-        const isTime = /^\d{4}-.*Z$/.test(String(value))
-        expect([name, isTime ? text : shown]).toEqual([
-          name,
-          expect.stringContaining(String(value).replace(/\s+/g, isTime ? '' : ' ')),
-        ])
-      }
-      // Also counts of 0.
-      const { stdout } = await cli.run('moderation', 'show', String(id))
-      const counts = stdout
-        .match(/^(Downloads|Ratings|Reviews) .*/gm)
-        ?.map((line) => line.replace(/ +/, ' '))
-      expect(counts).toHaveLength(3)
-      for (const line of counts ?? []) expect(shown).toContain(line)
-      const states = Object.entries(developer.apps).map(([state, count]) => `${count} ${state}`)
-      expect(shown).toContain(`${developer.name}: ${states.join(', ')}`)
-      expect(shown).toContain(`${category.name} (${category.slug})`)
-      for (const one of similar)
-        expect(shown).toContain(
-          `Looks like ${one.id} ${one.name} by ${one.developer_name}, ${one.total_downloads} downloads`,
-        )
-      for (const { field, before, after } of changes)
-        expect(shown).toContain(`${field} ${before} ${after}`.replace(/\s+/g, ' '))
-      for (const { action, at } of history) {
-        expect(shown).toContain(action)
-        expect(text).toContain(`datetime="${at}"`)
-      }
-    }
-  })
-
-  test('warns of a listed app that it looks like', async () => {
-    const page = await startModerationPage()
-    const ada = await page.signIn('Ada')
-    const [id] = await addApps(page, [{ name: 'Tide Cl0ck' }])
-    const warning = `Looks like ${apps.approved} Tide Clock by Ada, 100 downloads`
-    expect(textOf((await ada.get(`/apps/${id}`)).text)).toContain(warning)
-    expect(textOf((await ada.get(`/apps/${apps.pending}`)).text)).not.toContain('Looks like')
-  })
-
-  test('has the text as it is, without links, and the changes beside the former values', async () => {
-    const service = await startService()
-    const page = await startModerationPage({ databaseUrl: service.databaseUrl })
-    const ada = await page.signIn('Ada')
-    const description = 'See https://evil.example/ or\nmailto:a@b.example <a href="/">here</a>.'
-    await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { description } })
-    const { text } = await ada.get(`/apps/${apps.approved}`)
-    expect(text).toContain(
-      `<p class="text">${description.replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')}</p>`,
-    )
-    const row = /<tr><th scope="row">description<\/th>[\s\S]*?<\/tr>/.exec(text)?.[0] ?? ''
-    expect(row.match(/<td class="text">/g)).toHaveLength(2)
-    expect(row).toContain('<td class="text">Tide Clock is here.</td>')
-  })
-
-  test('links to the developer’s other apps in any state, and lists the newest reviews', async () => {
-    const page = await startModerationPage()
-    const ada = await page.signIn('Ada')
-    const { text } = await ada.get(`/apps/${apps.approved}`)
-    expect(linksOf(text)).toEqual(
-      expect.arrayContaining([
-        ['Cloud Atlas', `/apps/${apps.pending}`],
-        ['Broken Compass', `/apps/${apps.rejected}`],
-        ['Gone', `/apps/${apps.deleted}`],
-      ]),
-    )
-    expect(textOf(text)).toContain('Gone, deleted')
-    expect(textOf(text)).toContain('Broken Compass, rejected')
-    expect(linksOf(text).map(([name]) => name)).not.toContain('Tide Clock')
-    expect(textOf(text)).toMatch(
-      /Newest reviews, of 3 Di, 5 of 5, 2026-02-01 00:00 .*Ed, 5 of 5, .*Right\..*Cy, 4 of 5, .*Fine\./,
-    )
-  })
-
-  test('lists at most twenty other apps, and says that it has only the newest fifty entries', async () => {
-    const page = await startModerationPage()
-    const ada = await page.signIn('Ada')
-    const newest = (await addApps(page, Array(30).fill({}))).at(-1) ?? 0
-    const entry = {
-      action: 'app counters',
-      at: '2026-01-01T00:00:00.000Z',
-      app_id: newest,
-      developer_id: bobsId,
-      after: { total_downloads: 1 },
-    } as const
-    const shown = async () => (await ada.get(`/apps/${newest}`)).text
-    const before = await shown()
-    expect(linksOf(before).filter(([name]) => /^App \d+$/.test(name))).toHaveLength(20)
-    expect(before).toContain('<h2>History</h2>')
-    await page.database.write((runner) =>
-      auditStore(runner).record({ operator: 'test' }, ...Array(50).fill(entry)),
-    )
-    const after = await shown()
-    expect(after).toContain('<h2>History (newest 50)</h2>')
-    expect(after.match(/<tr><td>/g)).toHaveLength(50)
-  })
-
-  test('offers the last ten reasons, each once', async () => {
-    const page = await startModerationPage()
-    const ada = await page.signIn('Ada')
-    const ids = await addApps(page, Array(13).fill({}))
-    for (const [index, id] of ids.entries()) {
-      const reason = `Reason "${Math.min(index, 11)}" & more`
-      await ada.post('/decisions', { app: await referenceTo(page, id), decision: 'reject', reason })
-    }
-    const expected = Array.from({ length: 10 }, (_, index) => `Reason "${11 - index}" & more`)
-    for (const path of ['/', `/apps/${apps.pending}`]) {
-      const { text } = await ada.get(path)
-      expect(optionsOf(text)).toEqual(expected)
-      // As long as a reason may be.
-      expect(text).toMatch(/<input name="reason" maxlength="1000" list="reasons"/)
-    }
-  })
-
-  test('of an app or with a review that does not exist is an error that leads back', async () => {
-    const page = await startModerationPage()
-    const ada = await page.signIn('Ada')
-    const [review] = valuesOf((await ada.get(`/apps/${apps.approved}`)).text, 'review')
-    const missing = {
-      '/apps/999': 'there is no app 999',
-      [`/apps/${apps.bobs}?review=${review}`]: `app ${apps.bobs} has no review ${review}`,
-      [`/apps/${apps.bobs}?review=x`]: 'the review must be a whole number from 1, not "x"',
-    }
-    for (const [path, told] of Object.entries(missing))
-      expect(textOf((await ada.get(path)).text)).toContain(told)
-  })
-})
+const bobsId = 2
 
 describe('the status', () => {
   test('says everything that `status` says', async () => {
@@ -364,101 +47,13 @@ describe('the status', () => {
   })
 })
 
-describe('the audit log', () => {
-  let page: ModerationPage
-  let ada: Moderator
-  beforeAll(() =>
-    share(async () => {
-      page = await startModerationPage()
-      ada = await page.signIn('Ada <b>')
-      const app = await referenceTo(page, apps.bobsPending)
-      // Its entry is of the first moment of 2026, in UTC.
-      await addApps(page, [{}])
-      await ada.post('/decisions', { app, decision: 'reject', reason: 'No & no.' })
-    }),
-  )
-
-  test('says who did what, newest first, with links to the apps', async () => {
-    const { text } = await ada.get('/audit')
-    expect(textOf(text)).toMatch(
-      /Ada <b> \(signed in\) app reject app 6 night-train status: pending rejected rejection_reason: – No & no\./,
-    )
-    expect(textOf(text)).toMatch(/test moderator add moderator Ada <b> id: \w{12}/)
-    expect(linksOf(text)).toContainEqual(['app 6 night-train', `/apps/${apps.bobsPending}`])
-    const times = [...text.matchAll(/datetime="([^"]+)"/g)].map(([, time]) => time)
-    const all = await commandLine(page.databaseUrl).json('audit', '--limit', '1000')
-    expect(times).toEqual(all.map(({ at }: { at: string }) => at).toReversed())
-  })
-
-  test.for<[query: string, count: (all: { [name: string]: unknown }[]) => number]>([
-    [`app=${apps.rejected}`, (all) => all.filter(({ app_id }) => app_id === apps.rejected).length],
-    ['developer=Bob', (all) => all.filter(({ developer_name }) => developer_name === 'Bob').length],
-    [
-      `developer=Bob&app=${apps.bobs}`,
-      (all) => all.filter(({ app_id }) => app_id === apps.bobs).length,
-    ],
-    [`developer=Ada&app=${apps.bobs}`, () => 0],
-    [`app=${apps.bobs}&since=2999-01-01`, () => 0],
-    ['developer=Bob&since=2999-01-01', () => 0],
-    ['since=2999-01-01', () => 0],
-    ['entry=1', () => 1],
-    ['entry=999999', () => 0],
-    [
-      `entry=1&app=${apps.bobs}`,
-      (all) => all.filter((one) => one.id === 1 && one.app_id === apps.bobs).length,
-    ],
-    ['since=2026-01-01', (all) => all.filter(({ at }) => String(at) >= '2026-01-01').length],
-    ['since=2020-01-01', (all) => all.length],
-  ])('filtered by %s', async ([query, count]) => {
-    const all = await commandLine(page.databaseUrl).json('audit', '--limit', '1000')
-    const { text } = await ada.get(`/audit?${query}`)
-    const rows = text.match(/<tr><td>/g) ?? []
-    expect(rows).toHaveLength(count(all))
-    if (rows.length === 0) expect(textOf(text)).toContain('No entries.')
-    for (const [name, value] of new URLSearchParams(query))
-      if (name !== 'entry') expect(valuesOf(text, name)).toEqual([value])
-  })
-
-  test.for<[query: string, told: string]>([
-    ['app=999', 'there is no app 999'],
-    ['app=x', 'the app must be a whole number from 1, not "x"'],
-    ['developer=Nobody', 'there is no developer "Nobody"'],
-    ['entry=x', 'the entry must be a whole number from 1, not "x"'],
-    ['since=lately', 'since must be a date such as 2027-01-31, not "lately"'],
-  ])('asked for %s, says what is wrong', async ([query, told]) => {
-    const { status, text } = await ada.get(`/audit?${query}`)
-    expect([status, textOf(text)]).toEqual([400, expect.stringContaining(told)])
-  })
-
-  test('says that there are more entries than it lists', async () => {
-    const own = await startModerationPage()
-    const bo = await own.signIn('Bo')
-    await addApps(own, Array(210).fill({}))
-    const { text } = await bo.get('/audit')
-    expect(textOf(text)).toContain('The newest 200;')
-    expect(text.match(/<tr><td>/g)).toHaveLength(200)
-    const listed = linksOf(text).filter(([name]) => name.startsWith('app '))
-    expect(new Set(listed.map(([name]) => name)).size).toBe(listed.length)
-  })
-
-  test('the command line distinguishes who has signed in from who claims a name', async () => {
-    const cli = commandLine(page.databaseUrl)
-    const { stdout } = await cli.run('audit', '--app', String(apps.bobsPending))
-    expect(stdout).toMatch(/Ada <b> \(signed in\) +app reject/)
-    const [entry] = (await cli.json('audit', '--limit', '1')) as object[]
-    expect(entry).toMatchObject({
-      operator: 'root',
-      operator_name: 'Ada <b>',
-      operator_id: ada.id,
-      key_id: null,
-    })
-  })
-})
-
 test('HEAD is answered as GET is, without the page', async () => {
   const page = await startModerationPage()
   const ada = await page.signIn('Ada')
-  for (const path of ['/', '/?page=0', '/apps/1', '/apps/999', '/status', '/audit', '/sign-in']) {
+  for (const path of [
+    ...['/', '/?after=x', '/?developer=Nobody', '/apps', '/apps?text=tide', '/apps/1'],
+    ...['/apps/2?queue=pending', '/apps/999', '/status', '/audit', '/audit?app=x', '/sign-in'],
+  ]) {
     const get = await ada.get(path)
     const head = await ada.request('HEAD', path)
     expect([path, head.status, head.text]).toEqual([path, get.status, ''])
@@ -543,22 +138,27 @@ describe('texts with markup, reversed and terminal characters', () => {
     })
     const app = await referenceTo(page, pending)
     const [entry] = await newestEntries(page, 1)
+    const [review] = valuesOf((await ada.get(`/apps/${listed}`)).text, 'review')
     const pages: [path: string, fields: string[]][] = [
       // The list of categories has only the beginning of so long a name.
-      ['/', ['moderator', 'name', 'short_description', 'developer']],
+      ['/', ['moderator', 'name', 'short_description', 'description', 'developer', 'category']],
       ['/?queue=changed', ['name', 'developer']],
+      [`/?queue=pending&search=${encodeURIComponent('name')}`, ['name', 'developer']],
+      [`/?decided=${listed}+${rejected}&refused=${pending}`, ['name']],
+      [`/apps/${pending}?queue=pending&decided=${listed}`, ['name', 'package']],
+      [`/apps?text=${pending}`, ['name', 'short_description', 'developer', 'category']],
       [
         `/apps/${listed}`,
         [
           ...['name', 'short_description', 'description', 'version'],
           ...['developer', 'category', 'moderator', 'reviewer', 'comment', 'person'],
-          'before',
         ],
       ],
+      [`/apps/${listed}?review=${review}`, ['reviewer', 'comment']],
       [`/apps/${pending}`, ['name', 'package']],
       [`/apps/${rejected}`, ['rejection_reason', 'developer']],
       ['/status', ['name', 'moderator']],
-      ['/audit', ['person', 'column']],
+      ['/audit', ['name', 'person', 'column']],
       [`/audit?entry=${entry?.id}`, ['person', 'column', 'value', 'value before', 'reason']],
     ]
     // Each page passes the checker, which knows every element and attribute that may be there.
@@ -575,7 +175,12 @@ describe('texts with markup, reversed and terminal characters', () => {
       ),
       await ada.get(`/?${new URLSearchParams({ developer: written })}`),
       await ada.get(`/?${new URLSearchParams({ category: written })}`),
-      await ada.get(`/?${new URLSearchParams({ page: written })}`),
+      await ada.get(`/?${new URLSearchParams({ after: written })}`),
+      await ada.get(`/?${new URLSearchParams({ decided: written, refused: written })}`),
+      await ada.get(`/apps?${new URLSearchParams({ text: written })}`),
+      await ada.get(`/apps/${pending}?${new URLSearchParams({ queue: written, next: written })}`),
+      await ada.get(`/apps/${pending}?${new URLSearchParams({ queue: 'x', developer: written })}`),
+      await ada.get(`/audit?${new URLSearchParams({ moderator: written, until: written })}`),
       await ada.get(`/audit?${new URLSearchParams({ app: written })}`),
       await ada.get(`/audit?${new URLSearchParams({ since: written })}`),
       await ada.get(`/audit?${new URLSearchParams({ developer: written })}`),
@@ -585,6 +190,7 @@ describe('texts with markup, reversed and terminal characters', () => {
       await ada.post('/decisions', { app: written, decision: 'approve' }),
       await ada.post('/decisions', { app, decision: written }),
       await ada.post('/decisions', { app, decision: 'reject', reason: written }),
+      await ada.post('/decisions', { app, decision: written, seen: '1', reason: written }),
       await ada.post('/decisions', {
         app: `${listed}@x`,
         decision: 'reject',
@@ -592,32 +198,39 @@ describe('texts with markup, reversed and terminal characters', () => {
         seen: '1',
       }),
       await ada.post('/restorations', { app: written }),
-      await ada.post('/removed-reviews', { review: written, reason: written }),
+      await ada.post('/removed-reviews', { app: String(listed), review: '1', reason: written }),
+      // Without a session, the whole form is shown again.
+      await page.post('/decisions', { app: written, reason: written, [written]: written }),
+      await page.post(`/decisions?${new URLSearchParams({ queue: written, search: written })}`, {
+        key: written,
+        app: written,
+      }),
       await page.get(`/${encodeURIComponent(written)}`),
     ]
     for (const { method, path, status, text } of echoes)
       expect([200, 400, 401, 404, 409], `${method} ${path}: ${text.slice(0, 200)}`).toContain(
         status,
       )
-    const decided = await ada.post('/decisions', { app, decision: 'approve' })
-    expect(textOf(decided.text)).toContain(`name: ${readable} (${pending}) is approved now`)
+    const decided = await follow(ada, await ada.post('/decisions', { app, decision: 'approve' }))
+    expect(textOf(decided.text)).toContain(`Approved name: ${readable}. `)
   })
 })
 
 describe('a page that does not exist', () => {
   test.for<[path: string, status: number, told: string]>([
-    ['/apps/9999', 404, 'there is no app 9999.'],
-    ['/apps/0', 404, 'the id must be a whole number from 1, not "0".'],
-    ['/apps/abc', 404, 'the id must be a whole number from 1, not "abc".'],
+    ['/apps/9999', 404, 'There is no app 9999.'],
+    ['/apps/9999?queue=pending', 404, 'There is no app 9999.'],
+    ['/apps/0', 404, 'The id must be a whole number from 1, not "0".'],
+    ['/apps/abc', 404, 'The id must be a whole number from 1, not "abc".'],
     ['/apps/', 404, 'Not found; check the path and the id.'],
     ['/apps/1/history', 404, 'Not found; check the path and the id.'],
     ['/nowhere', 404, 'Not found; check the path and the id.'],
     // The page exists; its filter is wrong.
-    ['/?page=0', 400, 'page must be a whole number from 1, not "0".'],
-    ['/audit?app=abc', 400, 'the app must be a whole number from 1, not "abc".'],
-    ['/audit?since=yesterday', 400, 'since must be a date such as 2027-01-31, not "yesterday".'],
-    ['/audit?app=9999', 400, 'there is no app 9999.'],
-    ['/?developer=Nobody', 400, 'there is no developer "Nobody"'],
+    ['/?after=0', 400, 'After must be a place in the queue, as the link Next has it, not "0".'],
+    ['/audit?app=abc', 400, 'The app must be a whole number from 1, not "abc".'],
+    ['/audit?since=yesterday', 400, 'Since must be a date such as 2027-01-31, not "yesterday".'],
+    ['/audit?app=9999', 400, 'There is no app 9999.'],
+    ['/?developer=Nobody', 400, 'There is no developer "Nobody".'],
   ])('%s is a %i', async ([path, status, told]) => {
     const page = await startModerationPage()
     const ada = await page.signIn('Ada')
@@ -633,11 +246,15 @@ describe('a page that does not exist', () => {
 test('Enter in the field of a reason decides nothing: the first button of its form is disabled', async () => {
   const page = await startModerationPage()
   const ada = await page.signIn('Ada')
-  const refused = await ada.post('/decisions', { app: '1@a', decision: 'approve', seen: '1' })
-  expect(refused.status).toBe(409)
   const app = await ada.get(`/apps/${apps.pending}`)
-  for (const { text } of [await ada.get('/'), app, refused]) {
-    const forms = [...text.matchAll(/<form [^>]*action="\/decisions"[\s\S]*?<\/form>/g)].join()
+  const changed = await ada.post('/decisions', {
+    ...{ app: `${apps.pending}@a`, seen: '1', decision: 'approve' },
+  })
+  const withoutReason = await decide(ada, app.text, 'reject')
+  const withoutApp = await ada.post('/decisions', { decision: 'approve' })
+  expectStatuses([changed, withoutReason, withoutApp], [409, 400, 400])
+  for (const { text } of [await ada.get('/'), app, changed, withoutReason, withoutApp]) {
+    const forms = [...text.matchAll(/<form [^>]*action="\/decisions[\s\S]*?<\/form>/g)].join()
     expect(valuesOf(forms, 'decision')).toEqual(['approve', 'reject'])
     // HTML, section 4.10.21.2: Enter presses the first button of a form, or nothing.
     expect(/<button[^>]*>/.exec(forms)?.[0]).toMatch(/^<button( [^>]*)? disabled\b/)
@@ -778,7 +395,7 @@ describe.for(fillers)('if others wrote as much as they may, of %s,', ([, pattern
   const has = (page: string, text: string) => page.includes(text.replaceAll('"', '&quot;'))
   const hasAll = (page: string, begin: string) =>
     Object.values(columns(begin)).every((text) => has(page, text))
-  const follow = async (page: string, name: string) => {
+  const openLink = async (page: string, name: string) => {
     const [, address = ''] = linksOf(page).find(([one]) => one === name) ?? []
     const found = await ada.get(address.replace(/#.*/, ''))
     expect([address, ...sizeOf(found)]).toEqual([expect.stringMatching(/^\//), 200, 'small'])
@@ -787,7 +404,16 @@ describe.for(fillers)('if others wrote as much as they may, of %s,', ([, pattern
 
   test.for<[what: string, path: () => string]>([
     ['the queue', () => '/'],
+    [
+      'a filtered queue',
+      () => `/?${new URLSearchParams({ search: fill(100), developer: fill(100) })}`,
+    ],
     ['the queue of changes', () => '/?queue=changed'],
+    ['the queue with what was decided', () => `/?decided=${changed.join('+')}`],
+    ['the page of an app in a queue', () => `/apps/${pending[0]}?queue=pending&search=${fill(1)}`],
+    ['an app after others', () => `/apps/${pending[0]}?queue=changed&refused=${changed.join('+')}`],
+    ['the apps of a developer', () => `/apps?text=${encodeURIComponent(fill(100))}`],
+    ['the apps with a name', () => `/apps?text=${encodeURIComponent(fill(99, 'b'))}`],
     ['the page of an app', () => `/apps/${pending[0]}`],
     ['the audit log', () => '/audit'],
     ['the audit log of an app', () => `/audit?app=${pending[0]}`],
@@ -807,8 +433,8 @@ describe.for(fillers)('if others wrote as much as they may, of %s,', ([, pattern
     const [newest] = await newestEntries(page, 1)
     for (const path of ['/audit', `/apps/${pending[0]}`]) {
       const { text } = await ada.get(path)
-      const whole = await follow(text, `Show entry ${newest?.id} whole`)
-      expect(whole.text.match(/<tr><td>/g)).toHaveLength(1)
+      const whole = await openLink(text, `Show entry ${newest?.id} whole`)
+      expect(whole.text.match(/<details open>/g)).toHaveLength(1)
       expect(['a', 'b'].map((begin) => hasAll(whole.text, begin))).toEqual([true, true])
       expect(linksOf(whole.text).filter(([name]) => name.endsWith('whole'))).toEqual([])
     }
@@ -816,37 +442,46 @@ describe.for(fillers)('if others wrote as much as they may, of %s,', ([, pattern
 
   test('changes are whole on the page of the app, to which the queue links', async () => {
     const { text } = await ada.get('/?queue=changed')
-    const whole = await follow(text, `Show the changes of app ${changed[0]} whole`)
+    const whole = await openLink(text, `Show the changes of app ${changed[0]} whole`)
     expect(whole.address).toMatch(/#changes$/)
     expect(whole.text).toContain('id="changes"')
-    expect(['a', 'b'].map((begin) => hasAll(whole.text, begin))).toEqual([true, true])
+    expect(hasAll(whole.text, 'b')).toBe(true)
+    // Only the words that differ are marked.
+    const marked = [...whole.text.matchAll(/<(del|ins)>(.*?)<\/\1>/g)].map(([, , text]) => text)
+    expect(marked.slice(0, 2).map((text) => text?.charAt(0))).toEqual(['a', 'b'])
   })
 
   test('a review is whole on demand, and can be removed there', async () => {
     const { text } = await ada.get(`/apps/${pending[0]}`)
     const reviews = valuesOf(text, 'review')
     expect(reviews).toHaveLength(reviewed)
-    const whole = await follow(text, `Show review ${reviews[1]} whole`)
+    const whole = await openLink(text, `Show review ${reviews[1]} whole`)
     expect(has(whole.text, `>${fill(20_000)}</p>`)).toBe(true)
     expect(valuesOf(whole.text, 'review')).toEqual([reviews[1]])
   })
 
-  test('so have the pages after decisions', async () => {
+  test('so have the pages that show a form again, and that say what was decided', async () => {
     const stale = { app: `${pending[0]}@stale`, seen: '1', decision: 'approve' }
-    expect(sizeOf(await ada.post('/decisions', stale))).toEqual([409, 'small'])
-    // A tenth of what a form may choose, since each decision is a transaction.
-    const [chosen, share] = [100, 10]
-    await addApps(
-      page,
-      Array.from({ length: 50 }, () => ({ name: fill(100) })),
-    )
-    const waiting = await page.database.read(({ sql }) =>
-      sql('apps').where({ status: 'pending' }).orderBy('id', 'desc').limit(chosen),
-    )
-    const app = waiting.map(({ id, revision }) => `${id}@${revision}`)
-    const decided = await ada.post('/decisions', { app, decision: 'reject', reason: fill(1000) })
-    expect(titleOf(decided.text)).toBe(`Decided ${chosen} of ${chosen} – Moderation`)
-    expect(decided.status).toBe(200)
-    expect(Buffer.byteLength(decided.text) * share).toBeLessThan(maxBytes)
+    const reason = fill(1000)
+    const [view, place] = ['queue=pending&developer=', encodeURIComponent(fill(100))]
+    const path = `/decisions?${view}${place}`
+    expect(sizeOf(await ada.post(path, { ...stale, reason }))).toEqual([409, 'small'])
+    const { text } = await ada.get(`/apps/${pending[0]}?${view}${place}`)
+    const tooLong = await decide(ada, text, 'reject', { reason: fill(1001) })
+    expect(sizeOf(tooLong)).toEqual([400, 'small'])
+    const app = valuesOf((await ada.get('/')).text, 'app')
+    expect(app).toHaveLength(50)
+    const refused = await ada.post(path, { app, decision: 'reject', reason: fill(1001) })
+    expect(sizeOf(refused)).toEqual([400, 'small'])
+    // Of a form as large as the page reads, as browsers encode it.
+    const bytes = encodeURIComponent(pattern).length / [...pattern].length
+    const value = fill(Math.floor(125_000 / bytes))
+    const asked = await page.post(path, { app, decision: 'reject', reason: value })
+    expect(sizeOf(asked)).toEqual([401, 'small'])
+    const wrong = await page.post('/sign-in', { key: 'x', next: value })
+    expect(sizeOf(wrong)).toEqual([401, 'small'])
+    const done = await follow(ada, await ada.post(path, { app, decision: 'reject', reason }))
+    expect(sizeOf(done)).toEqual([200, 'small'])
+    expect(textOf(done.text)).toContain('and 40 more.')
   })
 })

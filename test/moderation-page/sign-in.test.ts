@@ -497,7 +497,7 @@ test('before signing in, a page that exists and one that does not look the same'
   expect(seen).toEqual(seen.map(() => ({ ...seen[0], 'content-length': expect.anything() })))
 })
 
-const pages = ['/', '/apps/1', '/status', '/audit']
+const pages = ['/', '/apps', '/apps/1', '/status', '/audit']
 const forms = ['/decisions', '/restorations', '/removed-reviews']
 
 test.for<[method: string, path: string, status: number]>([
@@ -512,7 +512,7 @@ test.for<[method: string, path: string, status: number]>([
   ['GET', '/sign-out', 404],
   ['GET', '/decisions', 404],
   ['GET', '/queue', 404],
-  ['GET', '/apps', 404],
+  ['GET', '/apps/', 404],
   ['GET', '/Status', 404],
   ['GET', '/status/', 404],
   ['POST', '/status', 404],

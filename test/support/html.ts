@@ -10,13 +10,22 @@ const elements = new Set([
   ...['h1', 'h2', 'h3', 'p', 'div', 'span', 'bdi', 'code', 'time', 'del', 'ins', 'strong', 'em'],
   ...['ul', 'ol', 'li', 'dl', 'dt', 'dd', 'a', 'form', 'fieldset', 'legend', 'label', 'button'],
   ...['select', 'datalist', 'textarea', 'table', 'caption', 'thead', 'tbody', 'tr', 'th', 'td'],
-  ...['details', 'summary', ...voidElements],
+  ...['details', 'summary', 'q', ...voidElements],
 ])
 const attributes = new Set([
   ...['lang', 'charset', 'name', 'content', 'rel', 'href', 'class', 'id', 'role', 'datetime'],
   ...['method', 'action', 'type', 'value', 'checked', 'selected', 'disabled', 'hidden', 'required'],
   ...['autocomplete', 'autofocus', 'maxlength', 'inputmode', 'list', 'for', 'scope', 'rows'],
-  ...['colspan', 'open', 'tabindex', 'readonly', 'accesskey', 'spellcheck', 'dir'],
+  ...[
+    'colspan',
+    'open',
+    'tabindex',
+    'readonly',
+    'accesskey',
+    'spellcheck',
+    'dir',
+    'formnovalidate',
+  ],
 ])
 const isAllowed = (name: string) => attributes.has(name) || /^aria-[a-z]+$/.test(name)
 
@@ -48,13 +57,17 @@ export function checkHtml(page: string, prefix: string): string[] {
   return problems
 }
 
+/** An app at the default BASE_URL: the only address of another origin. */
+const publicApp = /^http:\/\/localhost:3000\/apps\/\d+$/
+
 const attributePattern = /([^\s=>"]+)(?:="([^"]*)")?/g
 
 function attributeProblems(element: string, list: string, prefix: string): string[] {
   return [...list.matchAll(attributePattern)].flatMap(([, name = '', value]) => {
     if (!isAllowed(name)) return [`the attribute ${name} of ${element}`]
     const isAddress = name === 'href' || name === 'action'
-    const isOwn = value === 'data:,' || decode(value ?? '').startsWith(`${prefix}/`)
+    const isPublicApp = name === 'href' && publicApp.test(value ?? '')
+    const isOwn = isPublicApp || value === 'data:,' || decode(value ?? '').startsWith(`${prefix}/`)
     if (isAddress && (!isOwn || decode(value ?? '').startsWith('//'))) return [`leads to ${value}`]
     return entityProblems(value ?? '')
   })
@@ -96,8 +109,47 @@ export const valuesOf = (page: string, name: string): string[] =>
     .filter((tag) => tag.includes(` name="${name}"`))
     .map((tag) => decode(/ value="([^"]*)"/.exec(tag)?.[1] ?? ''))
 
-/** The suggestions for reasons. */
-export const optionsOf = (page: string): string[] => {
-  const [, list = ''] = /<datalist[^>]*>([\s\S]*?)<\/datalist>/.exec(page) ?? []
+/**
+ * The first form that is sent to this path, as a browser sends it without a button: its address, and
+ * the fields that are filled in or ticked. Undefined if the page has none.
+ */
+export function formOf(
+  page: string,
+  path: string,
+): { action: string; fields: Record<string, string[]> } | undefined {
+  for (const [, address = '', content = ''] of page.matchAll(
+    /<form [^>]*action="([^"]*)"[^>]*>([\s\S]*?)<\/form>/g,
+  )) {
+    const action = decode(address)
+    if (action.split('?', 1).join() !== path) continue
+    const inputs = [...content.matchAll(/<input\b[^>]*>/g)]
+      .map(([tag]) => tag)
+      .filter((tag) => tag.includes(' name="') && (!/checkbox/.test(tag) || / checked>/.test(tag)))
+      .map((tag) => ({
+        name: decode(/ name="([^"]*)"/.exec(tag)?.[1] ?? ''),
+        value: decode(/ value="([^"]*)"/.exec(tag)?.[1] ?? ''),
+      }))
+    const fields = Object.fromEntries(
+      Map.groupBy(inputs, ({ name }) => name)
+        .entries()
+        .map(([name, all]) => [name, all.map(({ value }) => value)]),
+    )
+    return { action, fields }
+  }
+  return undefined
+}
+
+/** The problem that a page shows first; an empty text if it has none. */
+export const problemOf = (page: string): string =>
+  textOf(`<body>${/<p role="alert"[^>]*>[\s\S]*?<\/p>/.exec(page)?.[0] ?? ''}`)
+
+/** What a page says that the form before it did; an empty text if it says nothing. */
+export const reportOf = (page: string): string =>
+  textOf(`<body>${/<p role="status"[^>]*>[\s\S]*?<\/p>/.exec(page)?.[0] ?? ''}`)
+
+/** The suggestions of a list; by default those for reasons. */
+export const optionsOf = (page: string, id = 'reasons'): string[] => {
+  const pattern = new RegExp(`<datalist id="${id}">([\\s\\S]*?)</datalist>`)
+  const [, list = ''] = pattern.exec(page) ?? []
   return [...list.matchAll(/ value="([^"]*)"/g)].map(([, value = '']) => decode(value))
 }

@@ -1,6 +1,7 @@
 import { expect, inject } from 'vitest'
 import { moderatorStore } from '../../src/accounts/moderator-store.ts'
 import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
+import type { Decision } from '../../src/catalogue/policy.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { createLogger } from '../../src/http/log.ts'
@@ -9,6 +10,7 @@ import { listen } from '../../src/http/server.ts'
 import { required } from '../../src/util/helpers.ts'
 import type { HttpResponse } from '../contract/checker.ts'
 import { copyWorld } from './database.ts'
+import { formOf, textOf, valuesOf } from './html.ts'
 import { whenFinished } from './lifetime.ts'
 import { checkPage } from './page-checker.ts'
 import { send } from './service.ts'
@@ -132,6 +134,30 @@ export async function startModerationPage({
       return { ...visitor(cookie), id, name, key, cookie }
     },
   }
+}
+
+/** The names of a list's apps, in their order. */
+export const queued = (page: string): string[] =>
+  [...page.replace(/^[\s\S]*?<ul class="queue">/, '').matchAll(/<h2>(<a [\s\S]*?<\/a>)/g)].map(
+    ([, link]) => textOf(`<body>${link}`),
+  )
+
+/** Opens the page that a form led to. */
+export async function follow(visitor: Visitor, { status, headers, text }: HttpResponse) {
+  expect(status, text.slice(0, 2000)).toBe(303)
+  return visitor.get(String(headers.location))
+}
+
+/** Presses a button of the form that decides, on a page that was shown. */
+export function decide(
+  visitor: Visitor,
+  page: string,
+  decision: Decision,
+  fields: Fields = {},
+): Promise<HttpResponse> {
+  const form = required(formOf(page, '/decisions'), 'a form that decides')
+  expect(valuesOf(page, 'decision')).toContain(decision)
+  return visitor.post(form.action, { ...form.fields, ...fields, decision })
 }
 
 const actor = { operator: 'test' }

@@ -1,6 +1,6 @@
 import { parse } from 'node:querystring'
 import type { RequestHandler } from 'express'
-import { OperatorError } from '../../contract/errors.ts'
+import { OperatorError, ServiceError } from '../../contract/errors.ts'
 import { type AppReference, parseReference } from '../../moderation/app-reference.ts'
 import { readBytes } from '../body.ts'
 
@@ -10,19 +10,25 @@ import { readBytes } from '../body.ts'
  */
 
 /** A parsed form or query. */
-type FormFields = Record<string, unknown>
+export type FormFields = Record<string, unknown>
 
-/** Apps that a form can decide at once. */
-export const maxChosen = 1000
-/** Room for the references of all chosen apps, so that the answer can say how many were chosen. */
-const maxFields = 2 * maxChosen
+/** Parameters of a query to be written. Undefined and false are left out. */
+export type Parameters = Record<string, string | number | boolean | undefined>
+
+/** Apps that a form can decide at once: those of a page. */
+export const maxChosen = 50
+/** More than any form of the page has. A refused one is a part of the page that says so. */
+const maxFields = 1000
+const maxFormBytes = 128 * 1024
 
 /** Sets `request.body` to the fields of a form, for the handlers after it. */
 export const readForm: RequestHandler = async (request, response, next) => {
   const body = await readBytes(request, response, 'application/x-www-form-urlencoded')
+  if (body.length > maxFormBytes)
+    throw new ServiceError('payload_too_large', 'The form is over 128 KiB; shorten its texts.')
   const text = body.toString()
   if (text.split('&', maxFields + 1).length > maxFields)
-    throw new OperatorError(`the form has over ${maxFields} fields; choose fewer apps`)
+    throw new OperatorError(`the form has over ${maxFields} fields; select fewer apps`)
   request.body = parse(text, '&', '=', { maxKeys: maxFields })
   next()
 }
@@ -47,6 +53,13 @@ export function isoDate(name: string, text: string): string {
   if (/^\d{4}-\d{2}-\d{2}$/.test(text) && date.toJSON()?.startsWith(text)) return date.toJSON()
   throw new OperatorError(`${name} must be a date such as 2027-01-31, not ${JSON.stringify(text)}`)
 }
+
+/** Ids of apps, at most as many as a form can decide. */
+export const idList = (text: string): number[] =>
+  text
+    .split(' ', maxChosen)
+    .filter((id) => /^[1-9]\d{0,14}$/.test(id))
+    .map(Number)
 
 /** An app at the revision that was shown. */
 export function shownApp(text: string): AppReference {

@@ -16,9 +16,11 @@ import {
 import { securityHeaders } from '../headers.ts'
 import { healthRoutes } from '../health.ts'
 import { createRateLimits } from '../rate-limits.ts'
+import { createLinks } from './links.ts'
+import { createPages, sentenceOf } from './pages.ts'
 import { moderationRoutes } from './routes.ts'
 import { createSessions } from './sessions.ts'
-import { createViews } from './views.ts'
+import { messagePage } from './views/layout.ts'
 
 /**
  * The moderation page: HTML for moderators who sign in, without scripts. `moderation serve` serves
@@ -26,7 +28,7 @@ import { createViews } from './views.ts'
  */
 
 type ModerationOptions = {
-  config: Pick<Config, 'moderation' | 'refusedKeyLimit' | 'trustProxy'>
+  config: Pick<Config, 'baseUrl' | 'moderation' | 'refusedKeyLimit' | 'trustProxy'>
   database: Database
   logger: Logger
   /** The account that runs the process, for the audit log. */
@@ -39,10 +41,17 @@ const loggedParameters = [
   'queue',
   'developer',
   'category',
-  'page',
+  'look-alikes',
+  'after',
   'select',
+  'decided',
+  'refused',
+  'next',
+  'moderator',
   'app',
   'since',
+  'until',
+  'before',
   'entry',
   'review',
 ]
@@ -52,17 +61,18 @@ export async function createModerationApp(options: ModerationOptions): Promise<E
   const { config, database, logger, account, isDraining } = options
   const { baseUrl, prefix } = config.moderation
   const limits = createRateLimits({ ...config, writeLimit: 0, readLimit: 0 })
-  const sessions = createSessions(database, limits['refused-keys'], config.moderation)
-  const views = createViews(prefix)
-  const style = await readFile(`${import.meta.dirname}/style.css`, 'utf8')
+  const links = createLinks(prefix, config.baseUrl)
+  const sessions = createSessions(database, limits['refused-keys'], config.moderation, links)
+  const pages = createPages(database, links)
+  const style = await readStyle()
 
   const routes = Router({ strict: true, caseSensitive: true })
   routes.get('/style.css', (_request, response) => {
     response.type('css').set('Cache-Control', 'no-cache').send(style)
   })
   routes.use(sessions.refuseOtherSites)
-  routes.use(sessions.routes(views))
-  routes.use(moderationRoutes(database, views, sessions.requireModerator, account))
+  routes.use(sessions.routes())
+  routes.use(moderationRoutes(database, pages, links, sessions, account))
 
   const app = createExpress(config)
   app.set('query parser', 'simple')
@@ -82,10 +92,16 @@ export async function createModerationApp(options: ModerationOptions): Promise<E
     createErrorHandler((response, { status, headers, body }) => {
       response.set(headers).removeHeader('WWW-Authenticate')
       const { moderator } = response.locals
-      response.status(status).send(views.message(moderator, body.message).text)
+      response.status(status).send(messagePage({ links, moderator }, body.message).text)
     }),
   )
   return app
+}
+
+/** The theme that the home page has, too, and what only these pages have. */
+async function readStyle(): Promise<string> {
+  const files = [`${import.meta.dirname}/../theme.css`, `${import.meta.dirname}/style.css`]
+  return (await Promise.all(files.map((file) => readFile(file, 'utf8')))).join('\n')
 }
 
 /** Pages are HTML that runs no script, and that nobody stores, frames or indexes. */
@@ -102,7 +118,7 @@ const pageHeaders = (baseUrl: string) => ({
 
 /** Shows the errors of stores, as the command line does. */
 const explainToModerator: ErrorRequestHandler = (error, _request, _response, next) => {
-  if (error instanceof OperatorError) next(new ServiceError('invalid_request', `${error.message}.`))
+  if (error instanceof OperatorError) next(new ServiceError('invalid_request', sentenceOf(error)))
   // The path has percent signs that encode no text.
   else if (error instanceof URIError) next(notFound())
   else next(error)

@@ -1,201 +1,205 @@
-import { type Request, type RequestHandler, type Response, Router } from 'express'
-import { auditStore, type Operator } from '../../audit/audit-store.ts'
-import { categoryStore } from '../../catalogue/category-store.ts'
+import { type RequestHandler, type Response, Router } from 'express'
+import type { Operator } from '../../audit/audit-store.ts'
 import type { Decision } from '../../catalogue/policy.ts'
-import { findReviews, removeReview, requireReview } from '../../catalogue/reviews.ts'
+import { removeReview } from '../../catalogue/reviews.ts'
 import { OperatorError, ServiceError } from '../../contract/errors.ts'
 import { parseReason } from '../../contract/field-rules.ts'
 import type { Database } from '../../db/database.ts'
-import type { QueryRunner } from '../../db/engine.ts'
-import { findEntries } from '../../moderation/audit-entries.ts'
+import type { AppReference } from '../../moderation/app-reference.ts'
 import { decideEach, restoreApp } from '../../moderation/decisions.ts'
-import { moderationStore } from '../../moderation/moderation-store.ts'
-import { readStatus, statusStore } from '../../moderation/status-store.ts'
-import { pick } from '../../util/helpers.ts'
+import { findFollowing, placeOf } from '../../moderation/queue-walk.ts'
 import type { Html } from '../html.ts'
 import {
+  type FormFields,
   fieldOf,
   fieldsOf,
-  isoDate,
   maxChosen,
   positiveInteger,
   readForm,
   shownApp,
 } from './fields.ts'
-import { moderatorOf } from './sessions.ts'
-import { maxReadComment, shortEntry, shortenChanges, wholeEntry } from './short-texts.ts'
-import type { Views } from './views.ts'
+import type { Links } from './links.ts'
+import { type Pages, sentenceOf } from './pages.ts'
+import { parseQueueView, type QueueView } from './queue-view.ts'
+import { moderatorOf, type Sessions } from './sessions.ts'
 
-const pageSize = 50
-/** Entries of an app's history, and of the audit log. */
-const historySize = 50
-const auditSize = 200
-const maxOtherApps = 20
-const maxReviews = 100
-
-/** The pages of signed-in moderators, and what their forms do. */
+/**
+ * The pages of signed-in moderators, and what their forms do. A form that has done something leads
+ * to a page (303); one that is refused is shown again with what was typed.
+ */
 export function moderationRoutes(
   database: Database,
-  views: Views,
-  requireModerator: RequestHandler,
+  pages: Pages,
+  links: Links,
+  { requireModerator, requireModeratorOrKey }: Sessions,
   account: string,
 ): Router {
   const router = Router({ strict: true, caseSensitive: true })
-  const show = (path: string, makePage: (request: Request, response: Response) => Promise<Html>) =>
-    router.get(path, requireModerator, async (request, response) => {
-      response.send((await makePage(request, response)).text)
+  const show = (path: string, makePage: (response: Response) => Promise<Html>) =>
+    router.get(path, requireModerator, async (_request, response) => {
+      response.send((await makePage(response)).text)
     })
-  /** Ends when the client disconnects. */
-  const read = <T>({ signal }: Request, work: (runner: QueryRunner) => Promise<T>): Promise<T> =>
-    database.snapshot(work, { isExpensive: true, signal })
+  const receive = (path: string, handle: RequestHandler) =>
+    router.post(path, readForm, requireModeratorOrKey, handle)
   const actorOf = (response: Response): Operator => {
     const { id, name } = moderatorOf(response)
     return { operator: account, operatorName: name, operatorId: id }
   }
 
-  show('/', (request, response) =>
-    read(request, async (runner) => {
-      const { query } = request
-      const queue = fieldOf(query, 'queue') === 'changed' ? 'changed' : 'pending'
-      const page = positiveInteger('page', fieldOf(query, 'page') || '1')
-      const filter = {
-        developer: fieldOf(query, 'developer').trim() || undefined,
-        category: fieldOf(query, 'category') || undefined,
-        search: fieldOf(query, 'search').trim() || undefined,
-      }
-      const store = moderationStore(runner)
-      const found = await store.queue(queue, filter, pageSize, (page - 1) * pageSize)
-      return views.queue(moderatorOf(response), {
-        queue,
-        filter,
-        page,
-        pages: Math.ceil(found.total / pageSize),
-        isAllSelected: fieldOf(query, 'select') === 'all',
-        ...found,
-        apps: await shortenChanges(found.apps, request.signal),
-        counts: await statusStore(runner).countApps(),
-        categories: await categoryStore(runner).all(),
-        reasons: await auditStore(runner).recentReasons(),
-      })
-    }),
-  )
-
-  /**
-   * `seen` is the last audit entry of a page that was shown before: later ones are pointed out. With
-   * `review`, that one is shown whole instead of the newest ones.
-   */
-  const makeAppPage = (
-    response: Response,
-    id: number,
-    {
-      seen,
-      refusal,
-      review,
-    }: { seen?: number; refusal?: string; review?: number | undefined } = {},
-  ) =>
-    read(response.req, async (runner) => {
-      const store = moderationStore(runner)
-      const details = await store.reviewDetails(id, historySize, shortEntry)
-      const developer = details.developer.name
-      const { apps } = await store.list(undefined, { developer }, maxOtherApps + 1, 0)
-      return views.app(moderatorOf(response), {
-        ...details,
-        reviews:
-          review === undefined
-            ? await findReviews(runner, id, maxReviews, 0, maxReadComment)
-            : [await requireReview(runner, id, review)],
-        isReviewWhole: review !== undefined,
-        otherApps: apps.filter((app) => app.id !== id).slice(0, maxOtherApps),
-        reasons: await auditStore(runner).recentReasons(),
-        news: seen === undefined ? [] : details.history.filter((entry) => entry.id > seen),
-        refusal,
-      })
-    })
-
-  show('/apps/:id', async ({ params, query }, response) => {
-    const review = fieldOf(query, 'review')
-    const shown = { review: review ? positiveInteger('the review', review) : undefined }
+  show('/', (response) => pages.queue(response, parseQueueView(response.req.query)))
+  show('/apps', (response) => pages.apps(response, fieldOf(response.req.query, 'text').trim()))
+  show('/apps/:id', async (response) => {
     try {
-      return await makeAppPage(response, positiveInteger('the id', String(params.id)), shown)
+      return await pages.app(response, positiveInteger('the id', String(response.req.params.id)))
     } catch (error) {
       // The path names no app.
       throw error instanceof OperatorError
-        ? new ServiceError('not_found', `${error.message}.`)
+        ? new ServiceError('not_found', sentenceOf(error))
         : error
     }
   })
+  show('/audit', (response) => pages.audit(response))
+  show('/status', (response) => pages.status(response))
 
-  router.post('/decisions', requireModerator, readForm, async ({ body }, response) => {
-    const chosen = fieldsOf(body, 'app').map(shownApp)
-    const decision = parseDecision(fieldOf(body, 'decision'))
-    if (chosen.length === 0 || chosen.length > maxChosen)
-      throw new OperatorError(`choose 1 to ${maxChosen} apps, not ${chosen.length}`)
-    const reason = decision === 'reject' ? parseReason(fieldOf(body, 'reason')) : ''
-    const decisions = chosen.map((app) => ({ ...app, decision, reason }))
+  receive('/decisions', async ({ body, query }, response) => {
+    const apps = fieldsOf(body, 'app').map(shownApp)
+    const reason = fieldOf(body, 'reason')
+    const view = viewOf(query)
+    /** Of the page of an app, not of a queue. */
+    const seen = fieldOf(body, 'seen')
+    const given = parseDecision(apps, fieldOf(body, 'decision'), reason)
+    const [first] = apps
+    if (seen && first) {
+      const next = fieldOf(body, 'next')
+        ? positiveInteger('next', fieldOf(body, 'next'))
+        : undefined
+      if ('problem' in given)
+        return showApp(400, first.id, { problem: given.problem, reason, next })
+      const [result] = await decideAll([first], given, response)
+      if (result?.error !== undefined)
+        return showApp(409, first.id, {
+          ...{ seen: positiveInteger('seen', seen), reason, next },
+          problem: `Nothing was decided: ${result.error}.`,
+        })
+      const report = { decided: [first.id] }
+      const step = view && result && next === undefined ? await findNext(view, result.before) : {}
+      const following = next ?? step.next
+      if (!view) response.redirect(303, links.app(first.id, undefined, report))
+      else if (following !== undefined) response.redirect(303, links.app(following, view, report))
+      else response.redirect(303, links.queue({ ...view, after: step.last }, report))
+      return
+    }
+    const shown = view ?? parseQueueView(query)
+    if ('problem' in given) {
+      response.status(400)
+      const form = { problem: given.problem, reason, selected: fieldsOf(body, 'app') }
+      response.send((await pages.queue(response, shown, form)).text)
+      return
+    }
+    const results = await decideAll(apps, given, response)
+    const idsOf = (isRefused: boolean) =>
+      results.filter(({ error }) => (error !== undefined) === isRefused).map(({ id }) => id)
+    response.redirect(303, links.queue(shown, { decided: idsOf(false), refused: idsOf(true) }))
+
+    async function showApp(
+      status: number,
+      id: number,
+      form: Parameters<typeof pages.app>[2],
+    ): Promise<void> {
+      response.status(status).send((await pages.app(response, id, form)).text)
+    }
+  })
+
+  type Given = { decision: Decision; reason: string }
+
+  async function decideAll(apps: AppReference[], given: Given, response: Response) {
+    const decisions = apps.map((app) => ({ ...app, ...given }))
     const results = []
     for await (const result of decideEach(database, decisions, actorOf(response))) {
-      if ('error' in result && result.isUnavailable)
+      if (!('error' in result)) results.push({ id: result.id, before: result.before })
+      else if (result.isUnavailable)
         throw new ServiceError(
           'unavailable',
           'The database cannot be used now. Some of the apps may have been decided; look at them again.',
         )
-      // Without the texts of the app, of which there may be a thousand.
-      results.push(
-        'error' in result ? result : { ...pick(result, 'id', 'status'), name: result.before.name },
+      else results.push({ id: result.id, error: result.error })
+    }
+    return results
+  }
+
+  /**
+   * The next app of the queue after one that has been decided, or where to search on. Neither if
+   * the filter has become invalid or the database is busy: the decision has been made.
+   */
+  async function findNext({ queue, filter }: QueueView, decided: Parameters<typeof placeOf>[0]) {
+    try {
+      return await database.snapshot(
+        (runner) => findFollowing(runner, queue, filter, placeOf(decided)),
+        { isExpensive: true },
       )
+    } catch (error) {
+      if (!(error instanceof OperatorError || error instanceof ServiceError)) throw error
+      return {}
     }
-    const [first] = results
-    const seen = fieldOf(body, 'seen')
-    if (seen && first && 'error' in first) {
-      const refusal = `Nothing was decided: ${first.error}.`
-      const page = await makeAppPage(response, first.id, { seen: Number(seen), refusal })
-      response.status(409).send(page.text)
-    } else response.send(views.results(moderatorOf(response), results).text)
-  })
+  }
 
-  router.post('/restorations', requireModerator, readForm, async ({ body }, response) => {
+  receive('/restorations', async ({ body, query }, response) => {
     const app = shownApp(fieldOf(body, 'app'))
-    await restoreApp(database, app, actorOf(response))
-    response.redirect(303, views.appPath(app.id))
+    await orShowAgain(response, app.id, async () => {
+      await restoreApp(database, app, actorOf(response))
+      response.redirect(303, links.app(app.id, viewOf(query)))
+    })
   })
 
-  router.post('/removed-reviews', requireModerator, readForm, async ({ body }, response) => {
+  receive('/removed-reviews', async ({ body, query }, response) => {
     const review = positiveInteger('the review', fieldOf(body, 'review'))
-    const reason = parseReason(fieldOf(body, 'reason'))
-    const { app_id } = await database.write((runner) =>
-      removeReview(runner, review, reason, actorOf(response)),
-    )
-    response.redirect(303, views.appPath(app_id))
+    const app = positiveInteger('the app', fieldOf(body, 'app'))
+    await orShowAgain(response, app, async () => {
+      const reason = parseReason(fieldOf(body, 'reason'))
+      const { app_id } = await database.write((runner) =>
+        removeReview(runner, review, reason, actorOf(response)),
+      )
+      response.redirect(303, links.app(app_id, viewOf(query)))
+    })
   })
 
-  show('/status', async ({ signal }, response) =>
-    views.status(moderatorOf(response), await readStatus(database, signal)),
-  )
-
-  show('/audit', async (request, response) => {
-    const { query } = request
-    const [entry, app, since] = ['entry', 'app', 'since'].map((name) => fieldOf(query, name))
-    const filter = {
-      entry: entry ? positiveInteger('the entry', entry) : undefined,
-      app: app ? positiveInteger('the app', app) : undefined,
-      developer: fieldOf(query, 'developer').trim() || undefined,
-      since: since ? isoDate('since', since) : undefined,
+  /** Shows the page of the app again, with the problem, if the work is refused. */
+  async function orShowAgain(response: Response, id: number, work: () => Promise<void>) {
+    try {
+      await work()
+    } catch (error) {
+      if (!(error instanceof OperatorError)) throw error
+      const problem = `Nothing was done: ${error.message}.`
+      response.status(400).send((await pages.app(response, id, { problem })).text)
     }
-    const { signal } = request
-    const found = await findEntries(
-      // Not expensive: each batch is short, and would wait behind all searches again.
-      (work) => database.read(work, { signal }),
-      filter,
-      auditSize,
-      entry ? wholeEntry : shortEntry,
-    )
-    return views.audit(moderatorOf(response), { filter, ...found })
-  })
+  }
 
   return router
 }
 
-function parseDecision(text: string): Decision {
-  if (text === 'approve' || text === 'reject') return text
-  throw new OperatorError('choose Approve or Reject')
+/** The queue that the page of the form leads through, if it does. */
+const viewOf = (query: FormFields): QueueView | undefined =>
+  fieldOf(query, 'queue') ? parseQueueView(query) : undefined
+
+/** What a form decides, or all that is wrong with it. */
+function parseDecision(
+  apps: AppReference[],
+  decision: string,
+  reason: string,
+): { decision: Decision; reason: string } | { problem: string } {
+  const problems: string[] = []
+  if (apps.length === 0) problems.push('Select at least one app.')
+  if (apps.length > maxChosen)
+    problems.push(`Select at most ${maxChosen} apps, not ${apps.length}.`)
+  if (decision === 'approve' && problems.length === 0) return { decision, reason: '' }
+  if (decision === 'reject') {
+    try {
+      const parsed = parseReason(reason)
+      if (problems.length === 0) return { decision, reason: parsed }
+    } catch (error) {
+      if (!(error instanceof OperatorError)) throw error
+      problems.push(sentenceOf(error))
+    }
+  } else if (decision !== 'approve') problems.push('Press Approve or Reject.')
+  return { problem: problems.join(' ') }
 }

@@ -13,7 +13,8 @@ import type { ModeratorRow } from '../../db/rows.ts'
 import { required } from '../../util/helpers.ts'
 import type { RateLimits } from '../rate-limits.ts'
 import { fieldOf, readForm } from './fields.ts'
-import type { Views } from './views.ts'
+import type { Links } from './links.ts'
+import { signInPage, signInToGoOnPage } from './views/sign-in.ts'
 
 /** Signing in to the moderation page: a cookie has a token, the database has its hash. */
 
@@ -25,10 +26,13 @@ const maxTokens = 4
 export const moderatorOf = ({ locals }: Response): ModeratorRow =>
   required(locals.moderator, 'the moderator')
 
+export type Sessions = ReturnType<typeof createSessions>
+
 export function createSessions(
   database: Database,
   limit: RateLimits['refused-keys'],
   { baseUrl, prefix }: { baseUrl: string; prefix: string },
+  links: Links,
 ) {
   const { origin: ownOrigin, protocol, port } = new URL(baseUrl)
   const findKey = keyFinder(database, 'moderator')
@@ -66,15 +70,16 @@ export function createSessions(
   }
 
   /** A new token for each sign-in: one that was set before, by whomever, is never accepted. */
-  async function signIn(request: Request, response: Response) {
+  async function signIn(request: Request, response: Response): Promise<ModeratorRow> {
     const key = fieldOf(request.body, 'key').trim()
-    const { id } = await findKey(key).catch(countRefusal(response))
+    const moderator = await findKey(key).catch(countRefusal(response))
     const replaced = tokensOf(request)
     const token = await write(async (store) => {
       await store.endSessions(replaced)
-      return store.beginSession(id)
+      return store.beginSession(moderator.id)
     })
     response.cookie(cookieName, token, cookieOptions)
+    return moderator
   }
 
   /** The address to open after signing in. Another site may have set it. */
@@ -85,10 +90,10 @@ export function createSessions(
     return isOwn && !url.pathname.startsWith('//') ? url.pathname + url.search : `${prefix}/`
   }
 
-  function routes(views: Views): Router {
+  function routes(): Router {
     const router = Router({ strict: true, caseSensitive: true })
     router.get('/sign-in', ({ query }, response) => {
-      response.send(views.signIn(fieldOf(query, 'next')).text)
+      response.send(signInPage(links, fieldOf(query, 'next')).text)
     })
     router.post('/sign-in', readForm, async (request, response) => {
       const next = fieldOf(request.body, 'next')
@@ -96,7 +101,7 @@ export function createSessions(
         await signIn(request, response)
       } catch (error) {
         if (!isUnauthorized(error)) throw error
-        response.status(401).send(views.signIn(next, error.message).text)
+        response.status(401).send(signInPage(links, next, error.message).text)
         return
       }
       response.redirect(303, ownPath(next))
@@ -104,13 +109,18 @@ export function createSessions(
     router.post('/sign-out', async (request, response) => {
       const tokens = tokensOf(request)
       if (tokens.length > 0) await write((store) => store.endSessions(tokens))
-      response.clearCookie(cookieName, cookieOptions).redirect(303, `${prefix}/sign-in`)
+      response.clearCookie(cookieName, cookieOptions).redirect(303, links.signIn())
     })
     return router
   }
 
   /** Continues if the request has a session; throws `unauthorized` otherwise. */
   const requireModerator: RequestHandler = async (request, response, next) => {
+    response.locals.moderator = await findModerator(request, response)
+    next()
+  }
+
+  async function findModerator(request: Request, response: Response): Promise<ModeratorRow> {
     const tokens = tokensOf(request)
     if (tokens.length === 0) throw notSignedIn()
     const { moderator, token, isUseDue } = await database
@@ -118,14 +128,32 @@ export function createSessions(
       .catch(countRefusal(response))
     // The page must not fail because of this; the next request tries again.
     if (isUseDue) void write((store) => store.useSession(token)).catch(() => {})
-    response.locals.moderator = moderator
+    return moderator
+  }
+
+  /**
+   * Continues with a form that was read if the request has a session, or the form a valid key.
+   * Otherwise asks for the key with the same form, so that nothing that was typed is lost.
+   */
+  const requireModeratorOrKey: RequestHandler = async (request, response, next) => {
+    const hasKey = fieldOf(request.body, 'key') !== ''
+    try {
+      const find = hasKey ? signIn : findModerator
+      response.locals.moderator = await find(request, response)
+    } catch (error) {
+      if (!isUnauthorized(error)) throw error
+      const form = { action: request.originalUrl, fields: request.body }
+      const problem = hasKey ? error.message : 'Your session has ended.'
+      response.status(401).send(signInToGoOnPage(links, form, problem).text)
+      return
+    }
     next()
   }
 
-  /** Leads from a page to the sign-in form. The form of a POST is lost, so its error is shown. */
+  /** Leads from a page to the sign-in form. */
   const askToSignIn: ErrorRequestHandler = (error, { method, originalUrl }, response, next) => {
     if (method === 'POST' || !isUnauthorized(error)) return next(error)
-    response.redirect(303, `${prefix}/sign-in?${new URLSearchParams({ next: originalUrl })}`)
+    response.redirect(303, links.signIn(originalUrl))
   }
 
   /**
@@ -146,7 +174,7 @@ export function createSessions(
     throw new ServiceError('forbidden', problem)
   }
 
-  return { routes, requireModerator, askToSignIn, refuseOtherSites }
+  return { routes, requireModerator, requireModeratorOrKey, askToSignIn, refuseOtherSites }
 }
 
 const isUnauthorized = (error: unknown): error is ServiceError =>

@@ -12,11 +12,18 @@ import { htmlSize } from '../html.ts'
 
 const valueSize = 150
 const commentSize = 1000
+/** Of a description in a queue: 500 characters of most scripts. */
+const beginningSize = 1500
+const optionSize = 60
 
 /** Characters of a comment that are read for a list: one more than it can show. */
 export const maxReadComment = commentSize + 1
 
-export const shortenValue = (text: string) => shorten(text, valueSize, htmlSize)
+const shortenValue = (text: string) => shorten(text, valueSize, htmlSize)
+
+export const shortenOption = (text: string) => shorten(text, optionSize, htmlSize)
+
+export const shortenBeginning = (text: string) => shorten(text, beginningSize, htmlSize)
 
 export const shortenComment = (text: string) => shorten(text, commentSize, htmlSize)
 

@@ -24,7 +24,7 @@ test('the listed apps of version 2.0.0 are found by names that look like theirs'
   })
   const similar = () =>
     database.read(async (runner) => {
-      const app = { name: 'T\u0456de C1ock', developer_id: 9 }
+      const app = { name: 'T\u0456de C1ock', developer_id: 9, status: 'pending' as const }
       return (await findSimilarApps(runner, [app])).flat().map(({ name }) => name)
     })
   expect(await similar()).toEqual([])

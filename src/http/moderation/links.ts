@@ -1,0 +1,58 @@
+import type { EntryFilter } from '../../moderation/audit-entries.ts'
+import type { Parameters } from './fields.ts'
+import { type QueueView, viewParameters } from './queue-view.ts'
+
+/** The addresses of the pages, which views and redirects use. */
+
+export type Links = ReturnType<typeof createLinks>
+
+/** What a page reports: the apps that were decided before it, and those that were refused. */
+export type Report = { decided?: number[] | undefined; refused?: number[] | undefined }
+
+/**
+ * `prefix` is the path of MODERATION_URL, and `publicUrl` the address of the API, BASE_URL.
+ */
+export function createLinks(prefix: string, publicUrl: string) {
+  const link = (path: string, parameters: Parameters = {}) => {
+    const query = new URLSearchParams()
+    for (const [name, value] of Object.entries(parameters))
+      if (value !== undefined && value !== false) query.set(name, String(value))
+    return prefix + path + (query.size > 0 ? `?${query}` : '')
+  }
+  const reported = ({ decided = [], refused = [] }: Report): Parameters => ({
+    decided: decided.length > 0 && decided.join(' '),
+    refused: refused.length > 0 && refused.join(' '),
+  })
+
+  return {
+    style: link('/style.css'),
+    signIn: (next?: string) => link('/sign-in', { next }),
+    signOut: link('/sign-out'),
+    queue: (view: QueueView, { select, ...report }: Report & { select?: 'all' } = {}) =>
+      link('/', { ...viewParameters(view), select, ...reported(report) }),
+    /**
+     * With a view, the page leads through that queue. `next` is the app to go on with instead of
+     * the next one.
+     */
+    app: (
+      id: number,
+      view?: QueueView,
+      { next, review, ...report }: Report & { next?: number | undefined; review?: number } = {},
+    ) =>
+      link(`/apps/${id}`, {
+        ...(view && viewParameters({ ...view, after: undefined })),
+        next,
+        review,
+        ...reported(report),
+      }),
+    apps: (text?: string) => link('/apps', { text }),
+    audit: ({ since, until, ...filter }: EntryFilter = {}) =>
+      link('/audit', { ...filter, since: since?.slice(0, 10), until: until?.slice(0, 10) }),
+    status: link('/status'),
+    /** Where a form about an app or a queue is sent. */
+    decisions: (view?: QueueView) => link('/decisions', view && viewParameters(view)),
+    restorations: (view?: QueueView) => link('/restorations', view && viewParameters(view)),
+    removedReviews: (view?: QueueView) => link('/removed-reviews', view && viewParameters(view)),
+    publicApp: (id: number) => `${publicUrl}/apps/${id}`,
+  }
+}

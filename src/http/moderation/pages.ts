@@ -1,0 +1,285 @@
+import type { Request, Response } from 'express'
+import { developerRecords } from '../../accounts/developer-records.ts'
+import { auditStore } from '../../audit/audit-store.ts'
+import { findNamedApps, type NamedAppRow } from '../../catalogue/app-store.ts'
+import { categoryStore } from '../../catalogue/category-store.ts'
+import { findReviews, requireReview } from '../../catalogue/reviews.ts'
+import { OperatorError } from '../../contract/errors.ts'
+import type { Database } from '../../db/database.ts'
+import type { QueryRunner } from '../../db/engine.ts'
+import { waitingDevelopers } from '../../moderation/app-filter.ts'
+import { findApps } from '../../moderation/app-finder.ts'
+import { findEntries, moderatorNames } from '../../moderation/audit-entries.ts'
+import { moderationStore } from '../../moderation/moderation-store.ts'
+import {
+  countQueue,
+  findFollowing,
+  placeOf,
+  type QueueFilter,
+} from '../../moderation/queue-walk.ts'
+import { readStatus, statusStore } from '../../moderation/status-store.ts'
+import { type FormFields, fieldOf, idList, isoDate, maxChosen, positiveInteger } from './fields.ts'
+import type { Links } from './links.ts'
+import { parseQueueView, type QueueView } from './queue-view.ts'
+import { reportOf } from './reports.ts'
+import { moderatorOf } from './sessions.ts'
+import {
+  maxReadComment,
+  type ShownEntry,
+  shortEntry,
+  shortenChanges,
+  wholeEntry,
+} from './short-texts.ts'
+import { appPage } from './views/app.ts'
+import { appsPage } from './views/apps.ts'
+import { auditPage } from './views/audit.ts'
+import type { Frame, Tab } from './views/layout.ts'
+import { queuePage } from './views/queue.ts'
+import { statusPage } from './views/status.ts'
+import type { Names } from './views/words.ts'
+
+/** Entries of an app's history, and of a page of the audit log. */
+const historySize = 50
+const auditSize = 100
+const maxOtherApps = 20
+const maxReviews = 100
+const maxFound = 50
+
+/** What a refused form had, which its page shows again. */
+export type RefusedForm = {
+  problem?: string | undefined
+  reason?: string | undefined
+  /** References of apps. */
+  selected?: string[]
+}
+
+export type Pages = ReturnType<typeof createPages>
+
+/** Reads what the pages of signed-in moderators show, and makes their HTML. */
+export function createPages(database: Database, links: Links) {
+  /** Ends when the client disconnects. */
+  const read = <T>({ signal }: Request, work: (runner: QueryRunner) => Promise<T>): Promise<T> =>
+    database.snapshot(work, { isExpensive: true, signal })
+
+  const frameOf = async (runner: QueryRunner, response: Response, tab?: Tab): Promise<Frame> => ({
+    links,
+    moderator: moderatorOf(response),
+    counts: await statusStore(runner).countQueues(),
+    ...(tab && { tab }),
+  })
+
+  const reported = (query: FormFields) => ({
+    decided: idList(fieldOf(query, 'decided')),
+    refused: idList(fieldOf(query, 'refused')),
+  })
+
+  /** A filter that names nothing is a problem of the page, which keeps it. */
+  async function queue(response: Response, view: QueueView, form: RefusedForm = {}) {
+    const { req } = response
+    return read(req, async (runner) => {
+      const { queue, filter, after } = view
+      const list = await readList().catch((error: unknown) => {
+        if (!(error instanceof OperatorError)) throw error
+        return { apps: [], total: 0, upTo: 0, problem: sentenceOf(error) }
+      })
+      const frame = await frameOf(runner, response, queue)
+      const page = {
+        ...list,
+        view,
+        apps: await shortenChanges(list.apps, req.signal),
+        records: await developerRecords(
+          runner,
+          list.apps.map(({ developer_id }) => developer_id),
+        ),
+        categories: await categoryStore(runner).all(),
+        developers: await waitingDevelopers(runner, queue),
+        reasons: await auditStore(runner).recentReasons(),
+        report: await reportOf(runner, links, reported(req.query), {
+          view,
+          ...(isCounted(filter) && !('problem' in list) && { total: list.total }),
+        }),
+        isFilterValid: !('problem' in list),
+        problem: form.problem ?? ('problem' in list ? list.problem : undefined),
+        reason: form.reason,
+        selected: new Set(form.selected),
+        areOthersSelected: fieldOf(req.query, 'select') === 'all',
+      }
+      response.status('problem' in list ? 400 : response.statusCode)
+      return queuePage(frame, page)
+
+      async function readList() {
+        const found = await moderationStore(runner).walkQueue(queue, filter, after, maxChosen)
+        return { ...found, ...(await countQueue(runner, queue, filter, after)) }
+      }
+    })
+  }
+
+  /**
+   * The page of an app. `seen` is the last audit entry of a page that was shown before: later ones
+   * are pointed out. Throws an OperatorError if there is no such app or review.
+   */
+  function app(
+    response: Response,
+    id: number,
+    { seen, next, ...form }: RefusedForm & { seen?: number; next?: number | undefined } = {},
+  ) {
+    const { req } = response
+    return read(req, async (runner) => {
+      const details = await moderationStore(runner).reviewDetails(id, historySize, shortEntry)
+      const { app, similar, history } = details
+      const reviewId = fieldOf(req.query, 'review')
+      const { queue, problem } = await standingIn(runner, req.query, details.app)
+      const others = await otherApps(runner, app)
+      const records = await developerRecords(runner, [app.developer_id])
+      const nextId = next ?? (Number(idList(fieldOf(req.query, 'next'))[0]) || undefined)
+      const frame = await frameOf(runner, response, queue?.view.queue)
+      return appPage(frame, {
+        ...details,
+        problem,
+        ...form,
+        queue,
+        next: nextId,
+        record: records.get(app.developer_id),
+        lookAlikes: await findNamedApps(
+          runner,
+          similar.map((one) => one.id),
+        ),
+        reviews: reviewId
+          ? [await requireReview(runner, id, positiveInteger('the review', reviewId))]
+          : await findReviews(runner, id, maxReviews, 0, maxReadComment),
+        isReviewWhole: reviewId !== '',
+        otherApps: others.slice(0, maxOtherApps),
+        hasOtherApps: others.length > maxOtherApps,
+        reasons: await auditStore(runner).recentReasons(),
+        names: await namesIn(runner, history),
+        report: await reportOf(runner, links, reported(req.query), {
+          view: queue?.view,
+          next: id,
+          ...(queue?.total !== undefined && { total: queue.total }),
+        }),
+        news: seen === undefined ? [] : history.filter((entry) => entry.id > seen),
+      })
+    })
+  }
+
+  /**
+   * The queue that the address leads through, the app's number there, and the next app; or the
+   * problem, if its filter names nothing any more.
+   */
+  async function standingIn(runner: QueryRunner, query: FormFields, app: NamedAppRow) {
+    if (!fieldOf(query, 'queue')) return {}
+    try {
+      const view = parseQueueView(query)
+      const { queue, filter } = view
+      const following = await findFollowing(runner, queue, filter, placeOf(app))
+      const { total, upTo, isIn } = await countQueue(runner, queue, filter, placeOf(app))
+      const counts = isCounted(filter) && { total, ...(isIn && { number: upTo }) }
+      return { queue: { view, ...following, ...counts } }
+    } catch (error) {
+      if (error instanceof OperatorError) return { problem: sentenceOf(error) }
+      throw error
+    }
+  }
+
+  async function apps(response: Response, text: string) {
+    return read(response.req, async (runner) => {
+      const { ids, hasMore } = await findApps(runner, text, maxFound)
+      const frame = await frameOf(runner, response, 'apps')
+      return appsPage(frame, { text, apps: await findNamedApps(runner, ids), hasMore })
+    })
+  }
+
+  const status = async (response: Response) => {
+    const found = await readStatus(database, response.req.signal)
+    const counts = found.catalogue?.apps
+    const moderator = moderatorOf(response)
+    return statusPage({ links, moderator, ...(counts && { counts }), tab: 'status' }, found)
+  }
+
+  async function audit(response: Response) {
+    const { query, signal } = response.req
+    const form = {
+      moderator: fieldOf(query, 'moderator').trim(),
+      developer: fieldOf(query, 'developer').trim(),
+      app: fieldOf(query, 'app'),
+      since: fieldOf(query, 'since'),
+      until: fieldOf(query, 'until'),
+    }
+    const [entry, before] = [fieldOf(query, 'entry'), fieldOf(query, 'before')]
+    /** Not expensive: each batch is short, and would wait behind all searches again. */
+    const readShort = <T>(work: (runner: QueryRunner) => Promise<T>) =>
+      database.read(work, { signal })
+    const found = await readEntries().catch((error: unknown) => {
+      if (!(error instanceof OperatorError)) throw error
+      response.status(400)
+      return { filter: {}, entries: [], hasOlder: false, problem: sentenceOf(error) }
+    })
+    return readShort(async (runner) =>
+      auditPage(await frameOf(runner, response, 'audit'), {
+        ...found,
+        form,
+        names: await namesIn(runner, found.entries),
+        moderators: await moderatorNames(runner),
+      }),
+    )
+
+    async function readEntries() {
+      const filter = {
+        entry: entry ? positiveInteger('the entry', entry) : undefined,
+        before: before ? positiveInteger('before', before) : undefined,
+        app: form.app ? positiveInteger('the app', form.app) : undefined,
+        moderator: form.moderator || undefined,
+        developer: form.developer || undefined,
+        since: form.since ? isoDate('since', form.since) : undefined,
+        until: form.until ? isoDate('until', form.until) : undefined,
+      }
+      const toEntry = entry ? wholeEntry : shortEntry
+      return { filter, ...(await findEntries(readShort, filter, auditSize, toEntry)) }
+    }
+  }
+
+  return { queue, app, apps, status, audit }
+}
+
+/** The message as a sentence. */
+export const sentenceOf = ({ message }: Error) =>
+  `${message.charAt(0).toUpperCase()}${message.slice(1)}${/[.!?]$/.test(message) ? '' : '.'}`
+
+/** What a text or look-alikes find is not counted. */
+const isCounted = ({ search, lookAlikes }: QueueFilter) => !search && !lookAlikes
+
+/** The developer's newest other apps in any state, one more than are shown. */
+const otherApps = (
+  { sql }: QueryRunner,
+  { id, developer_id }: { id: number; developer_id: number },
+) =>
+  sql('apps')
+    .where({ developer_id })
+    .whereNot({ id })
+    .orderBy('id', 'desc')
+    .limit(maxOtherApps + 1)
+    .select('id', 'name', 'status', 'deleted_at')
+
+/** The names of the apps of entries, and of the categories and developers in their values. */
+async function namesIn({ sql }: QueryRunner, entries: ShownEntry[]): Promise<Names> {
+  const valuesOf = (column: string) =>
+    entries.flatMap(({ changes }) =>
+      changes
+        .filter((change) => change.column === column)
+        .flatMap(({ before, after }) => [before, after])
+        .map(Number)
+        .filter(Number.isSafeInteger),
+    )
+  const appIds = entries.flatMap(({ app_id }) => app_id ?? [])
+  const namesOf = async (table: 'apps' | 'categories' | 'developers', ids: number[]) => {
+    const rows = await sql(table)
+      .whereIn('id', [...new Set(ids)])
+      .select('id', 'name')
+    return new Map(rows.map(({ id, name }) => [String(id), name]))
+  }
+  return {
+    app: await namesOf('apps', appIds),
+    category: await namesOf('categories', valuesOf('category_id')),
+    developer: await namesOf('developers', valuesOf('developer_id')),
+  }
+}

@@ -1,0 +1,244 @@
+import type { DeveloperRecord } from '../../../accounts/developer-records.ts'
+import type { AppReview, NamedAppRow } from '../../../catalogue/app-store.ts'
+import { canDecide, isListed } from '../../../catalogue/policy.ts'
+import { formatReference } from '../../../moderation/app-reference.ts'
+import type { AppReviewDetails } from '../../../moderation/moderation-store.ts'
+import { type Place, placeOf } from '../../../moderation/queue-walk.ts'
+import { formatCount, formatQuantity } from '../../../util/text.ts'
+import { formatWait } from '../../../util/time.ts'
+import { type Html, html } from '../../html.ts'
+import type { QueueView } from '../queue-view.ts'
+import { type ShownEntry, shortenComment } from '../short-texts.ts'
+import { wordChanges } from './changes.ts'
+import { historyList } from './entries.ts'
+import { type Frame, layout } from './layout.ts'
+import {
+  alert,
+  appLink,
+  day,
+  fieldList,
+  icon,
+  moment,
+  noDefaultButton,
+  reasonField,
+  stateChip,
+} from './parts.ts'
+import { developerRecord, type Names } from './words.ts'
+
+/** Everything about an app, and the forms that decide on it. */
+
+export type AppPage = AppReviewDetails<ShownEntry> & {
+  record: DeveloperRecord | undefined
+  /** The look-alikes, with everything that stands beside the app. */
+  lookAlikes: NamedAppRow[]
+  /** The newest ones, or the only one that is shown, whole. */
+  reviews: AppReview[]
+  isReviewWhole: boolean
+  otherApps: Pick<NamedAppRow, 'id' | 'name' | 'status' | 'deleted_at'>[]
+  hasOtherApps: boolean
+  reasons: string[]
+  names: Names
+  /** The queue that the page leads through, and where the app is in it. */
+  queue?:
+    | { view: QueueView; number?: number; total?: number; next?: number; last?: Place }
+    | undefined
+  /** The app to go on with after the decision, instead of the next one. */
+  next?: number | undefined
+  /** What was decided before. */
+  report: Html | false
+  /** The entries of the history that were written after the page that the moderator decided on. */
+  news: ShownEntry[]
+  /** Of the form that was sent, if it was refused. */
+  problem?: string | undefined
+  reason?: string | undefined
+}
+
+export function appPage(frame: Frame, page: AppPage) {
+  const { app, history, news, changes } = page
+  const older = history.filter((entry) => !news.includes(entry))
+  const options = { links: frame.links, names: page.names }
+  return layout(
+    frame,
+    app.name,
+    html`${page.report}
+${bar(frame, page)}
+${news.length > 0 && html`<section class="card"><h2>Changed since you looked</h2>${historyList(news, { ...options, areOpen: true })}</section>`}
+${
+  changes.length > 0 &&
+  html`<section class="card" id="changes"><h2>Changed since the last decision</h2>
+${wordChanges(changes)}
+</section>`
+}
+${lookAlikes(frame, page)}
+<div class="columns">
+${listing(app)}
+${facts(frame, page)}
+</div>
+${reviewList(frame, page)}
+<section class="card">
+<h2>History${news.length > 0 && html` before`}</h2>
+${historyList(older, options)}
+${page.hasOlderHistory && html`<p><a href="${frame.links.audit({ app: app.id })}">All entries</a></p>`}
+</section>`,
+  )
+}
+
+/** Stays in sight: what the app is, and what can be decided. */
+function bar(frame: Frame, page: AppPage) {
+  const { app, queue } = page
+  const isWaiting = !app.deleted_at && (app.status === 'pending' || app.unreviewed_since !== null)
+  return html`<div class="bar">
+  <div class="title">
+    ${icon(app.name)}
+    <h1><bdi>${app.name}</bdi></h1>
+    <p class="quiet">
+      ${stateChip(app)}
+      ${isWaiting && html`<span>waits ${formatWait(placeOf(app).waiting_since)}</span>`}
+      ${queue?.number !== undefined && html`<span>${formatCount(queue.number)} of ${formatCount(queue.total ?? 0)}</span>`}
+    </p>
+  </div>
+  ${alert(page.problem)}
+  ${app.deleted_at ? restoreForm(frame, page) : decisionForm(frame, page)}
+</div>`
+}
+
+function restoreForm(frame: Frame, { app, queue }: AppPage) {
+  return html`<form method="post" action="${frame.links.restorations(queue?.view)}">
+    <fieldset>
+      <legend class="hidden">The app is deleted</legend>
+      <button name="app" value="${formatReference(app)}">Restore</button>
+      ${skipLink(frame, queue)}
+    </fieldset>
+  </form>`
+}
+
+function decisionForm(frame: Frame, page: AppPage) {
+  const { app, history, queue } = page
+  return html`<form method="post" action="${frame.links.decisions(queue?.view)}">
+    <fieldset>
+      <legend class="hidden">Decision</legend>
+      ${noDefaultButton}
+      <input type="hidden" name="app" value="${formatReference(app)}">
+      <input type="hidden" name="seen" value="${history.at(-1)?.id ?? 0}">
+      ${page.next !== undefined && html`<input type="hidden" name="next" value="${page.next}">`}
+      ${canDecide('approve', app) && html`<button name="decision" value="approve" class="approve" formnovalidate>Approve</button>`}
+      ${
+        canDecide('reject', app) &&
+        html`${reasonField(page.reason ?? '', page.reasons)}
+      <button name="decision" value="reject" class="reject">${isListed(app) ? 'Take down' : 'Reject'}</button>`
+      }
+      ${skipLink(frame, queue)}
+    </fieldset>
+  </form>`
+}
+
+function skipLink({ links }: Frame, queue: AppPage['queue']) {
+  if (!queue) return false
+  return queue.next === undefined
+    ? html`<a class="skip" href="${links.queue({ ...queue.view, after: queue.last })}">Back to the queue</a>`
+    : html`<a class="skip" rel="next" href="${links.app(queue.next, queue.view)}">Skip</a>`
+}
+
+/** As readers of a shop window see it. */
+const listing = (app: NamedAppRow) => html`<section class="card listing">
+<div class="title">
+${icon(app.name)}
+<div>
+<h2><bdi>${app.name}</bdi></h2>
+<p class="quiet"><bdi>${app.developer_name}</bdi> · <bdi>${app.category_name}</bdi></p>
+</div>
+</div>
+${app.short_description && html`<p dir="auto"><strong>${app.short_description}</strong></p>`}
+<p class="text" dir="auto">${app.description}</p>
+</section>`
+
+function facts({ links }: Frame, page: AppPage) {
+  const { app, record } = page
+  const rating =
+    app.rating_count === 0
+      ? null
+      : `${app.average_rating} of 5, ${formatQuantity(app.rating_count, 'rating')}`
+  return html`<section class="card">
+<h2>Facts</h2>
+${fieldList({
+  Developer: html`<a href="${links.apps(app.developer_name)}"><bdi>${app.developer_name}</bdi></a> (${developerRecord(record)})`,
+  Category: html`<bdi>${app.category_name}</bdi>`,
+  Version: app.version,
+  'Package name': app.package_name,
+  'Last rejected because': app.rejection_reason,
+  Created: day(app.created_at),
+  'First approved': app.approved_at && day(app.approved_at),
+  'Last changed': day(app.updated_at),
+  Deleted: app.deleted_at && day(app.deleted_at),
+  Downloads: app.total_downloads === 0 ? null : formatCount(app.total_downloads),
+  Ratings: rating,
+  Reviews: app.review_count === 0 ? null : formatCount(app.review_count),
+  App: `${formatReference(app)} (${app.slug})`,
+})}
+${isListed(app) && html`<p><a href="${links.publicApp(app.id)}" rel="noreferrer">What the public sees</a></p>`}
+${page.otherApps.length > 0 && html`<h2>Other apps of <bdi>${app.developer_name}</bdi></h2>`}
+<ul>${page.otherApps.map(
+    (other) => html`
+<li>${appLink(links, other)} ${stateChip(other)}</li>`,
+  )}
+</ul>
+${page.hasOtherApps && html`<p><a href="${links.apps(app.developer_name)}">All apps of the developer</a></p>`}
+</section>`
+}
+
+function lookAlikes({ links }: Frame, { app, similar, lookAlikes }: AppPage) {
+  if (similar.length === 0) return false
+  const rows: [label: string, value: (one: NamedAppRow) => Html | string | null][] = [
+    ['Developer', (one) => html`<bdi>${one.developer_name}</bdi>`],
+    ['Category', (one) => html`<bdi>${one.category_name}</bdi>`],
+    ['In short', (one) => html`<span dir="auto">${one.short_description}</span>`],
+    ['Package name', (one) => one.package_name],
+    ['Downloads', (one) => formatCount(one.total_downloads)],
+    ['Created', (one) => day(one.created_at)],
+  ]
+  const all = [app, ...lookAlikes]
+  return html`<section class="card">
+<h2>Looks like ${formatQuantity(similar.length, 'other app')}</h2>
+<div class="scroll" role="region" aria-label="Look-alikes side by side" tabindex="0">
+<table>
+<thead><tr><td></td>${all.map(
+    (one) => html`
+<th scope="col">${icon(one.name)} ${one === app ? html`<bdi>${one.name}</bdi>` : appLink(links, one)} ${stateChip(one)}</th>`,
+  )}</tr></thead>
+<tbody>${rows.map(
+    ([label, value]) => html`
+<tr><th scope="row">${label}</th>${all.map((one) => html`<td>${value(one)}</td>`)}</tr>`,
+  )}
+</tbody>
+</table>
+</div>
+</section>`
+}
+
+function reviewList({ links }: Frame, { app, reviews, isReviewWhole, queue }: AppPage) {
+  if (reviews.length === 0) return false
+  return html`<section class="card">
+${
+  isReviewWhole
+    ? html`<h2>Review ${reviews[0]?.id}</h2>
+<p><a href="${links.app(app.id, queue?.view)}">Show the newest reviews</a></p>`
+    : html`<h2>Newest reviews, of ${formatCount(app.review_count)}</h2>`
+}
+<ul class="reviews">${reviews.map((review) => {
+    const { id, reviewer_name, rating, comment, created_at } = review
+    const shown = isReviewWhole ? comment : shortenComment(comment)
+    return html`
+<li>
+<p><bdi>${reviewer_name}</bdi>, ${rating} of 5, ${moment(created_at)}</p>
+<p class="text" dir="auto">${shown}</p>
+${shown !== comment && html`<p><a href="${links.app(app.id, queue?.view, { review: id })}">Show review ${id} whole</a></p>`}
+<form method="post" action="${links.removedReviews(queue?.view)}">
+<input type="hidden" name="app" value="${app.id}">
+<label class="reason"><span>Reason<span class="hidden"> for removing the review of ${reviewer_name}</span></span> <input name="reason" maxlength="1000" required></label>
+<button name="review" value="${id}" class="reject">Remove</button>
+</form>
+</li>`
+  })}
+</ul>
+</section>`
+}

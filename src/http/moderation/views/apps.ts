@@ -1,0 +1,41 @@
+import type { NamedAppRow } from '../../../catalogue/app-store.ts'
+import { formatQuantity } from '../../../util/text.ts'
+import { html } from '../../html.ts'
+import { type Frame, layout } from './layout.ts'
+import { alert, appLink, day, icon, stateChip } from './parts.ts'
+
+/** Finds apps in any state. */
+
+export type AppsPage = {
+  text: string
+  apps: NamedAppRow[]
+  hasMore: boolean
+  problem?: string | undefined
+}
+
+export const appsPage = (frame: Frame, { text, apps, hasMore, problem }: AppsPage) =>
+  layout(
+    frame,
+    'Apps',
+    html`<h1>Apps</h1>
+${alert(problem)}
+<form method="get" action="${frame.links.apps()}" role="search" class="find">
+  <label>Id, slug, package name, developer, or the beginning of a name
+    <input type="search" name="text" maxlength="255" value="${text}" autofocus>
+  </label>
+  <button class="primary">Find</button>
+</form>
+${text !== '' && html`<p class="quiet">${apps.length === 0 ? 'No app in any state.' : hasMore ? html`The first ${apps.length}; a longer text finds fewer.` : `${formatQuantity(apps.length, 'app')}.`}</p>`}
+<ul class="queue">${apps.map(
+      (app) => html`
+<li class="card">
+  ${icon(app.name)}
+  <div>
+    <h2>${appLink(frame.links, app)} ${stateChip(app)}</h2>
+    <p class="quiet"><a href="${frame.links.apps(app.developer_name)}"><bdi>${app.developer_name}</bdi></a> · <bdi>${app.category_name}</bdi> · ${formatQuantity(app.total_downloads, 'download')} · changed ${day(app.updated_at)}</p>
+    ${app.short_description && html`<p dir="auto">${app.short_description}</p>`}
+  </div>
+</li>`,
+    )}
+</ul>`,
+  )

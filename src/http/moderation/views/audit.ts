@@ -1,0 +1,54 @@
+import type { EntryFilter } from '../../../moderation/audit-entries.ts'
+import { html } from '../../html.ts'
+import type { ShownEntry } from '../short-texts.ts'
+import { entryList } from './entries.ts'
+import { type Frame, layout } from './layout.ts'
+import { alert } from './parts.ts'
+import type { Names } from './words.ts'
+
+/** The audit log, the newest entries first. */
+
+export type AuditPage = {
+  /** As it was given, even if it is refused. */
+  form: { moderator: string; developer: string; app: string; since: string; until: string }
+  filter: EntryFilter
+  entries: ShownEntry[]
+  names: Names
+  hasOlder: boolean
+  moderators: string[]
+  problem?: string | undefined
+}
+
+export function auditPage(frame: Frame, page: AuditPage) {
+  const { form, filter, entries, names, moderators } = page
+  const { links } = frame
+  const isFiltered = Object.values(form).some((value) => value !== '')
+  const isPart = filter.before !== undefined || filter.entry !== undefined
+  return layout(
+    frame,
+    'Audit log',
+    html`<h1>Audit log</h1>
+${alert(page.problem)}
+<details class="filters"${isFiltered && html` open`}>
+  <summary>Filter</summary>
+  <form method="get" action="${links.audit()}" role="search">
+    <label>Moderator <input name="moderator" list="moderators" autocomplete="off" value="${form.moderator}"></label>
+    <datalist id="moderators">${moderators.map((name) => html`<option value="${name}">`)}</datalist>
+    <label>App <input name="app" inputmode="numeric" value="${form.app}"></label>
+    <label>Developer <input name="developer" value="${form.developer}"></label>
+    <label>From <input type="date" name="since" value="${form.since}"></label>
+    <label>Before <input type="date" name="until" value="${form.until}"></label>
+    <button>Filter</button>
+    ${(isFiltered || isPart) && html`<a href="${links.audit()}">Show all</a>`}
+  </form>
+</details>
+<p class="quiet">Times are in UTC.</p>
+<div class="card">
+${entryList(entries, { links, names, areOpen: filter.entry !== undefined })}
+</div>
+<nav class="pages" aria-label="Pages of the audit log">
+  ${filter.before !== undefined && html`<a href="${links.audit({ ...filter, before: undefined })}">Newest</a>`}
+  ${page.hasOlder && html`<a rel="next" href="${links.audit({ ...filter, before: entries[0]?.id })}">Older</a>`}
+</nav>`,
+  )
+}

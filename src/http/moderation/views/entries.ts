@@ -1,0 +1,73 @@
+import { html } from '../../html.ts'
+import type { Links } from '../links.ts'
+import type { ShownEntry } from '../short-texts.ts'
+import { moment } from './parts.ts'
+import { actionWords, columnLabel, type Names, valueText } from './words.ts'
+
+/** Entries of the audit log, as sentences with their values folded. */
+
+type Options = { links: Links; names: Names; areOpen?: boolean }
+
+/** Labels that a summary has at most. */
+const maxLabels = 4
+
+const summaryOf = (values: ShownEntry['changes']) =>
+  values.length > maxLabels
+    ? `${values.length} values`
+    : values.map(({ column }) => columnLabel(column)).join(', ')
+
+/** Entries about one app, the newest first: "Approved by Ada, 2 Aug 2025, 14:20". */
+export const historyList = (entries: ShownEntry[], options: Options) =>
+  entries.length === 0
+    ? html`<p>No entries.</p>`
+    : html`<ol class="history">${entries.toReversed().map(
+        (entry) => html`
+<li>
+  <p>${actionWords(entry.action).done} by <bdi>${entry.actor}</bdi>, ${moment(entry.at)}${reason(entry)}</p>
+  ${entryValues(entry, options)}
+</li>`,
+      )}
+</ol>`
+
+/** Entries about anything, the newest first. */
+export const entryList = (entries: ShownEntry[], options: Options) =>
+  entries.length === 0
+    ? html`<p>No entries.</p>`
+    : html`<ol class="history">${entries.toReversed().map(
+        (entry) => html`
+<li>
+  <p>${moment(entry.at)} · <bdi>${entry.actor}</bdi> ${actionWords(entry.action).did} ${subject(entry, options)}${reason(entry)}</p>
+  ${entryValues(entry, options)}
+</li>`,
+      )}
+</ol>`
+
+function subject({ app_id, subject }: ShownEntry, { links, names }: Options) {
+  if (app_id === null) return html`<bdi>${subject}</bdi>`
+  const name = names.app.get(String(app_id))
+  return html`<a href="${links.app(app_id)}"><bdi>${name ?? subject}</bdi></a>`
+}
+
+const isReason = ({ column, after }: ShownEntry['changes'][number]) =>
+  (column === 'rejection_reason' || column === 'reason') && after !== '–'
+
+const reason = ({ changes }: ShownEntry) =>
+  changes.filter(isReason).map(({ after }) => html`: <q dir="auto">${after}</q>`)
+
+function entryValues({ id, changes, isShortened }: ShownEntry, { links, names, areOpen }: Options) {
+  const values = changes.filter((change) => !isReason(change))
+  if (values.length === 0) return isShortened && whole()
+  return html`<details${areOpen && html` open`}>
+    <summary>${summaryOf(values)}</summary>
+    <dl class="changes">${values.map(
+      ({ column, before, after }) => html`
+<div><dt>${columnLabel(column)}</dt><dd dir="auto" class="text">${before !== undefined && html`<del>${valueText(column, before, names)}</del> → `}<ins>${valueText(column, after, names)}</ins></dd></div>`,
+    )}
+</dl>
+    ${isShortened && whole()}
+  </details>`
+
+  function whole() {
+    return html`<p><a href="${links.audit({ entry: id })}">Show entry ${id} whole</a></p>`
+  }
+}

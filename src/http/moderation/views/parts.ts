@@ -1,0 +1,61 @@
+import type { NamedAppRow } from '../../../catalogue/app-store.ts'
+import type { SimilarApp } from '../../../catalogue/similar-names.ts'
+import type { Fields } from '../../../moderation/describe.ts'
+import { formatQuantity } from '../../../util/text.ts'
+import { formatDay, formatMoment } from '../../../util/time.ts'
+import { type Html, html } from '../../html.ts'
+import type { Links } from '../links.ts'
+import type { QueueView } from '../queue-view.ts'
+import { stateNames } from './words.ts'
+
+/** Parts of several pages. */
+
+export const day = (at: string) => html`<time datetime="${at}">${formatDay(at)}</time>`
+
+/** In UTC. */
+export const moment = (at: string) => html`<time datetime="${at}">${formatMoment(at)}</time>`
+
+/** The first emoji or letter of a name, as the shop window has it. */
+export const icon = (name: string) =>
+  html`<span class="icon" aria-hidden="true">${name.match(/\p{RGI_Emoji}/v)?.[0] ?? [...name][0]}</span>`
+
+export const appLink = (
+  links: Links,
+  { id, name }: { id: number; name: string },
+  view?: QueueView,
+) => html`<a href="${links.app(id, view)}"><bdi>${name}</bdi></a>`
+
+export const alert = (problem: string | undefined) =>
+  problem !== undefined && html`<p role="alert" class="problem">${problem}</p>`
+
+type State = Pick<NamedAppRow, 'status' | 'deleted_at'>
+
+export const stateChip = ({ status, deleted_at }: State) =>
+  html`<span class="chip ${deleted_at ? 'deleted' : status}">${stateNames[deleted_at ? 'deleted' : status]}</span>`
+
+export const similarChip = (links: Links, app: SimilarApp) =>
+  html`<a class="chip warning" href="${links.app(app.id)}">Looks like <bdi>${app.name}</bdi>, ${similarityOf(app)}</a>`
+
+export const similarityOf = ({ total_downloads }: SimilarApp) =>
+  formatQuantity(total_downloads, 'download')
+
+/** A list of labels and texts; a text that is null is left out. */
+export const fieldList = (fields: Fields | Record<string, Html | Fields[string]>) =>
+  html`
+    <dl>
+      ${Object.entries(fields).map(
+        ([label, value]) =>
+          value !== null && html`<div><dt>${label}</dt><dd dir="auto">${value}</dd></div>`,
+      )}
+    </dl>`
+
+/** The fields of a decision: a problem with them stands above, and what was typed stays. */
+export const reasonField = (reason: string, reasons: readonly string[]) => html`
+  <label class="reason">
+    <span>Reason</span>
+    <input name="reason" maxlength="1000" list="reasons" autocomplete="off" required value="${reason}">
+  </label>
+  <datalist id="reasons">${reasons.map((one) => html`<option value="${one}">`)}</datalist>`
+
+/** Is the default button of its form, so that the key Enter in a field sends nothing. */
+export const noDefaultButton = html`<button disabled hidden></button>`

@@ -1,0 +1,165 @@
+import type { DeveloperRecord } from '../../../accounts/developer-records.ts'
+import type { Category } from '../../../contract/contract.ts'
+import { formatReference } from '../../../moderation/app-reference.ts'
+import { maxBeginning, type QueuedApp } from '../../../moderation/moderation-store.ts'
+import type { Place, Queue } from '../../../moderation/queue-walk.ts'
+import { formatCount, formatQuantity, nounOf } from '../../../util/text.ts'
+import { formatWait } from '../../../util/time.ts'
+import { type Html, html } from '../../html.ts'
+import type { QueueView } from '../queue-view.ts'
+import { shortenBeginning, shortenOption, type WithShortChanges } from '../short-texts.ts'
+import { changeList } from './changes.ts'
+import { type Frame, layout } from './layout.ts'
+import { alert, appLink, icon, noDefaultButton, reasonField, similarChip } from './parts.ts'
+import { developerRecord } from './words.ts'
+
+/** A queue, and a form that decides the selected apps. */
+
+export type QueuePage = {
+  view: QueueView
+  apps: WithShortChanges<QueuedApp>[]
+  records: ReadonlyMap<number, DeveloperRecord>
+  /** Where the next page begins. */
+  last?: Place | undefined
+  /** Apps whose texts or names were read to find these, if no index found them. */
+  read?: number | undefined
+  /** Apps that the developer and the category leave in the queue, and those before this page. */
+  total: number
+  upTo: number
+  /** Whether the developer and the category exist. */
+  isFilterValid: boolean
+  categories: Category[]
+  developers: string[]
+  reasons: string[]
+  /** What was decided before. */
+  report: Html | false
+  /** Of the form that was sent, if it was refused. */
+  problem?: string | undefined
+  reason?: string | undefined
+  /** The references of the apps whose boxes are ticked. */
+  selected: ReadonlySet<string>
+  areOthersSelected: boolean
+}
+
+const titles: Record<Queue, string> = { pending: 'Pending apps', changed: 'Changed apps' }
+
+export function queuePage(frame: Frame, page: QueuePage) {
+  const { links } = frame
+  const { view, apps } = page
+  return layout(
+    frame,
+    titles[view.queue],
+    html`<h1>${titles[view.queue]}</h1>
+${page.report}
+${apps.length === 0 && alert(page.problem)}
+${filterForm(page)}
+${page.isFilterValid && html`<p class="quiet">${summary(page)}</p>`}
+${apps.length > 0 && decisionForm(frame, page)}
+<nav class="pages" aria-label="Pages of the queue">
+  ${view.after && html`<a href="${links.queue({ ...view, after: undefined })}">Back to the beginning</a>`}
+  ${page.last && html`<a rel="next" href="${links.queue({ ...view, after: page.last })}">${apps.length === 0 ? 'Search the next ones' : 'Next'}</a>`}
+</nav>`,
+  )
+
+  function filterForm({ view: { queue, filter }, categories, developers }: QueuePage) {
+    const isFiltered = Object.values(filter).some((value) => value !== undefined)
+    return html`<details class="filters"${isFiltered && html` open`}>
+  <summary>Filter</summary>
+  <form method="get" action="${links.queue({ queue, filter: {} }).replace(/\?.*/, '')}" role="search">
+    <input type="hidden" name="queue" value="${queue}">
+    <label>Text <input type="search" name="search" maxlength="100" value="${filter.search}"></label>
+    <label>Developer <input name="developer" list="developers" autocomplete="off" value="${filter.developer}"></label>
+    <datalist id="developers">${developers.map((name) => html`<option value="${name}">`)}</datalist>
+    <label>Category
+      <select name="category">
+        <option value="">any</option>
+        ${categories.map(
+          ({ slug, name }) =>
+            html`<option value="${slug}"${slug === filter.category && html` selected`}>${shortenOption(name)}</option>`,
+        )}
+      </select>
+    </label>
+    <label class="tick"><input type="checkbox" name="look-alikes" value="on"${filter.lookAlikes && html` checked`}> Look-alikes only</label>
+    <button>Filter</button>
+    ${isFiltered && html`<a href="${links.queue({ queue, filter: {} })}">Show all</a>`}
+  </form>
+</details>`
+  }
+}
+
+/** What the list has of the queue. */
+function summary({ apps, total, upTo, read, last, view }: QueuePage) {
+  const waiting = html`${formatQuantity(total, 'app')} ${nounOf(total, 'waits', 'wait')}`
+  if (total === 0) return 'Nothing waits here.'
+  if (read !== undefined) {
+    const isPart = read < total
+    const found = html`${formatCount(apps.length)} found among ${isPart && html`${formatCount(read)} of `}${formatQuantity(total, 'app')}`
+    return html`${found}${isPart && html`, from number ${formatCount(upTo + 1)} on`}, the longest wait first.`
+  }
+  if (apps.length === 0) return html`This is past the end; ${waiting} here.`
+  const isWhole = !view.after && !last
+  return html`${waiting}, the longest first.${!isWhole && html` These are ${formatCount(upTo + 1)} to ${formatCount(upTo + apps.length)}.`}`
+}
+
+function decisionForm(frame: Frame, page: QueuePage) {
+  const { links } = frame
+  const { view, apps } = page
+  const marked = apps.filter(({ similar }) => similar.length > 0).length
+  return html`<form method="post" action="${links.decisions(view)}" class="decide">
+<p class="select">
+  <a href="${links.queue(view, { select: 'all' })}">Select all${marked > 0 && html` but look-alikes`}</a>
+  <a href="${links.queue(view)}">Select none</a>
+  ${
+    page.areOthersSelected &&
+    marked > 0 &&
+    html`<span>${formatQuantity(marked, 'look-alike')} ${nounOf(marked, 'is', 'are')} not selected.</span>`
+  }
+</p>
+<ul class="queue">
+${apps.map((app) => queuedApp(frame, page, app))}
+</ul>
+<div class="bar bottom">
+${alert(page.problem)}
+<fieldset>
+  <legend class="selected"></legend>
+  ${noDefaultButton}
+  <button name="decision" value="approve" class="approve" formnovalidate>Approve</button>
+  ${reasonField(page.reason ?? '', page.reasons)}
+  <button name="decision" value="reject" class="reject">${view.queue === 'changed' ? 'Take down' : 'Reject'}</button>
+</fieldset>
+</div>
+</form>`
+}
+
+function queuedApp({ links }: Frame, page: QueuePage, app: WithShortChanges<QueuedApp>) {
+  const { view, selected, areOthersSelected, records } = page
+  const reference = formatReference(app)
+  const isSelected = selected.has(reference) || (areOthersSelected && app.similar.length === 0)
+  const beginning = shortenBeginning(app.description)
+  const hasMore = app.description.length === maxBeginning
+  return html`
+<li class="card">
+  <label class="tick"><input type="checkbox" name="app" value="${reference}"${isSelected && html` checked`}> <span class="hidden">Select ${app.name}</span></label>
+  ${icon(app.name)}
+  <div>
+    <h2>${appLink(links, app, view)}</h2>
+    <p class="quiet"><a href="${links.apps(app.developer_name)}"><bdi>${app.developer_name}</bdi></a> (${developerRecord(records.get(app.developer_id))}) · <bdi>${app.category_name}</bdi> · waits ${formatWait(app.waiting_since)}</p>
+    ${app.similar.length > 0 && html`<p class="chips">${app.similar.map((one) => html`${similarChip(links, one)} `)}</p>`}
+    ${app.short_description && html`<p dir="auto">${app.short_description}</p>`}
+    ${view.queue === 'changed' && changes(app)}
+    <details>
+      <summary>Description</summary>
+      <p class="text" dir="auto">${beginning}${beginning === app.description && hasMore && '…'}</p>
+    </details>
+  </div>
+</li>`
+
+  function changes({ id, changes, isShortened }: WithShortChanges<QueuedApp>) {
+    if (changes.length === 0) return html`<p><span class="chip">Changed and reverted</span></p>`
+    return html`<details open>
+      <summary>${formatQuantity(changes.length, 'field')} changed</summary>
+      ${changeList(changes)}
+      ${isShortened && html`<p><a href="${links.app(id, view)}#changes">Show the changes of app ${id} whole</a></p>`}
+    </details>`
+  }
+}

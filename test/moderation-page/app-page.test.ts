@@ -1,0 +1,350 @@
+import { describe, expect, inject, test } from 'vitest'
+import { auditStore } from '../../src/audit/audit-store.ts'
+import { freezeClock } from '../support/clock.ts'
+import {
+  formOf,
+  linksOf,
+  optionsOf,
+  problemOf,
+  textOf,
+  titleOf,
+  valuesOf,
+} from '../support/html.ts'
+import {
+  addApps,
+  decide,
+  type ModerationPage,
+  referenceTo,
+  startModerationPage,
+} from '../support/moderation-page.ts'
+import { commandLine } from '../support/process.ts'
+import { startService } from '../support/service.ts'
+
+/** The page of an app: what it says, and what it offers. walk.test.ts decides there. */
+
+const { apps, keys } = inject('world')
+const bobsId = 2
+
+/** The rows of the page's list of facts, by their labels. */
+const factsOf = (page: string): Record<string, string> => {
+  const [, list = ''] = /<h2>Facts<\/h2>\s*<dl>([\s\S]*?)<\/dl>/.exec(page) ?? []
+  return Object.fromEntries(
+    [...list.matchAll(/<dt>(.*?)<\/dt><dd[^>]*>([\s\S]*?)<\/dd>/g)].map(([, label = '', value]) => [
+      label,
+      textOf(`<body>${value}`),
+    ]),
+  )
+}
+
+/** What stays in sight. */
+const barOf = (page: string): string =>
+  textOf(`<body>${/<div class="bar">([\s\S]*?)<form /.exec(page)?.[1] ?? ''}`)
+
+const historyOf = (page: string): string[] =>
+  [...page.matchAll(/<ol class="history">([\s\S]*?)<\/ol>/g)].flatMap(([, list = '']) =>
+    list
+      .split('<li>')
+      .slice(1)
+      .map((item) => textOf(`<body>${item.replace(/<details[\s\S]*/, '')}`)),
+  )
+
+test('says what the command `moderation show` says, in people’s words', async () => {
+  const service = await startService()
+  const page = await startModerationPage({ databaseUrl: service.databaseUrl })
+  const ada = await page.signIn('Ada')
+  const cli = commandLine(page.databaseUrl)
+  await addApps(page, [{ name: 'Tide Cl0ck', rejection_reason: 'No.', status: 'rejected' }])
+  await service.request('PUT', `/apps/${apps.approved}`, {
+    key: keys.ada,
+    json: { name: 'Tide Table', description: 'One\n\nhttps://example.org/ <b>two</b>' },
+  })
+  await cli.run('moderation', 'reject', String(apps.bobsPending), '--reason', 'Slow.')
+  for (let id = apps.approved; id <= apps.bobsPending + 1; id++) {
+    const { text } = await ada.get(`/apps/${id}`)
+    const shown = textOf(text)
+    const { app: _, ...told } = await cli.json('moderation', 'show', String(id))
+    const { history, similar, changes, developer, category, ...fields } = told
+    const state = fields.deleted_at ? 'Deleted' : fields.status
+    expect(barOf(text).toLowerCase()).toContain(`${fields.name} ${state}`.toLowerCase())
+    const facts = factsOf(text)
+    expect(facts).toMatchObject({
+      Developer: expect.stringMatching(new RegExp(`^${developer.name} \\(.*\\)$`)),
+      Category: category.name,
+      Version: fields.version,
+      App: `${await referenceTo(page, id)} (${fields.slug})`,
+    })
+    const optional = {
+      'Package name': fields.package_name,
+      'Last rejected because': fields.rejection_reason,
+      // Counts of 0 say nothing.
+      Downloads: fields.total_downloads === 0 ? null : String(fields.total_downloads),
+      Reviews: fields.review_count === 0 ? null : String(fields.review_count),
+      Ratings:
+        fields.rating_count === 0
+          ? null
+          : `${fields.average_rating} of 5, ${fields.rating_count} ratings`,
+    }
+    for (const [label, value] of Object.entries(optional))
+      expect([id, label, facts[label]]).toEqual([id, label, value ?? undefined])
+    const times = [fields.created_at, fields.updated_at, fields.approved_at, fields.deleted_at]
+    for (const time of times.filter(Boolean)) expect(text).toContain(`datetime="${time}"`)
+    for (const one of [fields.description, fields.short_description].filter(Boolean))
+      expect(shown).toContain(one.replace(/\s+/g, ' '))
+    for (const one of similar) expect(linksOf(text)).toContainEqual([one.name, `/apps/${one.id}`])
+    expect(text.includes('id="changes"')).toBe(changes.length > 0)
+    // The newest first.
+    const entries = history.toReversed() as { at: string }[]
+    expect(historyOf(text)).toHaveLength(entries.length)
+    const [, list = ''] = /<ol class="history">([\s\S]*)/.exec(text) ?? []
+    const shownTimes = [...list.matchAll(/<time datetime="([^"]+)"/g)].map(([, time]) => time)
+    expect(shownTimes).toEqual(entries.map(({ at }) => at))
+  }
+})
+
+test('has a history of sentences, whose values are folded', async () => {
+  const service = await startService()
+  const page = await startModerationPage({ databaseUrl: service.databaseUrl })
+  freezeClock(Date.parse('2025-08-02T14:20:30Z'))
+  const [ada, bo] = [await page.signIn('Ada'), await page.signIn('Bo')]
+  const path = `/apps/${apps.bobsPending}`
+  const shown = async () => (await ada.get(path)).text
+  await decide(bo, await shown(), 'reject', { reason: 'No & no.' })
+  await service.request('PUT', path, {
+    key: keys.bob,
+    json: { category_id: inject('world').categories.games, version: '2.0.0' },
+  })
+  await decide(ada, await shown(), 'approve')
+  await service.request('DELETE', path, { key: keys.bob })
+  const { text } = await ada.get(path)
+  const at = '2 Aug 2025, 14:20'
+  const key = keys.bob.slice(0, 17)
+  expect(historyOf(text)).toEqual([
+    `Deleted by Bob (${key}), ${at}`,
+    `Approved by Ada (signed in), ${at}`,
+    `Changed by Bob (${key}), ${at}`,
+    `Rejected by Bo (signed in), ${at}: No & no.`,
+    'Created by world, 1 Jan 2020, 00:00',
+  ])
+  // Names instead of ids.
+  expect(textOf(text)).toContain('Category Tools → Games')
+  expect(textOf(text)).toContain('Status rejected → pending')
+  expect(text).not.toContain('<details open>')
+})
+
+test('puts the look-alikes beside the app', async () => {
+  const page = await startModerationPage()
+  const ada = await page.signIn('Ada')
+  const [id] = await addApps(page, [{ name: 'Tide Cl0ck' }])
+  const { text } = await ada.get(`/apps/${id}`)
+  expect(textOf(text)).toContain('Looks like 1 other app')
+  const rows = [...text.matchAll(/<tr><th scope="row">(.*?)<\/th>(.*?)<\/tr>/g)].map(
+    ([, label, values = '']) => [
+      label,
+      ...values
+        .split('</td>')
+        .slice(0, -1)
+        .map((value) => textOf(`<body>${value}`)),
+    ],
+  )
+  expect(rows).toEqual([
+    ['Developer', 'Bob', 'Ada'],
+    ['Category', 'Games', 'Tools'],
+    ['In short', '', 'High and low water'],
+    ['Package name', '', 'org.example.tideclock'],
+    ['Downloads', '0', '100'],
+    ['Created', '1 Jan 2026', '1 Jan 2020'],
+  ])
+  expect(textOf((await ada.get(`/apps/${apps.pending}`)).text)).not.toContain('Looks like')
+})
+
+test('has the text as it is, without links, and what the owner changed', async () => {
+  const service = await startService()
+  const page = await startModerationPage({ databaseUrl: service.databaseUrl })
+  const ada = await page.signIn('Ada')
+  const description = 'See https://evil.example/ or\nmailto:a@b.example <a href="/">here</a>.'
+  await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { description } })
+  const { text } = await ada.get(`/apps/${apps.approved}`)
+  const escaped = description
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+  expect(text).toContain(`<p class="text" dir="auto">${escaped}</p>`)
+  const [, changes = ''] =
+    /<section class="card" id="changes">([\s\S]*?)<\/section>/.exec(text) ?? []
+  expect(changes.match(/<dt>/g)).toHaveLength(1)
+  expect(textOf(`<body>${changes}`)).toMatch(/^Changed since the last decision Description /)
+})
+
+test('links to the developer’s other apps in any state, and lists the newest reviews', async () => {
+  const page = await startModerationPage()
+  const ada = await page.signIn('Ada')
+  const { text } = await ada.get(`/apps/${apps.approved}`)
+  expect(linksOf(text)).toEqual(
+    expect.arrayContaining([
+      ['Ada', '/apps?text=Ada'],
+      ['Cloud Atlas', `/apps/${apps.pending}`],
+      ['Broken Compass', `/apps/${apps.rejected}`],
+      ['Gone', `/apps/${apps.deleted}`],
+    ]),
+  )
+  expect(textOf(text)).toContain('Gone Deleted Broken Compass Rejected Cloud Atlas Pending')
+  expect(linksOf(text).map(([name]) => name)).not.toContain('Tide Clock')
+  expect(textOf(text)).toMatch(
+    /Newest reviews, of 3 Di, 5 of 5, 1 Feb 2026, 00:00 .*Ed, 5 of 5, .*Right\..*Cy, 4 of 5, .*Fine\./,
+  )
+})
+
+test.for<[state: keyof typeof apps, isPublic: boolean, buttons: string[]]>([
+  ['approved', true, ['reject']],
+  ['pending', false, ['approve', 'reject']],
+  ['rejected', false, ['approve']],
+  ['deleted', false, []],
+])(
+  'of an app that is %s: links to the public one: %s; decides %j',
+  async ([state, isPublic, buttons]) => {
+    const page = await startModerationPage()
+    const ada = await page.signIn('Ada')
+    const { text } = await ada.get(`/apps/${apps[state]}`)
+    expect(linksOf(text).filter(([name]) => name === 'What the public sees')).toEqual(
+      isPublic ? [['What the public sees', `http://localhost:3000/apps/${apps[state]}`]] : [],
+    )
+    expect(valuesOf(text, 'decision')).toEqual(buttons)
+    expect(formOf(text, '/restorations') !== undefined).toBe(state === 'deleted')
+  },
+)
+
+describe('within a queue', () => {
+  const start = async (count = 4) => {
+    const page = await startModerationPage()
+    const ids = await addApps(page, Array(count).fill({}))
+    return { page, ada: await page.signIn('Ada'), ids }
+  }
+  const view = 'queue=pending&developer=Bob&category=games'
+
+  test('says where the app is, and leads to the next one', async () => {
+    const { ada, ids } = await start()
+    for (const [index, id] of ids.entries()) {
+      const { text } = await ada.get(`/apps/${id}?${view}`)
+      expect(barOf(text)).toMatch(new RegExp(`Pending waits [\\d,]+ days ${index + 1} of 4$`))
+      const next = ids[index + 1]
+      const skip = linksOf(text).filter(([name]) => /^(Skip|Back to the queue)$/.test(name))
+      expect(skip).toEqual([
+        next === undefined ? ['Back to the queue', `/?${view}`] : ['Skip', `/apps/${next}?${view}`],
+      ])
+    }
+  })
+
+  test('with a text, it says no number, because counting would read the whole queue', async () => {
+    const { ada, ids } = await start()
+    const { text } = await ada.get(`/apps/${ids[0]}?queue=pending&search=app`)
+    expect(barOf(text)).toMatch(/Pending waits [\d,]+ days$/)
+    expect(linksOf(text)).toContainEqual(['Skip', `/apps/${ids[1]}?queue=pending&search=app`])
+  })
+
+  test.for<[what: string, path: (ids: number[]) => string]>([
+    ['does not wait', () => `/apps/${apps.rejected}?queue=pending`],
+    ['is in the other queue', (ids) => `/apps/${ids[1]}?queue=changed`],
+    ['is of another developer', () => `/apps/${apps.pending}?queue=pending&developer=Bob`],
+    ['is in another category', () => `/apps/${apps.pending}?queue=pending&category=games`],
+  ])('an app that %s has no number there', async ([, path]) => {
+    const { ada, ids } = await start()
+    const { status, text } = await ada.get(path(ids))
+    expect(status).toBe(200)
+    expect(barOf(text)).not.toMatch(/\d of \d/)
+  })
+
+  test('without parameters of a queue, it has neither a number nor a next app', async () => {
+    const { ada, ids } = await start()
+    const { text } = await ada.get(`/apps/${ids[0]}?developer=Bob`)
+    expect(barOf(text)).not.toMatch(/\d of \d/)
+    expect(text).not.toContain('class="skip"')
+  })
+
+  test.for<[filter: string, told: string]>([
+    ['developer=Nobody', 'There is no developer "Nobody"'],
+    ['category=none', 'There is no category with the slug none'],
+  ])(
+    'whose filter names nothing any more (%s), it is shown, and says so',
+    async ([filter, told]) => {
+      const { ada, ids } = await start()
+      const { status, text } = await ada.get(`/apps/${ids[0]}?queue=pending&${filter}`)
+      // The app exists, so this is no 404.
+      expect(status).not.toBe(404)
+      expect(textOf(text)).toContain(told)
+    },
+  )
+})
+
+test('lists at most twenty other apps, and says where the entries before the newest fifty are', async () => {
+  const page = await startModerationPage()
+  const ada = await page.signIn('Ada')
+  const newest = (await addApps(page, Array(30).fill({}))).at(-1) ?? 0
+  const entry = {
+    action: 'app counters',
+    at: '2026-01-01T00:00:00.000Z',
+    app_id: newest,
+    developer_id: bobsId,
+    after: { total_downloads: 1 },
+  } as const
+  const shown = async () => (await ada.get(`/apps/${newest}`)).text
+  const before = await shown()
+  expect(linksOf(before).filter(([name]) => /^App \d+$/.test(name))).toHaveLength(20)
+  expect(linksOf(before)).toContainEqual(['All apps of the developer', '/apps?text=Bob'])
+  expect(linksOf(before).map(([name]) => name)).not.toContain('All entries')
+  await recordTimes(page, 49)
+  expect(historyOf(await shown())).toHaveLength(50)
+  expect(linksOf(await shown()).map(([name]) => name)).not.toContain('All entries')
+  await recordTimes(page, 1)
+  const after = await shown()
+  expect(historyOf(after)).toHaveLength(50)
+  expect(historyOf(after).at(-1)).toMatch(/^Counts updated by test, /)
+  expect(linksOf(after)).toContainEqual(['All entries', `/audit?app=${newest}`])
+
+  function recordTimes({ database }: ModerationPage, count: number) {
+    return database.write((runner) =>
+      auditStore(runner).record({ operator: 'test' }, ...Array(count).fill(entry)),
+    )
+  }
+})
+
+test('with twenty other apps or fewer, the page has no link to all', async () => {
+  const page = await startModerationPage()
+  const ada = await page.signIn('Ada')
+  // Bob has two in the world.
+  const ids = await addApps(page, Array(19).fill({}))
+  const links = linksOf((await ada.get(`/apps/${ids[0]}`)).text)
+  expect(links.map(([name]) => name)).not.toContain('All apps of the developer')
+})
+
+test('offers the last ten reasons, each once', async () => {
+  const page = await startModerationPage()
+  const ada = await page.signIn('Ada')
+  const ids = await addApps(page, Array(13).fill({}))
+  for (const [index, id] of ids.entries()) {
+    const reason = `Reason "${Math.min(index, 11)}" & more`
+    await ada.post('/decisions', { app: await referenceTo(page, id), decision: 'reject', reason })
+  }
+  const expected = Array.from({ length: 10 }, (_, index) => `Reason "${11 - index}" & more`)
+  for (const path of ['/', `/apps/${apps.pending}`]) {
+    const { text } = await ada.get(path)
+    expect(optionsOf(text)).toEqual(expected)
+    // As long as a reason may be.
+    expect(text).toMatch(/<input name="reason" maxlength="1000" list="reasons"/)
+  }
+})
+
+test('of an app or with a review that does not exist is an error that leads back', async () => {
+  const page = await startModerationPage()
+  const ada = await page.signIn('Ada')
+  const [review] = valuesOf((await ada.get(`/apps/${apps.approved}`)).text, 'review')
+  const missing = {
+    '/apps/999': 'There is no app 999.',
+    [`/apps/${apps.bobs}?review=${review}`]: `App ${apps.bobs} has no review ${review}.`,
+    [`/apps/${apps.bobs}?review=x`]: 'The review must be a whole number from 1, not "x".',
+  }
+  for (const [path, told] of Object.entries(missing)) {
+    const { status, text } = await ada.get(path)
+    expect([status, titleOf(text), problemOf(text)]).toEqual([404, 'Moderation – Moderation', told])
+    expect(linksOf(text)).toContainEqual(['Go to the queue', '/?queue=pending'])
+  }
+})
