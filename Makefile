@@ -26,16 +26,10 @@ $(client_installed): clients/typescript/package.json clients/typescript/package-
 	cd clients/typescript && npm ci
 	@touch $@
 
-bench_installed := test/bench/node_modules/.package-lock.json
+lab_installed := test/lab/node_modules/.package-lock.json
 
-$(bench_installed): test/bench/package.json test/bench/package-lock.json
-	cd test/bench && npm ci
-	@touch $@
-
-mutants_installed := test/mutants/node_modules/.package-lock.json
-
-$(mutants_installed): test/mutants/package.json test/mutants/package-lock.json
-	cd test/mutants && npm ci
+$(lab_installed): test/lab/package.json test/lab/package-lock.json
+	cd test/lab && npm ci
 	@touch $@
 
 generated/docs.html: generated/openapi.json redocly.yaml scripts/docs-page.hbs scripts/docs-page.ts $(installed)
@@ -88,10 +82,10 @@ package: $(installed) ## pack the last commit with Node and its dependencies int
 	@node scripts/package.ts
 
 .PHONY: judge-packages
-judge-packages: $(judges_installed) $(client_installed) $(bench_installed)
+judge-packages: $(judges_installed) $(client_installed)
 
 .PHONY: judge
-judge: $(installed) judge-packages generated/docs.html package ## check the contract and the server with third-party clients and tools
+judge: $(installed) judge-packages generated/docs.html ## check the contract and the server with third-party clients and tools
 	npm run --silent judge
 
 .PHONY: diff
@@ -99,16 +93,17 @@ diff: $(installed) $(judges_installed) ## list changes of the document since the
 	@node test/judges/diff.ts
 
 .PHONY: faults
-faults: $(installed) $(client_installed) ## test kills, power cuts, full disks, replaced files and attacks, 20 minutes; SOAK=1 adds ten, CUT=1 is a short run
-	@SOAK=$(SOAK) CUT=$(CUT) npm run --silent faults
+faults: $(installed) ## kill the server, fuzz its connections and hang its network, for a minute
+	@CUT=1 npm run --silent faults
 
 .PHONY: bench
-bench: $(installed) $(bench_installed) ## benchmark against peers and update docs/performance.md; QUICK=1 for a short run that only prints
+bench: $(installed) $(lab_installed) ## benchmark against peers and update docs/performance.md; QUICK=1 for a short run that only prints
 	@npm run --silent bench -- $(if $(QUICK),quick,full)
 
-.PHONY: mutants
-mutants: $(installed) $(if $(PATCHES),,$(mutants_installed)) ## mutation testing of SOURCE=src/catalogue: list the mutants that no test kills; TESTS=test/catalogue runs only these; PATCHES=FILE makes the mistakes of a list instead
-	@$(if $(PATCHES),node test/mutants/patches.ts $(PATCHES),SOURCE=$(SOURCE) TESTS=$(TESTS) test/mutants/node_modules/.bin/stryker run test/mutants/stryker.config.js)
+.PHONY: lab
+lab: $(installed) $(lab_installed) $(client_installed) package ## what belongs to a release, hours; PART=archive, bench, faults, mutants or one-server for one part
+	@$(if $(filter mutants,$(PART)),,npm run --silent lab -- $(PART))
+	@$(if $(filter-out mutants,$(PART)),,node test/lab/mutants/patches.ts)
 
 .PHONY: help
 help: ## show this help

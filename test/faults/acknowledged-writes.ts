@@ -42,13 +42,8 @@ export function addTo(
  * an import and backups. `acknowledged` resolves after that many creates and changes. `kill` sends
  * SIGKILL to all processes at once and returns whether the import and a backup were running.
  */
-export async function startWriting(
-  file: string,
-  writes: AcknowledgedWrites,
-  round: number,
-  env: Record<string, string> = {},
-) {
-  const server = await serve(`sqlite:${file}`, env)
+export async function startWriting(file: string, writes: AcknowledgedWrites, round: number) {
+  const server = await serve(`sqlite:${file}`)
   const processes: ChildProcess[] = []
   let isOver = false
   let count = 0
@@ -61,7 +56,7 @@ export async function startWriting(
 
   function start(command: string, args: string[]) {
     const child = spawn(command, args, {
-      env: { PATH: process.env.PATH, DATABASE_URL: `sqlite:${file}`, ...env },
+      env: { PATH: process.env.PATH, DATABASE_URL: `sqlite:${file}` },
       stdio: ['pipe', 'pipe', 'inherit'],
     })
     child.stdin.on('error', () => {

@@ -2,13 +2,12 @@ import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, inject, test } from 'vitest'
 import { required } from '../../src/util/helpers.ts'
-import { randomFrom } from '../bench/random.ts'
 import { copyWorldFile } from '../support/database.ts'
 import { residentBytes } from '../support/memory.ts'
 import { serve } from '../support/process.ts'
+import { randomFrom } from '../support/random.ts'
 import { isShortRun } from '../support/short-run.ts'
-import { getBytes } from './load.ts'
-import { closed, connected } from './sockets.ts'
+import { closed, connected, getBytes } from './sockets.ts'
 
 const connections = isShortRun ? 5000 : 50_000
 const atOnce = 50

@@ -15,6 +15,10 @@ export async function connected(port: number): Promise<Socket> {
 export const closed = (socket: Socket) =>
   new Promise<void>((resolve) => socket.on('close', () => resolve()))
 
+/** The bytes of a GET. */
+export const getBytes = (path: string, ...headers: string[]) =>
+  [`GET ${path} HTTP/1.1`, 'Host: x', ...headers, '', ''].join('\r\n')
+
 /**
  * Sends bytes and returns the response, until the server closes the connection or waits for more.
  */

@@ -19,7 +19,7 @@ export default defineConfig({
     fileParallelism: isShortRun,
     // As in the suite: its modules need not be loaded again for each file.
     isolate: !isShortRun,
-    sequence: { sequencer: longestFirst('servers', 'hang', 'hostile', 'slow') },
+    sequence: { sequencer: longestFirst('hang') },
     testTimeout: 1_800_000,
     hookTimeout: 300_000,
   },

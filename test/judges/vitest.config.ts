@@ -4,19 +4,15 @@ import { longestFirst } from '../support/longest-first.ts'
 
 const { projects: _, globalSetup = [], ...shared } = base.test ?? {}
 
-/**
- * The judges: third-party clients and tools, and the benchmark. `make test` does not run
- * *.judge.ts.
- */
+/** The judges: third-party clients and tools. `make test` does not run *.judge.ts. */
 export default defineConfig({
   test: {
     ...shared,
     globalSetup: ['test/support/world.ts', ...globalSetup],
-    include: ['test/{judges,bench}/**/*.judge.ts'],
+    include: ['test/judges/**/*.judge.ts'],
     sequence: {
       sequencer: longestFirst(
-        ...['clients', 'moderation-page', 'pages', 'proxy', 'package', 'one-server', 'samples'],
-        ...['shop-window', 'bench', 'archive'],
+        ...['clients', 'moderation-page', 'pages', 'proxy', 'package', 'samples', 'shop-window'],
       ),
     },
     testTimeout: 300_000,

@@ -1,0 +1,42 @@
+import { setInterval } from 'node:timers/promises'
+import { accountStore } from '../../../src/accounts/account-store.ts'
+import { appStore } from '../../../src/catalogue/app-store.ts'
+import { openDatabase } from '../../../src/db/database.ts'
+import { moderationStore } from '../../../src/moderation/moderation-store.ts'
+import { vocabulary } from './catalogue.ts'
+
+/** A process that creates and approves an app each second until it is killed. */
+
+const [databaseFile = ''] = process.argv.slice(2)
+const database = openDatabase(`sqlite:${databaseFile}`)
+const actor = { operator: 'bench' }
+
+const developer = await database.write((runner) =>
+  accountStore(runner).findOrAddDeveloper('Developer 1'),
+)
+process.send?.('ready')
+
+for await (const _ of setInterval(1000)) {
+  const now = new Date().toISOString()
+  const { id } = await database.write((runner) =>
+    appStore(runner).insert(
+      {
+        developer_id: developer.id,
+        category_id: 1,
+        status: 'pending',
+        approved_at: null,
+        rejection_reason: null,
+        created_at: now,
+        updated_at: now,
+        total_downloads: 0,
+        package_name: null,
+        version: '1.0.0',
+        name: vocabulary.slice(0, 3).join(' '),
+        short_description: vocabulary.slice(0, 6).join(' '),
+        description: vocabulary.slice(0, 60).join(' '),
+      },
+      actor,
+    ),
+  )
+  await database.write((runner) => moderationStore(runner).decide('approve', id, actor))
+}
