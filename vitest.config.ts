@@ -27,7 +27,6 @@ function hasSpace(folder: string): boolean {
 
 if (isShortRun) {
   process.env.FUZZ_RUNS ??= '400'
-  process.env.MIRROR_CHANGES ??= '100'
   // Each kind of write once.
   process.env.FRESHNESS_STEPS ??= '17'
 }

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
+import { sendNotification } from '../deploy/send-notification.ts'
 import { accountStore } from '../src/accounts/account-store.ts'
 import { auditStore } from '../src/audit/audit-store.ts'
 import type { Decision } from '../src/catalogue/policy.ts'
@@ -14,9 +15,13 @@ import { newApp } from './contract/valid-requests.ts'
 import { temporaryFolder } from './support/database.ts'
 import { canMount, mountSmallDisk } from './support/disk.ts'
 import { freePort } from './support/free-port.ts'
+import { commandLine } from './support/process.ts'
 import { startService } from './support/service.ts'
 
-/** deploy/notify.ts on a real database, with a webhook and a sendmail of the test. */
+/**
+ * The notifications of deploy/ on a real database, with a webhook and a sendmail of the test. They
+ * are sent in this process, unless the test is about a process: its commands, mail, crashes.
+ */
 
 const script = join(import.meta.dirname, '../deploy/notify.ts')
 const { apps, keys } = inject('world')
@@ -68,7 +73,13 @@ async function startNotifying(settings: Record<string, string> = {}) {
     NOTIFY_WEBHOOK: webhook.url,
     ...settings,
   }
-  const notify = (changed: Record<string, string | undefined> = {}) =>
+  const { json } = commandLine(service.databaseUrl)
+  const notify = (changed: Record<string, string | undefined> = {}, ask = json) =>
+    sendNotification({ ...env, ...changed }, ask).then(
+      () => told,
+      (error: Error) => failed(error.message),
+    )
+  const notifyByProcess = (changed: Record<string, string | undefined> = {}) =>
     new Promise<{ code: number; stderr: string }>((resolve) => {
       const options = { env: { ...env, ...changed }, cwd: folder }
       execFile(process.execPath, [script], options, (error, stdout, stderr) => {
@@ -87,7 +98,7 @@ async function startNotifying(settings: Record<string, string> = {}) {
       moderationStore(runner).decide(decision, id, actor, { reason }),
     )
   writeFileSync(join(folder, 'notified'), await end())
-  return { ...service, folder, webhook, notify, place, end, decide }
+  return { ...service, folder, webhook, notify, notifyByProcess, place, end, decide }
 }
 
 const told = { code: 0, stderr: '' }
@@ -95,13 +106,13 @@ const failed = (message: string) => ({ code: 1, stderr: `apps-service-notify: ${
 
 describe('a message', () => {
   test('has the decisions since the last one, who made them, and what waits, once', async () => {
-    const { webhook, notify, decide, request } = await startNotifying({
+    const { webhook, notifyByProcess, decide, request } = await startNotifying({
       MODERATION_URL: 'https://moderation.example.org',
     })
     await decide('approve', apps.pending)
     await decide('reject', apps.approved, 'Too short.', { ...ada, operatorName: 'Bo' })
     await request('POST', '/apps', { key: keys.ada, json: newApp })
-    for (let run = 0; run < 2; run++) expect(await notify()).toEqual(told)
+    for (let run = 0; run < 2; run++) expect(await notifyByProcess()).toEqual(told)
     expect(webhook.texts).toEqual([
       [
         'Decisions: 2',
@@ -214,7 +225,7 @@ describe('nothing is lost', () => {
   })
 
   test('if a delivery hangs: it ends after thirty seconds, and the next run tells it', async () => {
-    const { webhook, notify, decide, place, folder } = await startNotifying()
+    const { webhook, notifyByProcess, decide, place, folder } = await startNotifying()
     const before = place()
     await decide('approve', apps.pending)
     // A hundred times as fast.
@@ -232,10 +243,12 @@ describe('nothing is lost', () => {
     )
     const fast = { NODE_OPTIONS: `--import=${preload}` }
     webhook.isSilent = true
-    expect(await notify(fast)).toEqual(failed('the webhook cannot be reached: TimeoutError'))
+    expect(await notifyByProcess(fast)).toEqual(
+      failed('the webhook cannot be reached: TimeoutError'),
+    )
     writeFileSync(join(folder, 'sendmail'), '#!/bin/sh\nexec sleep 60\n', { mode: 0o755 })
     const byMail = { NOTIFY_WEBHOOK: '', NOTIFY_MAIL: 'ada@example.org' }
-    expect(await notify({ ...fast, ...byMail })).toEqual(
+    expect(await notifyByProcess({ ...fast, ...byMail })).toEqual(
       failed('sendmail cannot be run: ETIMEDOUT'),
     )
     expect(place()).toBe(before)
@@ -279,7 +292,7 @@ describe('nothing is lost', () => {
   })
 
   test('if it crashes after the delivery: one message comes twice, and no more', async () => {
-    const { webhook, notify, decide, place, folder } = await startNotifying()
+    const { webhook, notify, notifyByProcess, decide, place, folder } = await startNotifying()
     const before = place()
     await decide('approve', apps.pending)
     const preload = join(folder, 'preload.mjs')
@@ -290,7 +303,7 @@ describe('nothing is lost', () => {
       fs.renameSync = () => process.kill(process.pid, 'SIGKILL')
       syncBuiltinESMExports()`,
     )
-    await notify({ NODE_OPTIONS: `--import=${preload}` })
+    await notifyByProcess({ NODE_OPTIONS: `--import=${preload}` })
     expect([place(), webhook.texts.length]).toEqual([before, 1])
     expect(readFileSync(join(folder, 'notified.new'), 'utf8')).not.toBe(before)
     // What it left is longer than the next one, and is not read.
@@ -301,26 +314,15 @@ describe('nothing is lost', () => {
   })
 
   test('if an app is decided while it runs: that is told once', async () => {
-    const { webhook, notify, decide, place, end, folder } = await startNotifying()
+    const { webhook, notify, decide, place, end, databaseUrl } = await startNotifying()
     await decide('approve', apps.pending)
     // Decides between the newest entry that it reads first and the entries that it reads then.
-    const preload = join(folder, 'preload.mjs')
-    writeFileSync(
-      preload,
-      `import childProcess from 'node:child_process'
-      import { syncBuiltinESMExports } from 'node:module'
-      const { spawnSync } = childProcess
-      childProcess.spawnSync = (file, args, options) => {
-        const result = spawnSync(file, args, options)
-        if (args.join(' ') === 'audit --limit 1 --json') {
-          const reject = ['moderation', 'reject', '${apps.approved}', '--reason', 'Spam.']
-          spawnSync(file, reject, { env: process.env })
-        }
-        return result
-      }
-      syncBuiltinESMExports()`,
-    )
-    expect(await notify({ NODE_OPTIONS: `--import=${preload}` })).toEqual(told)
+    const ask = async (...args: string[]) => {
+      const result = await commandLine(databaseUrl).json(...args)
+      if (args.join(' ') === 'audit --limit 1') await decide('reject', apps.approved, 'Spam.')
+      return result
+    }
+    expect(await notify({}, ask)).toEqual(told)
     expect(webhook.texts).toEqual([expect.stringMatching(/^Decisions: 2\nApp 2 .*\nApp 1 /)])
     expect(place()).toBe(await end())
     expect(await notify()).toEqual(told)
@@ -347,10 +349,10 @@ describe('nothing is lost', () => {
   })
 
   test('if the database cannot be read: the command says why', async () => {
-    const { webhook, notify, decide, place } = await startNotifying()
+    const { webhook, notifyByProcess, decide, place } = await startNotifying()
     const before = place()
     await decide('approve', apps.pending)
-    const { code, stderr } = await notify({ DATABASE_URL: 'sqlite:/dev/null/none.sqlite' })
+    const { code, stderr } = await notifyByProcess({ DATABASE_URL: 'sqlite:/dev/null/none.sqlite' })
     expect(code).toBe(1)
     expect(stderr).toMatch(/^apps-service: the database [^\n]+\n$/)
     expect([place(), webhook.texts]).toEqual([before, []])
@@ -371,7 +373,7 @@ describe('nothing is lost', () => {
 
 describe('mail', () => {
   test('goes to the addresses through sendmail, whose failure keeps the place', async () => {
-    const { notify, request, decide, place, folder } = await startNotifying()
+    const { notifyByProcess, request, decide, place, folder } = await startNotifying()
     const before = place()
     const sendmail = addSendmail(folder)
     await request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { version: '9' } })
@@ -381,10 +383,10 @@ describe('mail', () => {
       operatorName: 'Äda\r\nBcc: eve@example.org',
     })
     sendmail.exitWith(75)
-    expect(await notify(settings)).toEqual(failed('sendmail exited with 75'))
+    expect(await notifyByProcess(settings)).toEqual(failed('sendmail exited with 75'))
     expect(place()).toBe(before)
     sendmail.exitWith(0)
-    expect(await notify(settings)).toEqual(told)
+    expect(await notifyByProcess(settings)).toEqual(told)
     expect(place()).not.toBe(before)
     expect(readFileSync(join(folder, 'arguments'), 'utf8')).toBe('-t -i\n')
     const [headers = '', body = ''] = sendmail.mail().split('\n\n')
@@ -404,12 +406,12 @@ describe('mail', () => {
   })
 
   test('needs a sendmail that can be run', async () => {
-    const { notify, decide, folder } = await startNotifying()
+    const { notifyByProcess, decide, folder } = await startNotifying()
     await decide('approve', apps.pending)
     // On the PATH before any other.
     writeFileSync(join(folder, 'sendmail'), '#!/none', { mode: 0o755 })
     const settings = { NOTIFY_WEBHOOK: '', NOTIFY_MAIL: 'ada@example.org' }
-    expect(await notify(settings)).toEqual(failed('sendmail cannot be run: ENOENT'))
+    expect(await notifyByProcess(settings)).toEqual(failed('sendmail cannot be run: ENOENT'))
   })
 })
 

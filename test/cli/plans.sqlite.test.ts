@@ -4,7 +4,8 @@ import { appStore } from '../../src/catalogue/app-store.ts'
 import { findSimilarApps } from '../../src/catalogue/similar-names.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import type { AppFilter, AppState } from '../../src/moderation/app-filter.ts'
-import { moderationStore, type Queue } from '../../src/moderation/moderation-store.ts'
+import { moderationStore } from '../../src/moderation/moderation-store.ts'
+import type { Queue } from '../../src/moderation/queue-walk.ts'
 import { statusStore } from '../../src/moderation/status-store.ts'
 import { copyWorld } from '../support/database.ts'
 import { explainQueries } from '../support/query-plans.ts'
@@ -108,7 +109,7 @@ test('the last import comes from its index, without sorting', async () => {
 test('names to compare come from their indexes, in their order', async () => {
   const database = openDatabase(await copyWorld())
   const { plans } = await explainQueries(database, (runner) =>
-    findSimilarApps(runner, [{ name: 'Tide Clocks', developer_id: 9 }]),
+    findSimilarApps(runner, [{ name: 'Tide Clocks', developer_id: 9, status: 'pending' }]),
   )
   expect(plans).toEqual([
     'CO-ROUTINE named; SEARCH apps USING INDEX apps_popular_names (total_downloads>?); SCAN named',

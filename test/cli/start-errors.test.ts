@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import { describe, test } from 'vitest'
 import { copyWorld } from '../support/database.ts'
-import { expectRefusal, run } from '../support/process.ts'
+import { expectRefusal, runProcess } from '../support/process.ts'
 
 /** Why the server does not start. */
 
@@ -33,7 +33,7 @@ describe('a failure is one line and exit code 1', () => {
       /PORT must be [^;]*; BASE_URL must be [^;]*; DATABASE_URL must be [^;]*; LOG_LEVEL must be /,
     ],
   ])('%s', async ([, args, env, line]) => {
-    expectRefusal(await run(args, await env()), line)
+    expectRefusal(await runProcess(args, await env()), line)
   })
 
   async function takenPort() {

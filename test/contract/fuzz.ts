@@ -6,7 +6,7 @@ import { operationsOf } from './operations.ts'
 
 /** The number of random requests, and how failures are reported. */
 
-const { FUZZ_RUNS = '2500', FUZZ_SEED, FUZZ_PATH } = process.env
+const { FUZZ_RUNS = '1000', FUZZ_SEED, FUZZ_PATH } = process.env
 
 /** The total number of requests on each engine. */
 export const total = Number(FUZZ_RUNS)

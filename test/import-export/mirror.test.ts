@@ -14,7 +14,7 @@ import { addReviews } from '../support/reviews.ts'
 import { type Service, startEmptyService, startService } from '../support/service.ts'
 
 /** The number of changes, and the seed that reproduces them: `MIRROR_CHANGES=500 make test`. */
-const changes = Number(process.env.MIRROR_CHANGES ?? 150)
+const changes = Number(process.env.MIRROR_CHANGES ?? 100)
 const seed = Number(process.env.MIRROR_SEED ?? Date.now() % 1_000_000)
 const changesATime = 50
 

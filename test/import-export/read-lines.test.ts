@@ -85,6 +85,8 @@ test('a line without an end is not kept in memory', async () => {
   async function* endless() {
     for (let count = 0; count < 96; count++) {
       yield Buffer.alloc(mebibyte, '{')
+      // Each collection also goes through what other test files of the worker keep.
+      if (count % 16 > 0) continue
       collectGarbage()
       kept.push(process.memoryUsage().arrayBuffers)
     }

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { Actor } from '../../src/audit/audit-store.ts'
@@ -10,12 +12,41 @@ import {
 } from '../../src/import-export/import-lines.ts'
 import { counterLines } from '../../src/import-export/set-counters.ts'
 import { catalogueLines } from '../../src/import-export/write-lines.ts'
+import { temporaryFolder } from './database.ts'
 
 export type Imported = ImportSummary & { rejects: { line: number; fields: string[] }[] }
 
 /** Lines of a catalogue file; a string is a line as it is. */
 export const textOf = (lines: (object | string)[]): string =>
   lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('')
+
+/** A valid line of a catalogue file. */
+export const exampleLine = {
+  name: 'Star Map',
+  description: 'The sky above you.',
+  category: 'tools',
+  developer_name: 'Ada',
+}
+export const exampleReview = {
+  reviewer_name: 'Cy',
+  rating: 4,
+  comment: 'Fine.',
+  created_at: '2026-01-01T00:00:00.000Z',
+}
+
+/** A file of `count` approved apps, each with a review. */
+export function manyApps(count: number): string {
+  const lines = Array.from({ length: count }, (_, index) => ({
+    ...exampleLine,
+    name: `Star ${index}`,
+    package_name: `org.example.star${index}`,
+    status: 'approved',
+    reviews: [exampleReview],
+  }))
+  const file = join(temporaryFolder(), 'many.ndjson')
+  writeFileSync(file, textOf(lines))
+  return file
+}
 
 const actor = { operator: 'test' }
 

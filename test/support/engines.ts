@@ -25,12 +25,17 @@ function usesEngine(file: string, seen = new Set<string>()): boolean {
 }
 
 /**
- * Test files of clients, and of what the service does with requests and responses before and after
- * it uses the database.
+ * Test files of clients, of the log, of what the service does with requests and responses before
+ * and after it uses the database, and of what commands print and do with processes and files. On
+ * each engine, cli/json.test.ts runs each command, and cli/lists.test.ts each option of a list.
  */
 const onAnyEngine = [
+  ...[
+    ...['app', 'audit', 'category', 'decide', 'developer', 'env-file', 'import', 'key'],
+    ...['moderation', 'moderator', 'review', 'serve', 'start-errors', 'terminal-output'],
+  ].map((name) => `test/cli/${name}.test.ts`),
   ...['accepted-values', 'examples', 'validation'].map((name) => `test/contract/${name}.test.ts`),
-  ...['connections', 'cors', 'docs', 'rate-limits', 'request'].map(
+  ...['connections', 'cors', 'docs', 'log', 'rate-limits', 'request'].map(
     (name) => `test/http/${name}.test.ts`,
   ),
   ...['shop-window', 'typescript'].map((name) => `test/clients/${name}.test.ts`),

@@ -1,7 +1,16 @@
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, rmSync } from 'node:fs'
+import {
+  createReadStream,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
@@ -28,23 +37,25 @@ export type Run = { code: number; stdout: string; stderr: string }
 let lastCommand: Promise<unknown> = Promise.resolve()
 
 /**
- * Runs the command line: in this process, which saves loading its modules, unless it has input or
- * variables besides the database. Commands run one after the other here, because they share the
- * environment and the standard output.
+ * Runs the command line in this process, which saves loading its modules. Tests of signals, exits,
+ * terminals, Node's options or the server call `runProcess` instead. Commands run one after the
+ * other here, because they share the environment and the standard streams.
  */
 export function run(
   args: string[],
   env: Record<string, string> = {},
   input: string | Buffer = '',
 ): Promise<Run> {
-  const needsProcess = input !== '' || Object.keys(env).some((name) => name !== 'DATABASE_URL')
-  if (needsProcess) return runProcess(args, env, input)
-  const running = lastCommand.then(() => runHere(args, env))
+  const running = lastCommand.then(() => runHere(args, env, input))
   lastCommand = running.catch(() => {})
   return running
 }
 
-async function runHere(args: string[], env: Record<string, string>): Promise<Run> {
+async function runHere(
+  args: string[],
+  env: Record<string, string>,
+  input: string | Buffer,
+): Promise<Run> {
   const program = await import('../../src/cli/program.ts')
   const { env: ownEnv, exitCode, stdout, stderr } = process
   const output = { stdout: '', stderr: '' }
@@ -60,6 +71,9 @@ async function runHere(args: string[], env: Record<string, string>): Promise<Run
     vi.spyOn(stdout, 'write').mockImplementation(capture('stdout')),
     vi.spyOn(stderr, 'write').mockImplementation(capture('stderr')),
   ]
+  const ownStdin = Object.getOwnPropertyDescriptor(process, 'stdin') ?? {}
+  const stdin = readInput(input)
+  Object.defineProperty(process, 'stdin', { configurable: true, value: stdin })
   const listeners = stdout.listeners('error')
   const folder = process.cwd()
   process.chdir(cwd)
@@ -72,11 +86,23 @@ async function runHere(args: string[], env: Record<string, string>): Promise<Run
     process.chdir(folder)
     process.env = ownEnv
     process.exitCode = exitCode
+    Object.defineProperty(process, 'stdin', ownStdin)
+    stdin.destroy()
     for (const spy of restored) spy.mockRestore()
     for (const listener of stdout.listeners('error')) {
       if (!listeners.includes(listener)) stdout.off('error', listener as () => void)
     }
   }
+}
+
+/** What standard input is in `command < file`, for a file with this content. */
+function readInput(content: string | Buffer) {
+  const folder = mkdtempSync(join(tmpdir(), 'apps-test-'))
+  const file = join(folder, 'stdin')
+  writeFileSync(file, content)
+  const fd = openSync(file, 'r')
+  rmSync(folder, { recursive: true })
+  return createReadStream(file, { fd })
 }
 
 /** Runs the command line as a process, with `input` on standard input. */

@@ -1,0 +1,78 @@
+import { beforeAll, expect, inject, test } from 'vitest'
+import { copyWorld } from '../support/database.ts'
+import { share } from '../support/lifetime.ts'
+import { commandLine } from '../support/process.ts'
+import { startService } from '../support/service.ts'
+
+/**
+ * Each option of the commands that list, on each engine, whose SQL differs. What they print is
+ * tested once, in the file of each command.
+ */
+
+const { apps, keys } = inject('world')
+
+let list: ReturnType<typeof commandLine>['json']
+beforeAll(() =>
+  share(async () => {
+    const databaseUrl = await copyWorld()
+    list = commandLine(databaseUrl).json
+    const { request } = await startService({ databaseUrl })
+    // Then it is approved and waits for a decision.
+    const json = { name: 'Moon Clock' }
+    expect((await request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json })).status).toBe(
+      200,
+    )
+  }),
+)
+
+type Row = Record<string, unknown>
+const queued = ['Cloud Atlas', 'Night Train']
+
+test.for<[command: string, rows: string, column: string, found: unknown[]]>([
+  [
+    'app list',
+    'apps',
+    'name',
+    ['Night Train', 'Bird Song', 'Gone', 'Broken Compass', 'Cloud Atlas', 'Moon Clock'],
+  ],
+  ['app list --developer Bob', 'apps', 'name', ['Night Train', 'Bird Song']],
+  ['app list --category games', 'apps', 'name', ['Bird Song']],
+  ['app list --search moon', 'apps', 'name', ['Moon Clock']],
+  ['app list --search moon --developer Bob', 'apps', 'name', []],
+  ['app list --status pending', 'apps', 'name', queued.toReversed()],
+  ['app list --status approved', 'apps', 'name', ['Bird Song', 'Moon Clock']],
+  ['app list --status rejected', 'apps', 'name', ['Broken Compass']],
+  ['app list --status deleted', 'apps', 'name', ['Gone']],
+  ['app list --page 2 --limit 2', 'apps', 'name', ['Gone', 'Broken Compass']],
+  ['moderation queue', 'apps', 'name', queued],
+  ['moderation queue --developer Bob', 'apps', 'name', ['Night Train']],
+  ['moderation queue --category tools', 'apps', 'name', queued],
+  ['moderation queue --search atlas', 'apps', 'name', ['Cloud Atlas']],
+  ['moderation queue --changed', 'apps', 'name', ['Moon Clock']],
+  ['moderation queue --changed --search moon', 'apps', 'name', ['Moon Clock']],
+  ['moderation queue --page 2 --limit 1', 'apps', 'name', ['Night Train']],
+  ['key list', 'keys', 'developer_name', ['Ada', 'Ada', 'Ada', 'Bob']],
+  ['key list --developer Bob', 'keys', 'developer_name', ['Bob']],
+  ['key list --page 4 --limit 1', 'keys', 'developer_name', ['Bob']],
+  ['developer list', 'developers', 'name', ['Ada', 'Bob']],
+  ['developer list --page 2 --limit 1', 'developers', 'name', ['Bob']],
+  ['review list --app 1', 'reviews', 'reviewer_name', ['Di', 'Ed', 'Cy']],
+  ['review list --app 1 --page 2 --limit 1', 'reviews', 'reviewer_name', ['Ed']],
+])('%s', async ([command, rows, column, found]) => {
+  const listed = await list(...command.split(' '))
+  expect(listed[rows].map((row: Row) => row[column])).toEqual(found)
+})
+
+test.for<[options: string, appIds: (number | null)[]]>([
+  ['--app 1', [1, 1, 1]],
+  ['--developer Bob', [null, 5, 6, 5]],
+  ['--app 1 --developer Bob', []],
+  ['--since 2020-01-01 --app 5', [5, 5]],
+  ['--since 1h --app 5', [5]],
+  ['--after 12', [6, 1, 4, 5, 3, 4, 1]],
+  ['--after 12 --app 1', [1, 1]],
+  ['--limit 2', [4, 1]],
+])('audit %s', async ([options, appIds]) => {
+  const entries = await list('audit', ...options.split(' '))
+  expect(entries.map(({ app_id }: Row) => app_id)).toEqual(appIds)
+})
