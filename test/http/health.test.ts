@@ -103,3 +103,12 @@ test('/readyz is 503 in time if the database hangs; concurrent checks share one 
   resolve(undefined)
   await expect.poll(async () => (await get('/readyz')).status).toBe(200)
 })
+
+test('answers a closed database with 503, on a read with a bad key too', async () => {
+  const service = await startService()
+  await service.database.close()
+  expect((await service.get('/apps')).status).toBe(503)
+  expect((await service.get('/apps', { key: service.world.keys.revoked })).status).toBe(503)
+  expect((await service.get('/readyz')).status).toBe(503)
+  expect((await service.get('/healthz')).status).toBe(200)
+})

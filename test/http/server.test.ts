@@ -507,15 +507,6 @@ test('ignores an unknown expectation', async () => {
   expect(reply.status).toBe(200)
 })
 
-test('answers a closed database with 503, on a read with a bad key too', async () => {
-  const service = await startService()
-  await service.database.close()
-  expect((await service.get('/apps')).status).toBe(503)
-  expect((await service.get('/apps', { key: service.world.keys.revoked })).status).toBe(503)
-  expect((await service.get('/readyz')).status).toBe(503)
-  expect((await service.get('/healthz')).status).toBe(200)
-})
-
 describe('request ids', () => {
   test.for<[what: string, sent: string | undefined, isUsed: boolean]>([
     ['uses a valid one', 'trace-1.a_B', true],

@@ -35,7 +35,7 @@ const onAnyEngine = [
     ...['moderation', 'moderator', 'review', 'serve', 'start-errors', 'terminal-output'],
   ].map((name) => `test/cli/${name}.test.ts`),
   ...['accepted-values', 'examples', 'validation'].map((name) => `test/contract/${name}.test.ts`),
-  ...['connections', 'cors', 'docs', 'log', 'rate-limits', 'request'].map(
+  ...['connections', 'cors', 'docs', 'log', 'rate-limits', 'request', 'server'].map(
     (name) => `test/http/${name}.test.ts`,
   ),
   ...['shop-window', 'typescript'].map((name) => `test/clients/${name}.test.ts`),
