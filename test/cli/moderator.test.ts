@@ -323,7 +323,7 @@ describe('moderation serve', () => {
     const app = /value="(2@\w+)"/.exec((await send(page.port, '/mod/', cookie)).text)?.[1] ?? ''
     expect(
       (await send(page.port, '/mod/decisions', cookie, { app, decision: 'approve' })).status,
-    ).toBe(200)
+    ).toBe(303)
     // The public server shows it at once.
     expect((await server.request('GET', '/apps/2')).status).toBe(200)
     await cli.run('moderator', 'revoke', id)
