@@ -9,6 +9,7 @@ const { API_URL = 'http://localhost:3000', SHOP_PORT = '8080' } = process.env
 const directory = `${import.meta.dirname}/../examples/shop-window`
 const files = new Map([
   ['/', { name: 'index.html', type: 'text/html' }],
+  ['/theme.css', { name: 'theme.css', type: 'text/css' }],
   ['/style.css', { name: 'style.css', type: 'text/css' }],
   ['/shop.js', { name: 'shop.js', type: 'text/javascript' }],
 ])

@@ -311,8 +311,7 @@ test('the home page and the moderation page have its theme, of which it has a co
   const read = (file: string) => readFileSync(file, 'utf8').trimEnd()
   const theme = read(`${import.meta.dirname}/../../src/http/theme.css`)
   expect(theme.length).toBeGreaterThan(1000)
-  // Its own rules follow, so that they win.
-  expect(read(`${directory}/style.css`).startsWith(`${theme}\n`)).toBe(true)
+  expect(read(`${directory}/theme.css`)).toBe(theme)
   const service = await startService()
   const home = await service.get('/', { headers: { Accept: 'text/html' } })
   expect(home.text).toContain(`<style>\n${theme}\n`)
