@@ -20,7 +20,7 @@ const maxSimilar = 3
 const maxLookAlikes = 1000
 
 /** Names whose similar apps are found in 200 ms of processor time. More are found in batches. */
-export const maxSimilarNames = 1000
+const maxSimilarNames = 1000
 
 /**
  * Many ordinary names are similar. Only popular apps are worth imitating: the most downloaded ones,

@@ -60,7 +60,7 @@ export function replaceRouter(api: OpenAPIBackend) {
   Object.assign(api.router, router)
 }
 
-/** As the library does. */
+/** As the library does; the path has no query, and `apiRoot` is /. */
 const normalize = ({ method, path }: Request) => ({
   method: method.toLowerCase(),
   path: path.trim(),

@@ -14,8 +14,11 @@ import type { OldestWaiting, readStatus } from './status-store.ts'
 /** Texts by their labels; null is left out. */
 export type Fields = Record<string, string | number | null>
 
-export const formatSimilar = ({ id, name, developer_name, ...app }: SimilarApp) =>
-  `${id} ${name} by ${developer_name}, ${app.status === 'pending' ? 'pending' : formatQuantity(app.total_downloads, 'download')}`
+export const similarityOf = ({ status, total_downloads }: SimilarApp) =>
+  status === 'pending' ? 'pending' : formatQuantity(total_downloads, 'download')
+
+export const formatSimilar = (app: SimilarApp) =>
+  `${app.id} ${app.name} by ${app.developer_name}, ${similarityOf(app)}`
 
 export function appFields({ app, developer }: { app: NamedAppRow; developer: Account }): Fields {
   const states = Object.entries(developer.apps).map(([state, count]) => `${count} ${state}`)

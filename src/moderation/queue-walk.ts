@@ -20,15 +20,15 @@ export type Place = { id: number; waiting_since: string }
 export type QueueFilter = AppFilter & { lookAlikes?: boolean | undefined }
 
 /**
- * What is read at most to find apps by text or look-alikes, which no index does: for a list, which
- * takes some 100 ms, and for the next app.
+ * Limits of filters without an index, by text or look-alikes: for a list, which takes some 100 ms,
+ * and for the next app.
  */
 const maxRead = { listed: 500, following: 100, characters: 1_000_000 }
 
-/** Apps that are read at a time: a megabyte or two. */
-const batchSize = 50
+/** Apps that are read at a time: one can have 160 KB, and a driver makes all rows without a pause. */
+const batchSize = 16
 
-export type Step = {
+type Step = {
   apps: NamedAppRow[]
   /** Of each app; only if the filter has looked for them. */
   similar?: SimilarApp[][]
@@ -70,7 +70,7 @@ export async function takeStep(
   )
   const ids = places.map(({ id }) => id)
   if (!isRead) {
-    const apps = await findNamedApps(runner, ids)
+    const apps = await readApps(runner, ids)
     return { apps, ...(hasMore && { last: required(places.at(-1), 'the last place') }) }
   }
   const matching = search
@@ -82,11 +82,17 @@ export async function takeStep(
   const read = isCut ? ids.indexOf(required(shown.at(-1), 'the last app')) + 1 : matching.read
   const last = isCut || hasMore || read < ids.length ? places[read - 1] : undefined
   return {
-    apps: await findNamedApps(runner, shown),
+    apps: await readApps(runner, shown),
     ...('similar' in found && { similar: found.similar.slice(0, limit) }),
     read,
     ...(last && { last }),
   }
+}
+
+async function readApps(runner: QueryRunner, ids: number[]): Promise<NamedAppRow[]> {
+  const apps: NamedAppRow[] = []
+  for (const batch of chunk(ids, batchSize)) apps.push(...(await findNamedApps(runner, batch)))
+  return apps
 }
 
 /** The first app after a place that passes the filter; if none was found yet, where to go on. */

@@ -1,6 +1,6 @@
 import ms from 'ms'
 
-/** Shows times to operators. */
+/** Formats times for people. */
 
 /** How long ago a time was, in the largest unit: `3d`, `5h`. */
 export const formatAge = (time: string) => ms(Math.max(0, Date.now() - Date.parse(time)))

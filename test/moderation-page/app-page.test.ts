@@ -289,7 +289,7 @@ test('lists at most twenty other apps, and says where the entries before the new
   const shown = async () => (await ada.get(`/apps/${newest}`)).text
   const before = await shown()
   expect(linksOf(before).filter(([name]) => /^App \d+$/.test(name))).toHaveLength(20)
-  expect(linksOf(before)).toContainEqual(['All apps of the developer', '/apps?text=Bob'])
+  expect(linksOf(before)).toContainEqual(['More apps of the developer', '/apps?text=Bob'])
   expect(linksOf(before).map(([name]) => name)).not.toContain('All entries')
   await recordTimes(page, 49)
   expect(historyOf(await shown())).toHaveLength(50)
@@ -313,7 +313,7 @@ test('with twenty other apps or fewer, the page has no link to all', async () =>
   // Bob has two in the world.
   const ids = await addApps(page, Array(19).fill({}))
   const links = linksOf((await ada.get(`/apps/${ids[0]}`)).text)
-  expect(links.map(([name]) => name)).not.toContain('All apps of the developer')
+  expect(links.map(([name]) => name)).not.toContain('More apps of the developer')
 })
 
 test('offers the last ten reasons, each once', async () => {

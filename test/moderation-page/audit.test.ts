@@ -142,10 +142,10 @@ test.for<[query: string, told: string]>([
   ['developer=Nobody', 'There is no developer "Nobody".'],
   ['entry=x', 'The entry must be a whole number from 1, not "x".'],
   ['before=0', 'Before must be a whole number from 1, not "0".'],
-  ['since=lately', 'Since must be a date such as 2027-01-31, not "lately".'],
-  ['since=2026-02-30', 'Since must be a date such as 2027-01-31, not "2026-02-30".'],
-  ['until=soon', 'Until must be a date such as 2027-01-31, not "soon".'],
-  ['developer=Bob&until=soon&app=1', 'Until must be a date such as 2027-01-31, not "soon".'],
+  ['since=lately', 'From must be a date such as 2027-01-31, not "lately".'],
+  ['since=2026-02-30', 'From must be a date such as 2027-01-31, not "2026-02-30".'],
+  ['until=soon', 'Before must be a date such as 2027-01-31, not "soon".'],
+  ['developer=Bob&until=soon&app=1', 'Before must be a date such as 2027-01-31, not "soon".'],
 ])('asked for %s, says what is wrong, and keeps the filter', expectProblem)
 test.for<[query: string, told: string]>([
   ['moderator=Nobody', 'There is no moderator "Nobody"; there are: Ada <b>, Bo.'],

@@ -207,6 +207,23 @@ test('a moderator who reaches the place of another is shown the app that the oth
   expect(addressOf(lost.text, 'Skip')).toBe(`/apps/${ids[2]}?${games}`)
 })
 
+test('after the decision of another moderator, Skip goes on from the place that was shown', async () => {
+  const view = 'queue=changed&category=games'
+  const { page, ada, ids } = await start(4, view)
+  const bo = await page.signIn('Bo')
+  const { text } = await ada.get(`/apps/${ids[1]}?${view}`)
+  const bos = await decide(bo, (await bo.get(`/apps/${ids[1]}`)).text, 'approve')
+  expect(bos.status).toBe(303)
+  // The approved app no longer says since when it waited, so its own place is the first one.
+  const lost = await decide(ada, text, 'approve')
+  expect(lost.status).toBe(409)
+  const next = shownId((await ada.get(addressOf(lost.text, 'Skip'))).text)
+  expect(
+    shownId((await follow(ada, await decide(ada, lost.text, 'reject', { reason: 'No.' }))).text),
+  ).toBe(next)
+  expect(next).not.toBe(ids[0])
+})
+
 describe('the next app is right', () => {
   type Situation = Awaited<ReturnType<typeof start>>
 

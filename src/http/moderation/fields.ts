@@ -5,8 +5,8 @@ import { type AppReference, parseReference } from '../../moderation/app-referenc
 import { readBytes } from '../body.ts'
 
 /**
- * Reads forms, and fields of forms and queries, which are text or, if repeated, lists. They throw an
- * OperatorError for a value that is not valid.
+ * Reads forms, and fields of forms and queries. A repeated field is a list. Throws an OperatorError
+ * for an invalid value.
  */
 
 /** A parsed form or query. */
@@ -17,7 +17,7 @@ export type Parameters = Record<string, string | number | boolean | undefined>
 
 /** Apps that a form can decide at once: those of a page. */
 export const maxChosen = 50
-/** More than any form of the page has. A refused one is a part of the page that says so. */
+/** More than any form of the page has. They limit the page that repeats a form. */
 const maxFields = 1000
 const maxFormBytes = 128 * 1024
 

@@ -51,6 +51,7 @@ export type RefusedForm = {
   reason?: string | undefined
   /** References of apps. */
   selected?: string[]
+  removal?: { review: number; reason: string }
 }
 
 export type Pages = ReturnType<typeof createPages>
@@ -131,7 +132,7 @@ export function createPages(database: Database, links: Links) {
       const { queue, problem } = await standingIn(runner, req.query, details.app)
       const others = await otherApps(runner, app)
       const records = await developerRecords(runner, [app.developer_id])
-      const nextId = next ?? (Number(idList(fieldOf(req.query, 'next'))[0]) || undefined)
+      const nextId = next ?? idList(fieldOf(req.query, 'next'))[0]
       const frame = await frameOf(runner, response, queue?.view.queue)
       return appPage(frame, {
         ...details,
@@ -169,12 +170,14 @@ export function createPages(database: Database, links: Links) {
   async function standingIn(runner: QueryRunner, query: FormFields, app: NamedAppRow) {
     if (!fieldOf(query, 'queue')) return {}
     try {
-      const view = parseQueueView(query)
+      const { after, ...view } = parseQueueView(query)
       const { queue, filter } = view
-      const following = await findFollowing(runner, queue, filter, placeOf(app))
-      const { total, upTo, isIn } = await countQueue(runner, queue, filter, placeOf(app))
+      // A refused form has the place that was shown, which a decision of somebody else has changed.
+      const place = after ?? placeOf(app)
+      const following = await findFollowing(runner, queue, filter, place)
+      const { total, upTo, isIn } = await countQueue(runner, queue, filter, place)
       const counts = isCounted(filter) && { total, ...(isIn && { number: upTo }) }
-      return { queue: { view, ...following, ...counts } }
+      return { queue: { view, place, ...following, ...counts } }
     } catch (error) {
       if (error instanceof OperatorError) return { problem: sentenceOf(error) }
       throw error
@@ -201,7 +204,7 @@ export function createPages(database: Database, links: Links) {
     const form = {
       moderator: fieldOf(query, 'moderator').trim(),
       developer: fieldOf(query, 'developer').trim(),
-      app: fieldOf(query, 'app'),
+      app: fieldOf(query, 'app').trim(),
       since: fieldOf(query, 'since'),
       until: fieldOf(query, 'until'),
     }
@@ -230,8 +233,8 @@ export function createPages(database: Database, links: Links) {
         app: form.app ? positiveInteger('the app', form.app) : undefined,
         moderator: form.moderator || undefined,
         developer: form.developer || undefined,
-        since: form.since ? isoDate('since', form.since) : undefined,
-        until: form.until ? isoDate('until', form.until) : undefined,
+        since: form.since ? isoDate('From', form.since) : undefined,
+        until: form.until ? isoDate('Before', form.until) : undefined,
       }
       const toEntry = entry ? wholeEntry : shortEntry
       return { filter, ...(await findEntries(readShort, filter, auditSize, toEntry)) }

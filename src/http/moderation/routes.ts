@@ -7,7 +7,7 @@ import { parseReason } from '../../contract/field-rules.ts'
 import type { Database } from '../../db/database.ts'
 import type { AppReference } from '../../moderation/app-reference.ts'
 import { decideEach, restoreApp } from '../../moderation/decisions.ts'
-import { findFollowing, placeOf } from '../../moderation/queue-walk.ts'
+import { findFollowing, type Place, placeOf } from '../../moderation/queue-walk.ts'
 import type { Html } from '../html.ts'
 import {
   type FormFields,
@@ -19,7 +19,7 @@ import {
   shownApp,
 } from './fields.ts'
 import type { Links } from './links.ts'
-import { type Pages, sentenceOf } from './pages.ts'
+import { type Pages, type RefusedForm, sentenceOf } from './pages.ts'
 import { parseQueueView, type QueueView } from './queue-view.ts'
 import { moderatorOf, type Sessions } from './sessions.ts'
 
@@ -78,11 +78,16 @@ export function moderationRoutes(
       const [result] = await decideAll([first], given, response)
       if (result?.error !== undefined)
         return showApp(409, first.id, {
-          ...{ seen: positiveInteger('seen', seen), reason, next },
+          seen: /^\d{1,15}$/.test(seen) ? Number(seen) : 0,
+          reason,
+          next,
           problem: `Nothing was decided: ${result.error}.`,
         })
       const report = { decided: [first.id] }
-      const step = view && result && next === undefined ? await findNext(view, result.before) : {}
+      const step =
+        view && result && next === undefined
+          ? await findNext(view, view.after ?? placeOf(result.before))
+          : {}
       const following = next ?? step.next
       if (!view) response.redirect(303, links.app(first.id, undefined, report))
       else if (following !== undefined) response.redirect(303, links.app(following, view, report))
@@ -131,12 +136,11 @@ export function moderationRoutes(
    * The next app of the queue after one that has been decided, or where to search on. Neither if
    * the filter has become invalid or the database is busy: the decision has been made.
    */
-  async function findNext({ queue, filter }: QueueView, decided: Parameters<typeof placeOf>[0]) {
+  async function findNext({ queue, filter }: QueueView, decided: Place) {
     try {
-      return await database.snapshot(
-        (runner) => findFollowing(runner, queue, filter, placeOf(decided)),
-        { isExpensive: true },
-      )
+      return await database.snapshot((runner) => findFollowing(runner, queue, filter, decided), {
+        isExpensive: true,
+      })
     } catch (error) {
       if (!(error instanceof OperatorError || error instanceof ServiceError)) throw error
       return {}
@@ -145,32 +149,39 @@ export function moderationRoutes(
 
   receive('/restorations', async ({ body, query }, response) => {
     const app = shownApp(fieldOf(body, 'app'))
-    await orShowAgain(response, app.id, async () => {
+    const view = viewOf(query)
+    await showAgainIfRefused(response, app.id, {}, async () => {
       await restoreApp(database, app, actorOf(response))
-      response.redirect(303, links.app(app.id, viewOf(query)))
+      response.redirect(303, links.app(app.id, view))
     })
   })
 
   receive('/removed-reviews', async ({ body, query }, response) => {
     const review = positiveInteger('the review', fieldOf(body, 'review'))
     const app = positiveInteger('the app', fieldOf(body, 'app'))
-    await orShowAgain(response, app, async () => {
-      const reason = parseReason(fieldOf(body, 'reason'))
+    const reason = fieldOf(body, 'reason')
+    const view = viewOf(query)
+    await showAgainIfRefused(response, app, { removal: { review, reason } }, async () => {
       const { app_id } = await database.write((runner) =>
-        removeReview(runner, review, reason, actorOf(response)),
+        removeReview(runner, review, parseReason(reason), actorOf(response)),
       )
-      response.redirect(303, links.app(app_id, viewOf(query)))
+      response.redirect(303, links.app(app_id, view))
     })
   })
 
-  /** Shows the page of the app again, with the problem, if the work is refused. */
-  async function orShowAgain(response: Response, id: number, work: () => Promise<void>) {
+  /** Shows the page of the app again, with the problem and the form, if the work is refused. */
+  async function showAgainIfRefused(
+    response: Response,
+    id: number,
+    form: RefusedForm,
+    work: () => Promise<void>,
+  ) {
     try {
       await work()
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error
       const problem = `Nothing was done: ${error.message}.`
-      response.status(400).send((await pages.app(response, id, { problem })).text)
+      response.status(400).send((await pages.app(response, id, { ...form, problem })).text)
     }
   }
 
@@ -181,7 +192,7 @@ export function moderationRoutes(
 const viewOf = (query: FormFields): QueueView | undefined =>
   fieldOf(query, 'queue') ? parseQueueView(query) : undefined
 
-/** What a form decides, or all that is wrong with it. */
+/** The decision of a form, or all its errors. */
 function parseDecision(
   apps: AppReference[],
   decision: string,

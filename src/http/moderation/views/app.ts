@@ -40,7 +40,14 @@ export type AppPage = AppReviewDetails<ShownEntry> & {
   names: Names
   /** The queue that the page leads through, and where the app is in it. */
   queue?:
-    | { view: QueueView; number?: number; total?: number; next?: number; last?: Place }
+    | {
+        view: QueueView
+        place: Place
+        number?: number
+        total?: number
+        next?: number
+        last?: Place
+      }
     | undefined
   /** The app to go on with after the decision, instead of the next one. */
   next?: number | undefined
@@ -51,6 +58,8 @@ export type AppPage = AppReviewDetails<ShownEntry> & {
   /** Of the form that was sent, if it was refused. */
   problem?: string | undefined
   reason?: string | undefined
+  /** The review that was not removed, and the reason that was typed. */
+  removal?: { review: number; reason: string } | undefined
 }
 
 export function appPage(frame: Frame, page: AppPage) {
@@ -69,6 +78,7 @@ ${
 ${wordChanges(changes)}
 </section>`
 }
+${app.unreviewed_since && changes.length === 0 && html`<p><span class="chip">Changed and reverted</span></p>`}
 ${lookAlikes(frame, page)}
 <div class="columns">
 ${listing(app)}
@@ -102,19 +112,20 @@ function bar(frame: Frame, page: AppPage) {
 </div>`
 }
 
-function restoreForm(frame: Frame, { app, queue }: AppPage) {
+function restoreForm(frame: Frame, page: AppPage) {
+  const { app, queue } = page
   return html`<form method="post" action="${frame.links.restorations(queue?.view)}">
     <fieldset>
       <legend class="hidden">The app is deleted</legend>
       <button name="app" value="${formatReference(app)}">Restore</button>
-      ${skipLink(frame, queue)}
+      ${skipLink(frame, page)}
     </fieldset>
   </form>`
 }
 
 function decisionForm(frame: Frame, page: AppPage) {
   const { app, history, queue } = page
-  return html`<form method="post" action="${frame.links.decisions(queue?.view)}">
+  return html`<form method="post" action="${frame.links.decisions(queue && { ...queue.view, after: queue.place })}">
     <fieldset>
       <legend class="hidden">Decision</legend>
       ${noDefaultButton}
@@ -127,16 +138,16 @@ function decisionForm(frame: Frame, page: AppPage) {
         html`${reasonField(page.reason ?? '', page.reasons)}
       <button name="decision" value="reject" class="reject">${isListed(app) ? 'Take down' : 'Reject'}</button>`
       }
-      ${skipLink(frame, queue)}
+      ${skipLink(frame, page)}
     </fieldset>
   </form>`
 }
 
-function skipLink({ links }: Frame, queue: AppPage['queue']) {
+function skipLink({ links }: Frame, { queue, next = queue?.next }: AppPage) {
   if (!queue) return false
-  return queue.next === undefined
+  return next === undefined
     ? html`<a class="skip" href="${links.queue({ ...queue.view, after: queue.last })}">Back to the queue</a>`
-    : html`<a class="skip" rel="next" href="${links.app(queue.next, queue.view)}">Skip</a>`
+    : html`<a class="skip" rel="next" href="${links.app(next, queue.view)}">Skip</a>`
 }
 
 /** As readers of a shop window see it. */
@@ -182,7 +193,7 @@ ${page.otherApps.length > 0 && html`<h2>Other apps of <bdi>${app.developer_name}
 <li>${appLink(links, other)} ${stateChip(other)}</li>`,
   )}
 </ul>
-${page.hasOtherApps && html`<p><a href="${links.apps(app.developer_name)}">All apps of the developer</a></p>`}
+${page.hasOtherApps && html`<p><a href="${links.apps(app.developer_name)}">More apps of the developer</a></p>`}
 </section>`
 }
 
@@ -215,7 +226,7 @@ function lookAlikes({ links }: Frame, { app, similar, lookAlikes }: AppPage) {
 </section>`
 }
 
-function reviewList({ links }: Frame, { app, reviews, isReviewWhole, queue }: AppPage) {
+function reviewList({ links }: Frame, { app, reviews, isReviewWhole, queue, removal }: AppPage) {
   if (reviews.length === 0) return false
   return html`<section class="card">
 ${
@@ -234,7 +245,7 @@ ${
 ${shown !== comment && html`<p><a href="${links.app(app.id, queue?.view, { review: id })}">Show review ${id} whole</a></p>`}
 <form method="post" action="${links.removedReviews(queue?.view)}">
 <input type="hidden" name="app" value="${app.id}">
-<label class="reason"><span>Reason<span class="hidden"> for removing the review of ${reviewer_name}</span></span> <input name="reason" maxlength="1000" required></label>
+<label class="reason"><span>Reason<span class="hidden"> for removing the review of ${reviewer_name}</span></span> <input name="reason" maxlength="1000" required value="${removal?.review === id && removal.reason}"></label>
 <button name="review" value="${id}" class="reject">Remove</button>
 </form>
 </li>`

@@ -2,30 +2,24 @@ import type { NamedAppRow } from '../../../catalogue/app-store.ts'
 import { formatQuantity } from '../../../util/text.ts'
 import { html } from '../../html.ts'
 import { type Frame, layout } from './layout.ts'
-import { alert, appLink, day, icon, stateChip } from './parts.ts'
+import { appLink, day, icon, stateChip } from './parts.ts'
 
 /** Finds apps in any state. */
 
-export type AppsPage = {
-  text: string
-  apps: NamedAppRow[]
-  hasMore: boolean
-  problem?: string | undefined
-}
+export type AppsPage = { text: string; apps: NamedAppRow[]; hasMore: boolean }
 
-export const appsPage = (frame: Frame, { text, apps, hasMore, problem }: AppsPage) =>
+export const appsPage = (frame: Frame, { text, apps, hasMore }: AppsPage) =>
   layout(
     frame,
     'Apps',
     html`<h1>Apps</h1>
-${alert(problem)}
 <form method="get" action="${frame.links.apps()}" role="search" class="find">
   <label>Id, slug, package name, developer, or the beginning of a name
     <input type="search" name="text" maxlength="255" value="${text}" autofocus>
   </label>
   <button class="primary">Find</button>
 </form>
-${text !== '' && html`<p class="quiet">${apps.length === 0 ? 'No app in any state.' : hasMore ? html`The first ${apps.length}; a longer text finds fewer.` : `${formatQuantity(apps.length, 'app')}.`}</p>`}
+${text !== '' && html`<p class="quiet">${apps.length === 0 ? 'No app in any state.' : hasMore ? html`The first ${apps.length} apps.` : `${formatQuantity(apps.length, 'app')}.`}</p>`}
 <ul class="queue">${apps.map(
       (app) => html`
 <li class="card">

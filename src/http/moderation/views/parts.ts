@@ -1,7 +1,6 @@
 import type { NamedAppRow } from '../../../catalogue/app-store.ts'
 import type { SimilarApp } from '../../../catalogue/similar-names.ts'
-import type { Fields } from '../../../moderation/describe.ts'
-import { formatQuantity } from '../../../util/text.ts'
+import { type Fields, similarityOf } from '../../../moderation/describe.ts'
 import { formatDay, formatMoment } from '../../../util/time.ts'
 import { type Html, html } from '../../html.ts'
 import type { Links } from '../links.ts'
@@ -36,9 +35,6 @@ export const stateChip = ({ status, deleted_at }: State) =>
 export const similarChip = (links: Links, app: SimilarApp) =>
   html`<a class="chip warning" href="${links.app(app.id)}">Looks like <bdi>${app.name}</bdi>, ${similarityOf(app)}</a>`
 
-export const similarityOf = ({ total_downloads }: SimilarApp) =>
-  formatQuantity(total_downloads, 'download')
-
 /** A list of labels and texts; a text that is null is left out. */
 export const fieldList = (fields: Fields | Record<string, Html | Fields[string]>) =>
   html`
@@ -49,7 +45,7 @@ export const fieldList = (fields: Fields | Record<string, Html | Fields[string]>
       )}
     </dl>`
 
-/** The fields of a decision: a problem with them stands above, and what was typed stays. */
+/** The reason of a rejection, with recent ones to choose from. */
 export const reasonField = (reason: string, reasons: readonly string[]) => html`
   <label class="reason">
     <span>Reason</span>
