@@ -360,6 +360,8 @@ test('an app that does not wait is found, and taken down', async () => {
   const page = await openQuietWindow()
   await signIn(page, baseUrl, await keyOf('Ada Lovelace'))
   await activate(page, link(page, 'Apps'))
+  // The field gets the focus by itself.
+  await page.locator('[type=search]:focus').waitFor()
   await page.keyboard.type('night tr')
   await Promise.all([page.waitForEvent('load'), page.keyboard.press('Enter')])
   await inspect(page, 'apps')
