@@ -206,7 +206,7 @@ describe('reports', () => {
       .map((pair) => describeMissing(pair, seen))
     expect(complaints.filter((complaint) => complaint !== undefined)).toEqual([
       expect.stringMatching(
-        /listApps 402, .*\n.* the table listApps in test\/contract\/scenarios\.ts/,
+        /listApps 402, .*\n.* the table listApps in test\/contract\/scenarios\//,
       ),
     ])
   })

@@ -36,7 +36,7 @@ export function describeMissing(pair: string, seen: ReadonlySet<string>): string
   const [operation] = pair.split(' ')
   return [
     `The document declares ${pair}, but no test received it.`,
-    `Add a scenario to the table ${operation} in test/contract/scenarios.ts. Statuses that no scenario can cause, such as`,
+    `Add a scenario to the table ${operation} in test/contract/scenarios/. Statuses that no scenario can cause, such as`,
     '408, 431, 500, 501, 503 and 505, are tested for every operation in test/http/server.test.ts.',
   ].join('\n')
 }

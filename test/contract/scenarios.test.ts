@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { share } from '../support/lifetime.ts'
 import { type Service, startService } from '../support/service.ts'
-import { expectResponse, namesOf, type Scenario, scenarioOf, tables } from './scenarios.ts'
+import type { Scenario } from './scenarios/scenario.ts'
+import { expectResponse, namesOf, scenarioOf, tables } from './scenarios.ts'
 
 /** For the scenarios that change nothing. */
 let unchanged: Service

@@ -7,13 +7,8 @@ import { pipeline } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { HttpResponse } from '../contract/checker.ts'
-import {
-  expectResponse,
-  namesOf,
-  type Scenario,
-  scenarioOf,
-  tables,
-} from '../contract/scenarios.ts'
+import type { Scenario } from '../contract/scenarios/scenario.ts'
+import { expectResponse, namesOf, scenarioOf, tables } from '../contract/scenarios.ts'
 import { check } from '../support/check.ts'
 import { send, startService } from '../support/service.ts'
 
