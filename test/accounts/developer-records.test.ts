@@ -29,10 +29,19 @@ async function addApps({ database }: Awaited<ReturnType<typeof start>>, count: n
       return {
         at,
         app: {
-          ...{ name: `Many ${number}`, developer_id: bob, category_id: 1, version: '1' },
-          ...{ description: 'D', short_description: null, package_name: null, total_downloads: 0 },
-          ...{ status: 'pending' as const, approved_at: null, rejection_reason: null },
-          ...{ created_at: at, updated_at: at },
+          name: `Many ${number}`,
+          developer_id: bob,
+          category_id: 1,
+          version: '1',
+          description: 'D',
+          short_description: null,
+          package_name: null,
+          total_downloads: 0,
+          status: 'pending' as const,
+          approved_at: null,
+          rejection_reason: null,
+          created_at: at,
+          updated_at: at,
         },
       }
     })

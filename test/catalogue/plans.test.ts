@@ -59,19 +59,15 @@ function recordStatements(): Statement[] {
  */
 async function fill({ database }: Awaited<ReturnType<typeof startService>>, size: number) {
   const row = {
-    ...{
-      developer_id: 2,
-      status: 'approved' as const,
-      rejection_reason: null,
-      created_at: past,
-      updated_at: past,
-    },
-    ...{
-      package_name: null,
-      short_description: null,
-      description: 'Long. '.repeat(250),
-      version: '1',
-    },
+    developer_id: 2,
+    status: 'approved' as const,
+    rejection_reason: null,
+    created_at: past,
+    updated_at: past,
+    package_name: null,
+    short_description: null,
+    description: 'Long. '.repeat(250),
+    version: '1',
   }
   const rows = Array.from({ length: size }, (_, index) => ({
     at: past,

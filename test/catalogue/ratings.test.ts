@@ -102,20 +102,20 @@ test('each review counts at once, in addition to imported ratings', async () => 
         const stored = () =>
           database.read(({ sql }) => sql('apps').where({ slug: 'stars' }).first())
         const id = (await stored())?.id ?? 0
-        const given: number[] = []
+        const added: number[] = []
         for (const batch of batches) {
-          given.push(...batch)
+          added.push(...batch)
           await database.write((runner) =>
             addReviews(
               runner,
               batch.map((rating) => ({ ...review(rating), app_id: id })),
             ),
           )
-          const own = ratingsOf(given.map((rating) => ({ rating })))
+          const own = ratingsOf(added.map((rating) => ({ rating })))
           const sum = own.sum + (other ? other[0] * other[1] : 0)
           expect(await stored()).toMatchObject({
-            review_count: given.length,
-            ...ratingColumns({ sum, count: given.length + (other?.[1] ?? 0) }),
+            review_count: added.length,
+            ...ratingColumns({ sum, count: added.length + (other?.[1] ?? 0) }),
           })
         }
         await database.close()

@@ -109,7 +109,11 @@ describe('the list of apps', () => {
       await importLines(
         database,
         names.map((name) => ({
-          ...{ name, status, description: 'D', category: 'tools', developer_name: 'Cy' },
+          name,
+          status,
+          description: 'D',
+          category: 'tools',
+          developer_name: 'Cy',
         })),
       )
       const { apps } = await database.snapshot((runner) =>

@@ -285,14 +285,14 @@ describe('one line, exit code 1 and no files', () => {
     'if %s exists',
     async (name) => {
       const folder = temporaryFolder()
-      const there = touch(folder, name)
+      const existing = touch(folder, name)
       const { code, stdout, stderr } = await run(
         ['backup', join(folder, 'backup.sqlite')],
         envFor(copyWorldFile()),
       )
       expect([code, stdout]).toEqual([1, ''])
-      expect(stderr).toBe(`apps-service: ${there} already exists; not overwritten\n`)
-      expect(readFileSync(there)).toEqual(readFileSync(executable))
+      expect(stderr).toBe(`apps-service: ${existing} already exists; not overwritten\n`)
+      expect(readFileSync(existing)).toEqual(readFileSync(executable))
       expect(readdirSync(folder)).toEqual([name])
     },
   )

@@ -68,7 +68,7 @@ describe('import', () => {
     const target = await emptyDatabaseUrl()
     await commandLine(target).run('migrate')
     const refused = Array.from({ length: 11 }, (_, index) => ({ ...app, [`x${index}`]: 1 }))
-    const runs: [outcome: Awaited<ReturnType<typeof command>>, told: RegExp][] = [
+    const runs: [outcome: Awaited<ReturnType<typeof command>>, message: RegExp][] = [
       [await runWith(textOf([{ ...listed, reviews: [review] }]), 'import', '-'), /^1 line in /],
       [await runWith(textOf([counters]), 'counters', '-'), /^1 line: 1 updated/],
       [await command('developer', 'rename', 'Ada', '--to', 'Hopper'), / with 1 listed app\.$/m],
@@ -78,7 +78,7 @@ describe('import', () => {
         /^ {2}and 1 more reason$/m,
       ],
     ]
-    for (const [{ stdout, stderr }, told] of runs) expect(stdout + stderr).toMatch(told)
+    for (const [{ stdout, stderr }, message] of runs) expect(stdout + stderr).toMatch(message)
   })
 
   test.skipIf(!hasTerminal)(
@@ -270,11 +270,11 @@ describe('import', () => {
     const env = { DATABASE_URL: await copyWorld() }
     const file = join(temporaryFolder(), 'apps')
     writeFileSync(file, bytes)
-    for (const [name, given, input] of [
+    for (const [name, argument, input] of [
       [file, file, ''],
       ['standard input', '-', bytes],
     ] as const) {
-      const reply = await run(['import', given], env, input)
+      const reply = await run(['import', argument], env, input)
       expect([reply.code, reply.stderr]).toEqual([
         1,
         `apps-service: cannot read ${name}: ${problem}\n`,
@@ -542,24 +542,24 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
   test('imports the corrected rejects of rejects', async () => {
     const env = { DATABASE_URL: await copyWorld() }
     const rejects = join(temporaryFolder(), 'rejects')
-    const mend = async (text: string) => {
+    const importCorrected = async (text: string) => {
       const reply = await run(['import', '-', '--rejects', rejects], env, text)
       return { ...reply, rejects: existsSync(rejects) ? readFileSync(rejects, 'utf8') : '' }
     }
-    const first = await mend(
+    const first = await importCorrected(
       textOf([
         { ...app, name: '' },
         { ...app, name: 'Moon Map', version: '' },
       ]),
     )
-    const second = await mend(first.rejects.replace('"name":""', '"name":"Star Map"'))
+    const second = await importCorrected(first.rejects.replace('"name":""', '"name":"Star Map"'))
     expect(second.stdout).toMatch(/1 created/)
     expect(JSON.parse(second.rejects)).toEqual({
       line: 2,
       errors: [{ field: '/version', message: 'must not be empty' }],
       rejected: { ...app, name: 'Moon Map', version: '' },
     })
-    const third = await mend(second.rejects.replaceAll('"version":""', '"version":"2"'))
+    const third = await importCorrected(second.rejects.replaceAll('"version":""', '"version":"2"'))
     expect([third.code, third.stdout]).toEqual([0, expect.stringContaining('1 created')])
   })
 

@@ -107,7 +107,7 @@ describe('help has exactly the fields that --json prints:', () => {
     const printed = await runOn([...words, ...(await args(address)), '--json'], {
       DATABASE_URL: address,
     })
-    const { names, elsewhere } = namesTold((await run([...words, '--help'])).stdout)
+    const { names, elsewhere } = namesInHelp((await run([...words, '--help'])).stdout)
     expect(printed.stdout, printed.stderr).not.toBe('')
     expect(names).toEqual(namesIn(JSON.parse(printed.stdout), [...elsewhere, ...named]))
   })
@@ -126,7 +126,7 @@ describe('help has exactly the fields that --json prints:', () => {
  * The names in braces after "JSON:", and those that another help describes: `history: … as in
  * audit`.
  */
-function namesTold(help: string) {
+function namesInHelp(help: string) {
   const [, paragraph = ''] = /\nJSON: ([\s\S]*?)(?:\n\n|$)/.exec(help) ?? []
   const objects = [...paragraph.matchAll(/\{(?:[^{}]|\{[^{}]*\})*\}/g)].join()
   const names = [...objects.matchAll(/[{,]\s*(\w+)/g)].map(([, name = '']) => name)

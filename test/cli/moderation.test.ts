@@ -954,20 +954,21 @@ describe('printed for people,', () => {
     const { database, databaseUrl } = await startService()
     const time = (day: number) => new Date(Date.UTC(2026, 0, day)).toISOString()
     const line = {
-      ...{
-        name: 'Star Map',
-        slug: 'star-map',
-        short_description: 'Stars.',
-        description: 'The sky.\nAll of it.',
-      },
-      ...{
-        category: 'tools',
-        developer_name: 'Grace',
-        package_name: 'org.example.stars',
-        version: '2',
-      },
-      ...{ status: 'approved', total_downloads: 1234, average_rating: 4.5, rating_count: 10 },
-      ...{ created_at: time(1), approved_at: time(2), updated_at: time(3) },
+      name: 'Star Map',
+      slug: 'star-map',
+      short_description: 'Stars.',
+      description: 'The sky.\nAll of it.',
+      category: 'tools',
+      developer_name: 'Grace',
+      package_name: 'org.example.stars',
+      version: '2',
+      status: 'approved',
+      total_downloads: 1234,
+      average_rating: 4.5,
+      rating_count: 10,
+      created_at: time(1),
+      approved_at: time(2),
+      updated_at: time(3),
       reviews: [{ reviewer_name: 'Cy', rating: 4, comment: 'Fine.', created_at: time(2) }],
     }
     await importLines(database, [line])

@@ -72,10 +72,10 @@ describe('moderator add', () => {
     const lifetime = Date.parse(added.expires_at) - Date.now()
     expect(lifetime).toBeGreaterThan(364 * 24 * hour)
     expect(lifetime).toBeLessThanOrEqual(365 * 24 * hour)
-    const told = await cli.json('moderator', 'add', 'Ada', '--expires', '2999-01-31')
-    expect(told.expires_at).toBe('2999-01-31T00:00:00.000Z')
+    const second = await cli.json('moderator', 'add', 'Ada', '--expires', '2999-01-31')
+    expect(second.expires_at).toBe('2999-01-31T00:00:00.000Z')
     // Each key of a person has its own row.
-    expect(told.id).not.toBe(id)
+    expect(second.id).not.toBe(id)
   })
 
   test.for<[what: string, name: string]>([

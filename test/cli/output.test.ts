@@ -31,11 +31,11 @@ test('a similar app with one download has a download, and one that waits has non
     total_downloads: 1,
   }
   expect(formatSimilar(similar)).toBe('7 Tide by Ada, 1 download')
-  for (const [total_downloads, told] of [
+  for (const [total_downloads, downloads] of [
     [0, '0 downloads'],
     [2000, '2,000 downloads'],
   ] as const)
-    expect(formatSimilar({ ...similar, total_downloads })).toBe(`7 Tide by Ada, ${told}`)
+    expect(formatSimilar({ ...similar, total_downloads })).toBe(`7 Tide by Ada, ${downloads}`)
   expect(formatSimilar({ ...similar, status: 'pending' })).toBe('7 Tide by Ada, pending')
 })
 

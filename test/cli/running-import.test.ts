@@ -29,18 +29,18 @@ test('kill -9 during an import leaves nothing half written, and the next run fin
   child.kill('SIGKILL')
   await ended
 
-  const there = (await count()) - 6
-  expect(there).toBeLessThan(4000)
+  const imported = (await count()) - 6
+  expect(imported).toBeLessThan(4000)
   await expectConsistentAt(address)
   await expectSound(database)
   await database.read(async ({ sql }) => {
     const [reviews] = await sql('reviews').count({ count: '*' })
-    expect(Number(reviews?.count)).toBe(3 + there)
+    expect(Number(reviews?.count)).toBe(3 + imported)
   })
   const again = await run(['import', file, '--json'], { DATABASE_URL: address })
   expect(JSON.parse(again.stdout)).toMatchObject({
-    created: 4000 - there,
-    unchanged: there,
+    created: 4000 - imported,
+    unchanged: imported,
     rejected: 0,
   })
   await expectConsistentAt(address)

@@ -29,23 +29,23 @@ const appender =
 
 describe('stored texts cannot control the terminal:', () => {
   /** Stored as part of a text: starts an escape sequence and reverses the reading direction. */
-  const trap = '\u001b\u202e'
+  const controlCharacters = '\u001b\u202e'
   /** The same in the output. */
   const shown = '\uFFFD\uFFFD'
 
-  /** The address of a copy of the world in which every free text ends with the trap. */
+  /** The address of a copy of the world in which every free text ends with control characters. */
   async function trappedWorld(): Promise<string> {
     return changedWorld(async (runner) => {
-      const append = appender(runner, trap)
+      const append = appender(runner, controlCharacters)
       await append('developers', 'name')
       await append('categories', 'name')
-      await runner.sql('api_keys').update({ name: `nightly${trap}` })
+      await runner.sql('api_keys').update({ name: `nightly${controlCharacters}` })
       const texts: Record<Exclude<OwnerColumn, 'category_id'>, string> = {
-        name: `Ebb${trap}`,
-        short_description: `Shore${trap}`,
-        description: `One.${trap}\nTwo.${trap}`,
-        version: `2${trap}`,
-        package_name: `org.example.ebb${trap}`,
+        name: `Ebb${controlCharacters}`,
+        short_description: `Shore${controlCharacters}`,
+        description: `One.${controlCharacters}\nTwo.${controlCharacters}`,
+        version: `2${controlCharacters}`,
+        package_name: `org.example.ebb${controlCharacters}`,
       }
       await append('apps', ...Object.keys(texts), 'rejection_reason')
       const apps = appStore(runner)
@@ -57,7 +57,7 @@ describe('stored texts cannot control the terminal:', () => {
         unreviewed_since,
         unreviewed_changes: mergeUnreviewed(app, texts),
       }
-      await apps.save('app update', app, changes, { operator: `root${trap}` })
+      await apps.save('app update', app, changes, { operator: `root${controlCharacters}` })
     })
   }
 
@@ -108,9 +108,9 @@ describe('stored texts cannot control the terminal:', () => {
     const env = { DATABASE_URL: await trappedWorld() }
     const revoked = await run(['key', 'revoke', inject('world').keys.bob], env)
     expect(revoked.stdout).toContain(`Bob${shown}`)
-    const transferred = await run(['app', 'transfer', '1', '--to', `Bob${trap}`], env)
+    const transferred = await run(['app', 'transfer', '1', '--to', `Bob${controlCharacters}`], env)
     expect(transferred.stdout).toContain(`Bob${shown}`)
-    const missing = await run(['app', 'transfer', '1', '--to', `Eve${trap}`], env)
+    const missing = await run(['app', 'transfer', '1', '--to', `Eve${controlCharacters}`], env)
     expect([missing.code, missing.stderr]).toEqual([
       1,
       expect.stringMatching(/^apps-service: there is no developer "Eve/),

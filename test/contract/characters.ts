@@ -18,7 +18,7 @@ const rows = [...section.matchAll(/^\| ([^|]+) \| ([^|]+) \|$/gm)]
  * The characters that a text lists as `U+0000`–`U+0000`, as the inside of a regular expression's
  * character class.
  */
-const namedIn = (text: string) =>
+const toCharacterRanges = (text: string) =>
   [...text.matchAll(/`U\+([0-9A-F]+)`(?:–`U\+([0-9A-F]+)`)?/g)]
     .map(([, first = '', last = first]) => `\\u{${first}}-\\u{${last}}`)
     .join('')
@@ -41,12 +41,12 @@ export const trimmedFields = [
   ...(/White space around[^.]*/.exec(section)?.[0] ?? '').matchAll(/`(\w+)`/g),
 ].map(([, name = '']) => name)
 
-const whiteSpace = namedIn(section.match(/^White space is .*/ms)?.[0] ?? '')
-const isBlank = new RegExp(
-  `^[${whiteSpace}${rows.map(({ refused }) => namedIn(refused)).join('')}]*$`,
+const whiteSpace = toCharacterRanges(section.match(/^White space is .*/ms)?.[0] ?? '')
+const blankText = new RegExp(
+  `^[${whiteSpace}${rows.map(({ refused }) => toCharacterRanges(refused)).join('')}]*$`,
   'u',
 )
-const isLoose = new RegExp(`^[${whiteSpace}]|[${whiteSpace}]$`, 'u')
+const surroundingSpace = new RegExp(`^[${whiteSpace}]|[${whiteSpace}]$`, 'u')
 
 export const characterRules = [...fieldsOf.keys()]
 const checks = new Map(characterRules.map((rule) => [rule, checksOf(rule)]))
@@ -65,7 +65,9 @@ function checksOf(rule: string): RegExp[] {
     ({ fields }) => fields === 'every text' || names.every((name) => fields.includes(name)),
   )
   return own.map(({ refused }) => {
-    if (refused.startsWith('a text without')) return isBlank
-    return refused.startsWith('white space') ? isLoose : new RegExp(`[${namedIn(refused)}]`, 'u')
+    if (refused.startsWith('a text without')) return blankText
+    return refused.startsWith('white space')
+      ? surroundingSpace
+      : new RegExp(`[${toCharacterRanges(refused)}]`, 'u')
   })
 }

@@ -24,13 +24,13 @@ type Contract = { paths: Record<string, Record<string, unknown>> }
 const methods = ['get', 'post', 'put', 'patch', 'delete']
 
 /** Paths of the service that the document does not describe. */
-const beside = (path: string) =>
+const isUndescribedPath = (path: string) =>
   /^\/?$|^\/(openapi\.(json|yaml)|life-cycle\.arazzo\.yaml|changelog\.md|docs(\/[\w-]{27}\.js)?|healthz|readyz)$/.test(
     path,
   )
 
 /** Headers that need no declaration: HTTP's general ones, and those that restrict browsers. */
-const needless = new Set([
+const generalHeaders = new Set([
   ...['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding'],
   ...['access-control-expose-headers', 'content-security-policy', 'cross-origin-opener-policy'],
   ...[
@@ -47,14 +47,14 @@ const needless = new Set([
  * The syntax of headers. The document describes it in words: with patterns, generated clients would
  * reject later values.
  */
-const entry = (parameters: string) =>
+const rateLimitSyntax = (parameters: string) =>
   new RegExp(`^"[a-z-]+"${parameters}(, "[a-z-]+"${parameters})*$`)
-const forms: Record<string, RegExp> = {
+const headerSyntax: Record<string, RegExp> = {
   Allow: /^[A-Z]+(, [A-Z]+)*$/,
   ETag: /^"[A-Za-z0-9_-]{27}(-br|-gzip)?"$/,
   Link: /^<[^<>]+>; rel="first"(, <[^<>]+>; rel="(prev|next|last)"){0,3}$/,
-  RateLimit: entry(';r=\\d+;t=\\d+'),
-  'RateLimit-Policy': entry(';q=\\d+;w=\\d+'),
+  RateLimit: rateLimitSyntax(';r=\\d+;t=\\d+'),
+  'RateLimit-Policy': rateLimitSyntax(';q=\\d+;w=\\d+'),
   'WWW-Authenticate':
     /^Bearer realm="apps"(, error="invalid_token", error_description="[^"\\]+")?$/,
   'X-Request-Id': /^[A-Za-z0-9._-]{1,128}$/,
@@ -148,12 +148,12 @@ export class ResponseChecker {
       problems.push(
         ...this.#validate(header.schema, value).map((problem) => `the header ${name} ${problem}`),
       )
-      if (forms[name] && !forms[name].test(String(value)))
+      if (headerSyntax[name] && !headerSyntax[name].test(String(value)))
         problems.push(`the header ${name} has another form`)
     }
     const own = new Set(Object.keys(headers).map((name) => name.toLowerCase()))
     const foreign = Object.keys(answer.headers).filter(
-      (name) => !own.has(name) && !needless.has(name),
+      (name) => !own.has(name) && !generalHeaders.has(name),
     )
     return [...problems, ...foreign.map((name) => `the header ${name} is not declared here`)]
   }
@@ -180,9 +180,9 @@ export class ResponseChecker {
     const problems = ['X-Request-Id', 'Access-Control-Allow-Origin']
       .filter((name) => answer.headers[name.toLowerCase()] === undefined)
       .map((name) => `the header ${name} is missing`)
-    if (answer.method === 'OPTIONS' && beside(answer.path))
+    if (answer.method === 'OPTIONS' && isUndescribedPath(answer.path))
       return [...problems, ...checkOptions(answer)]
-    if (!beside(answer.path) && answer.status < 400)
+    if (!isUndescribedPath(answer.path) && answer.status < 400)
       problems.push(`${answer.status} for a path that does not exist`)
     if (answer.status >= 400 && answer.method !== 'HEAD') {
       const body = parse(answer.text)

@@ -43,7 +43,7 @@ const move =
     replace(referrer, ...reference)(folder)
   }
 
-const all =
+const combine =
   (...changes: Change[]): Change =>
   (folder) => {
     for (const change of changes) change(folder)
@@ -71,7 +71,7 @@ const ownEnvelope =
 const toCode = 'Require data.code of an error, with an enum of the codes that it can carry'
 const flat = 'Write the envelope flat: success, message, data, all required'
 
-const sound: [what: string, change: Change][] = [
+const validDocuments: [what: string, change: Change][] = [
   ['the document', () => {}],
   [
     'an error that is written where its path is',
@@ -86,7 +86,7 @@ const sound: [what: string, change: Change][] = [
   ],
 ]
 
-const rows: Row[] = [
+const brokenDocuments: Row[] = [
   [
     'a closed response',
     replace('schemas/App.yaml', 'type: object\n', 'type: object\nadditionalProperties: false\n'),
@@ -119,7 +119,7 @@ const rows: Row[] = [
   ],
   [
     "an error's data in a file of its own",
-    all(
+    combine(
       (folder) => {
         const { ForbiddenError } = parse(readFileSync(join(folder, 'schemas/errors.yaml'), 'utf8'))
         const own = JSON.stringify(ForbiddenError).replace('#/', 'errors.yaml#/')
@@ -314,13 +314,13 @@ const rows: Row[] = [
   ),
   [
     'a list without pages that has a page',
-    all(withoutParameter('apps', 'Limit'), saying('apps', 'listApps', 'x-unpaged: true')),
+    combine(withoutParameter('apps', 'Limit'), saying('apps', 'listApps', 'x-unpaged: true')),
     'conventions/paging',
     'Delete x-unpaged or page: a list without pages has neither',
   ],
   [
     'a list with another value of x-unpaged',
-    all(
+    combine(
       withoutParameter('apps', 'Page'),
       withoutParameter('apps', 'Limit'),
       saying('apps', 'listApps', 'x-unpaged: always'),
@@ -385,7 +385,7 @@ const rows: Row[] = [
   ],
   [
     'an entry whose name is not PascalCase',
-    all(
+    combine(
       replace('headers.yaml', 'Location:', 'app-url:'),
       replace('paths/apps.yaml', 'yaml#/Location', 'yaml#/app-url'),
     ),
@@ -403,7 +403,7 @@ const rows: Row[] = [
   ],
   [
     'a header with its own file',
-    all(
+    combine(
       (folder) =>
         writeFileSync(
           join(folder, 'schemas/Place.yaml'),
@@ -444,7 +444,7 @@ const rows: Row[] = [
   ],
   [
     'a parameter with the name of a schema',
-    all(
+    combine(
       replace('parameters.yaml', '\nPage:', '\nPagination:'),
       replace('paths/apps.yaml', 'yaml#/Page\n', 'yaml#/Pagination\n'),
     ),
@@ -453,7 +453,7 @@ const rows: Row[] = [
   ],
   [
     'a header with the name of a response in other case',
-    all(
+    combine(
       replace('headers.yaml', 'Location:', 'NOTFOUND:'),
       replace('paths/apps.yaml', 'yaml#/Location', 'yaml#/NOTFOUND'),
     ),
@@ -516,7 +516,7 @@ describe('the linter', () => {
   // All in one process, since starting it takes longer than its work.
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'conventions-'))
-    const documents = [...sound, ...rows].map(([, change], index) => {
+    const documents = [...validDocuments, ...brokenDocuments].map(([, change], index) => {
       const copy = join(folder, String(index), 'openapi')
       cpSync(join(root, 'openapi'), copy, { recursive: true })
       change(copy)
@@ -526,14 +526,14 @@ describe('the linter', () => {
   }, 120_000)
   afterAll(() => rmSync(folder, { recursive: true }))
 
-  test.for(sound.map(([what], index) => [what, index] as const))(
+  test.for(validDocuments.map(([what], index) => [what, index] as const))(
     'finds nothing in %s',
     ([, index]) => {
       expect(findings[index]).toEqual([])
     },
   )
 
-  test.for(rows.map((row, index) => [...row, sound.length + index] as const))(
+  test.for(brokenDocuments.map((row, index) => [...row, validDocuments.length + index] as const))(
     'finds %s',
     ([, , rule, advice, index]) => {
       const messages = findings[index]

@@ -127,16 +127,16 @@ const withBody = (json: object) => (options: RequestOptions) => ({
   json: { ...newApp, ...json },
 })
 
-type Ask = (scene: Scene, call: Call) => Promise<CheckedResponse>
+type SendRequest = (scene: Scene, call: Call) => Promise<CheckedResponse>
 
 /** Sends the request with other options. */
 const changed =
-  (change: (options: RequestOptions, scene: Scene) => RequestOptions): Ask =>
+  (change: (options: RequestOptions, scene: Scene) => RequestOptions): SendRequest =>
   (scene, [method, path, options = {}]) =>
     scene.service.request(method, path, change(options, scene))
 
 /** How to get a response with each status, or with an example's name if a status has several. */
-const asks: Record<string, Ask> = {
+const requestsByExample: Record<string, SendRequest> = {
   '200': changed((options) => options),
   '200 nothing': ({ service }) => service.get('/apps?page=1&limit=20&search=zeppelin'),
   '200 corrected': ({ service }) => service.get('/apps?search=tide%20cloock'),
@@ -251,8 +251,18 @@ const rows = operations.flatMap(({ operationId, responses }) =>
     const { schema, example, examples } = content?.['application/json'] ?? {}
     const all = Object.entries(examples ?? { '': { value: example } })
     return all.map(([name, { value }], index) => {
-      const ask = asks[`${status} ${name}`] ?? asks[status]
-      return { operationId, status, name, value, headers, isFirst: index === 0, ask, schema, all }
+      const sendRequest = requestsByExample[`${status} ${name}`] ?? requestsByExample[status]
+      return {
+        operationId,
+        status,
+        name,
+        value,
+        headers,
+        isFirst: index === 0,
+        sendRequest,
+        schema,
+        all,
+      }
     })
   }),
 )
@@ -260,11 +270,11 @@ const rows = operations.flatMap(({ operationId, responses }) =>
 describe('the service returns the example', () => {
   test.for(rows)(
     '$operationId $status $name',
-    async ({ operationId, status, value, headers, ask, isFirst }) => {
+    async ({ operationId, status, value, headers, sendRequest, isFirst }) => {
       wait = status === '429' ? freezeMonotonicClock() : () => {}
       const scene = await startScene(operationId, optionsFor[status]?.())
-      if (!ask) throw new Error('Say in this file how to get this status.')
-      const answer = await ask(scene, requestOf(operationId, scene.key))
+      if (!sendRequest) throw new Error('Say in this file how to get this status.')
+      const answer = await sendRequest(scene, requestOf(operationId, scene.key))
       expect([String(answer.status), masked(answer.body ?? null)]).toEqual([
         status,
         masked(value ?? null),

@@ -64,13 +64,13 @@ function valueFrom(schema: Schema, text: string): string | number | undefined {
 /** The first violation, in the document's order of checks, or the parsed request. */
 export function judge(operations: Operation[], request: Request): Verdict {
   const [path = '', ...search] = request.target.split('?')
-  const there = operations.flatMap((operation) => {
+  const operationsOfPath = operations.flatMap((operation) => {
     const texts = match(operation.path, path)
     return texts ? [{ operation, texts }] : []
   })
-  if (there.length === 0) return { status: 404, code: 'not_found' }
+  if (operationsOfPath.length === 0) return { status: 404, code: 'not_found' }
   const method = request.method === 'HEAD' ? 'GET' : request.method
-  const found = there.find(({ operation }) => operation.method === method)
+  const found = operationsOfPath.find(({ operation }) => operation.method === method)
   if (!found) return { status: 405, code: 'method_not_allowed' }
   const { operation, texts } = found
   return faultOf(operation, request) ?? readAll(operation, texts, search.join('?'), request)
@@ -158,18 +158,18 @@ function readAll(
   for (const [name] of query) if (!declared.has(name)) problems.push(`query ${shown(name)}`)
 
   for (const { name, in: place, schema, required } of operation.parameters) {
-    const given = {
+    const values = {
       path: [decoded(texts[name] ?? '')],
       query: query.filter(([own]) => own === name).map(([, text]) => text),
       header: [headerOf(request, name) ?? []].flat(),
     }[place]
-    const [text] = given
+    const [text] = values
     if (text === undefined) {
       if (required) problems.push(`${place} ${name}`)
       else if (schema.default !== undefined) Object.assign(input[place], { [name]: schema.default })
       continue
     }
-    const value = given.length === 1 ? valueFrom(schema, text) : undefined
+    const value = values.length === 1 ? valueFrom(schema, text) : undefined
     if (value === undefined) problems.push(`${place} ${name}`)
     else Object.assign(input[place], { [name]: value })
   }

@@ -79,11 +79,11 @@ function textsOf(schema: Schema, place: Place, fits: Fits) {
     fc.string({ unit: fc.constantFrom(...(good.length > 0 ? good : own)), maxLength: 12 }),
     ...(pattern ? [fc.stringMatching(new RegExp(pattern, 'u'))] : [anyText]),
   )
-  const sound = (made: Arbitrary<string>) => made.filter((one) => canSend(one) && fits(one))
+  const onlyValid = (made: Arbitrary<string>) => made.filter((one) => canSend(one) && fits(one))
 
   const valid = members
     ? fc.constantFrom(...members.map(String))
-    : sound(
+    : onlyValid(
         fc.oneof(
           { withCrossShrink: true },
           { weight: 6, arbitrary: text },

@@ -36,11 +36,11 @@ const renameTools = (names: { name: string; slug?: string }) =>
   write((runner) => categoryStore(runner).rename('tools', names, actor))
 
 /** A parameter that an operation does not have is typed as never. */
-const none = {} as never
+const noInput = {} as never
 const { signal } = new AbortController()
 const request = {
   caller: { developerId: 1, keyId: keys.ada.slice(5, 17) },
-  query: none,
+  query: noInput,
   header: {},
   signal,
 }
@@ -54,7 +54,7 @@ const create =
   (database) =>
     operations(database).createApp({
       ...request,
-      path: none,
+      path: noInput,
       header: { 'Idempotency-Key': key },
       body: { ...newApp, name: `Named ${key}`, version: '1', category_id },
     })
@@ -64,7 +64,7 @@ const renameEmpty = write((runner) =>
 )
 const removeEmpty = write((runner) => categoryStore(runner).remove('empty', actor))
 const deleteApproved: Operation = (database) =>
-  operations(database).deleteApp({ ...request, path: { id: apps.approved }, body: none })
+  operations(database).deleteApp({ ...request, path: { id: apps.approved }, body: noInput })
 
 const addReview = write((runner) =>
   addReviews(runner, [

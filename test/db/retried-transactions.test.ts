@@ -155,8 +155,13 @@ type Write = (of: {
   api: ReturnType<typeof createHandlers>
 }) => Promise<unknown>
 /** A parameter that an operation does not have is typed as never. */
-const none = {} as never
-const byAda = { caller: { developerId: 1, keyId: idOf(keys.ada) }, query: none, header: {}, signal }
+const noInput = {} as never
+const byAda = {
+  caller: { developerId: 1, keyId: idOf(keys.ada) },
+  query: noInput,
+  header: {},
+  signal,
+}
 const store =
   (work: (runner: QueryRunner) => Promise<unknown>): Write =>
   ({ database }) =>
@@ -177,7 +182,7 @@ describe('changes exactly the rows that it is about, and again:', () => {
   test.for<[what: string, write: Write, once: string[], again: string[]]>([
     [
       'a create',
-      ({ api }) => api.createApp({ ...byAda, path: none, body: { ...newApp, version: '1' } }),
+      ({ api }) => api.createApp({ ...byAda, path: noInput, body: { ...newApp, version: '1' } }),
       ['+apps', '+audit: app create'],
       ['+apps', '+audit: app create', '+slug_numbers'],
     ],
@@ -186,7 +191,7 @@ describe('changes exactly the rows that it is about, and again:', () => {
       ({ api }) =>
         api.createApp({
           ...byAda,
-          path: none,
+          path: noInput,
           header: { 'Idempotency-Key': 'k' },
           body: { ...newApp, version: '1' },
         }),
@@ -232,7 +237,7 @@ describe('changes exactly the rows that it is about, and again:', () => {
     ],
     [
       'a deletion',
-      ({ api }) => api.deleteApp({ ...byAda, path: { id: apps.approved }, body: none }),
+      ({ api }) => api.deleteApp({ ...byAda, path: { id: apps.approved }, body: noInput }),
       [
         '+audit: app delete',
         `~apps ${apps.approved}: changed_at deleted_at revision updated_at`,
@@ -397,13 +402,20 @@ describe('changes exactly the rows that it is about, and again:', () => {
       const at = '2026-01-01T00:00:00.000Z'
       const times = { created_at: at, expires_at: '2999-01-01T00:00:00.000Z' }
       await sql('api_keys').insert({
-        ...{ id: 'eve', developer_id: eve.id, sha256: 'eve', revoked_at: at },
+        id: 'eve',
+        developer_id: eve.id,
+        sha256: 'eve',
+        revoked_at: at,
         ...times,
       })
       const created_at = new Date().toISOString()
       for (const developer_id of [2, eve.id])
         await sql('idempotency_keys').insert({
-          ...{ developer_id, key: 'k', body_hash: '1:x', app_id: apps.bobs, created_at },
+          developer_id,
+          key: 'k',
+          body_hash: '1:x',
+          app_id: apps.bobs,
+          created_at,
         })
       // Another review by the same person, and changes of the deleted app that wait.
       const [review] = await sql('reviews').where({ id: 1 })

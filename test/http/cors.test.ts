@@ -9,7 +9,7 @@ const responses: Record<string, ResponseObject> = document.components.responses
  * Headers that pages can read anyway (Fetch, "CORS-safelisted response-header name"), or that reads
  * never have.
  */
-const needless = ['Cache-Control', 'Access-Control-Allow-Origin', 'Vary', 'Allow']
+const notExposed = ['Cache-Control', 'Access-Control-Allow-Origin', 'Vary', 'Allow']
 
 test('pages can read each response header that the document declares for reads', async () => {
   const service = await startService()
@@ -22,7 +22,7 @@ test('pages can read each response header that the document declares for reads',
         : (responses[response.$ref.split('/').at(-1) ?? ''] ?? {}),
     )
   const declared = new Set(answers.flatMap((answer) => Object.keys(answer.headers ?? {})))
-  for (const name of needless) declared.delete(name)
+  for (const name of notExposed) declared.delete(name)
   expect(String(headers['access-control-expose-headers']).split(',').toSorted()).toEqual(
     [...declared].toSorted(),
   )

@@ -16,16 +16,16 @@ const app: NamedAppRow = {
   category_name: 'Tools',
   category_slug: 'tools',
 }
-const unpackaged: NamedAppRow = { ...app, package_name: null, package_key: null }
-const strangers: NamedAppRow = { ...app, developer_id: 9, developer_name: 'Eve' }
+const withoutPackageName: NamedAppRow = { ...app, package_name: null, package_key: null }
+const appOfEve: NamedAppRow = { ...app, developer_id: 9, developer_name: 'Eve' }
 
 const matchAll = (lines: Line[], ...apps: NamedAppRow[]) =>
   matchLines(
     lines.map((one, index) => ({ number: index + 1, app: one })),
     apps,
   )
-function match(of: Line, ...apps: NamedAppRow[]) {
-  const [made] = matchAll([of], ...apps)
+function match(described: Line, ...apps: NamedAppRow[]) {
+  const [made] = matchAll([described], ...apps)
   if (!made) throw new Error('a line has no match')
   return made
 }
@@ -37,7 +37,7 @@ function conflicts(lines: Line[], ...apps: NamedAppRow[]) {
 }
 
 describe('a line describes', () => {
-  test.for<[what: string, line: Line, there: NamedAppRow[], id: number | undefined]>([
+  test.for<[what: string, line: Line, existing: NamedAppRow[], id: number | undefined]>([
     ['no app if none exists', line, [], undefined],
     [
       'an app by its package name, in any case',
@@ -49,7 +49,7 @@ describe('a line describes', () => {
     [
       'an app of another developer by its id, slug and creation time',
       { ...line, id: 7, slug: 'star-map', created_at: time(1) },
-      [strangers],
+      [appOfEve],
       7,
     ],
     [
@@ -67,14 +67,19 @@ describe('a line describes', () => {
       ],
       7,
     ],
-    ['no app by its name if it has a slug', { ...line, slug: 'other' }, [unpackaged], undefined],
+    [
+      'no app by its name if it has a slug',
+      { ...line, slug: 'other' },
+      [withoutPackageName],
+      undefined,
+    ],
     [
       'no app by its name if it has a package name',
       { ...line, package_name: 'org.example.moon' },
-      [unpackaged],
+      [withoutPackageName],
       undefined,
     ],
-    ['an app without a package name by its name', line, [unpackaged], 7],
+    ['an app without a package name by its name', line, [withoutPackageName], 7],
     ['no app with a package name by its name', line, [app], undefined],
     [
       'the app with its package name before the one with its slug',
@@ -82,8 +87,8 @@ describe('a line describes', () => {
       [app, { ...app, id: 8, slug: 'other', package_name: null, package_key: null }],
       7,
     ],
-  ])('%s', ([, of, there, id]) => {
-    expect(match(of, ...there).app?.id).toBe(id)
+  ])('%s', ([, described, existing, id]) => {
+    expect(match(described, ...existing).app?.id).toBe(id)
   })
 })
 
@@ -136,7 +141,7 @@ const deleted = { ...app, deleted_at: time(4), updated_at: time(4) }
 const restored: Line = { ...line, slug: 'star-map', deleted_at: null }
 
 describe('a line is refused', () => {
-  test.for<[what: string, line: Line, there: NamedAppRow[], fields: string[]]>([
+  test.for<[what: string, line: Line, existing: NamedAppRow[], fields: string[]]>([
     [
       'with another slug for its app',
       { ...line, package_name: 'org.example.stars', slug: 'other' },
@@ -195,7 +200,7 @@ describe('a line is refused', () => {
     [
       'not with the first package name of its app',
       { ...line, slug: 'star-map', package_name: 'org.example.new' },
-      [unpackaged],
+      [withoutPackageName],
       [],
     ],
     [
@@ -204,29 +209,29 @@ describe('a line is refused', () => {
       [app],
       [],
     ],
-    ['with the slug of another developer', { ...line, slug: 'star-map' }, [strangers], ['/slug']],
+    ['with the slug of another developer', { ...line, slug: 'star-map' }, [appOfEve], ['/slug']],
     [
       'with the id and slug of an app of another developer that was created at another time',
       { ...line, id: 7, slug: 'star-map', created_at: time(2) },
-      [strangers],
+      [appOfEve],
       ['/slug'],
     ],
     [
       'with the slug and creation time of an app of another developer',
       { ...line, id: 8, slug: 'star-map', created_at: time(1) },
-      [strangers],
+      [appOfEve],
       ['/slug'],
     ],
     [
       'with the slug of another developer, and the package name of an own app',
       { ...line, slug: 'moon', package_name: 'org.example.stars' },
-      [app, { ...strangers, id: 8, slug: 'moon', package_name: null, package_key: null }],
+      [app, { ...appOfEve, id: 8, slug: 'moon', package_name: null, package_key: null }],
       ['/slug'],
     ],
     [
       'not with the package name of an app of another developer',
       { ...line, slug: 'star-map', package_name: 'org.example.stars' },
-      [strangers],
+      [appOfEve],
       [],
     ],
     [
@@ -280,7 +285,7 @@ describe('a line is refused', () => {
     [
       'not of an export, if its namesake has no package name either',
       { ...exact, id: 9, created_at: time(2) },
-      [unpackaged],
+      [withoutPackageName],
       [],
     ],
     [
@@ -297,14 +302,14 @@ describe('a line is refused', () => {
       [app],
       [],
     ],
-  ])('%s', ([, of, there, fields]) => {
-    expect(conflicts([of], ...there)[0]?.map(({ field }) => field)).toEqual(fields)
+  ])('%s', ([, described, existing, fields]) => {
+    expect(conflicts([described], ...existing)[0]?.map(({ field }) => field)).toEqual(fields)
   })
 
   test('if several apps have its owner and name', () => {
     const message =
       'belongs to several apps of this owner: identify the app by slug or package_name'
-    expect(conflicts([line], unpackaged, { ...unpackaged, id: 8 })).toMatchObject([
+    expect(conflicts([line], withoutPackageName, { ...withoutPackageName, id: 8 })).toMatchObject([
       [{ field: '/name', message }],
     ])
   })
@@ -317,14 +322,16 @@ describe('a line is refused', () => {
       package_name: 'org.example.moon',
       package_key: 'org.example.moon',
     }
-    const messages = (of: Line, ...there: NamedAppRow[]) =>
-      conflicts([of], ...there).flatMap((problems) => problems.map(({ message }) => message))
+    const messages = (described: Line, ...existing: NamedAppRow[]) =>
+      conflicts([described], ...existing).flatMap((problems) =>
+        problems.map(({ message }) => message),
+      )
     expect([
       ...messages({ ...line, package_name: 'org.example.stars', slug: 'other' }, app),
       ...messages({ ...exact, package_name: 'org.example.moon' }, app, moon),
       ...messages({ ...line, slug: 'star-map', package_name: 'org.example.new' }, app),
       ...messages({ ...line, slug: 'star-map' }, deleted),
-      ...messages({ ...line, slug: 'star-map' }, strangers),
+      ...messages({ ...line, slug: 'star-map' }, appOfEve),
       ...messages({ ...exact, id: 9, created_at: time(2) }, app),
     ]).toEqual([
       'of this app is star-map and cannot change',
@@ -349,8 +356,8 @@ describe('a line takes the package name of another app', () => {
   const { id: _, ...withoutId } = taking
   const { created_at: __, ...withoutTime } = taking
   /** The numbers of the refused lines, and the ids of the apps that lose their package names. */
-  const exchange = (lines: Line[], ...there: NamedAppRow[]) => {
-    const matches = matchAll(lines, ...there)
+  const exchange = (lines: Line[], ...existing: NamedAppRow[]) => {
+    const matches = matchAll(lines, ...existing)
     refuseTakenNames(matches)
     const refused = matches.filter((match) => !isAccepted(match)).map(({ source }) => source.number)
     return [refused, matches.filter(isAccepted).flatMap(({ holder }) => holder?.id ?? [])]

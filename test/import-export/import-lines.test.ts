@@ -355,12 +355,12 @@ describe('each field of a line', () => {
     const { database } = await startService()
     const before = names.map((name) => ({ ...whole, slug: slugOf(name) }))
     expect(countsOf(await importLines(database, before))).toEqual([names.length, 0, 0, 0])
-    const there = await exported(database)
+    const existing = await exported(database)
     // With its id, slug and time an app is known whoever owns it; the time is what one of the lines
     // changes.
     const after = names.map((name, index) => ({
       ...app,
-      id: there[index].id,
+      id: existing[index].id,
       slug: slugOf(name),
       created_at: whole.created_at,
       ...changes[name].to,
@@ -372,11 +372,11 @@ describe('each field of a line', () => {
       const { category, average_rating, reviews, ...to } = changes[name].to
       expect(now[index], name).toMatchObject(to)
       // Nothing else changes but updated_at.
-      const others = Object.keys(there[index]).filter(
+      const others = Object.keys(existing[index]).filter(
         (field) => !(field in changes[name].to || field === 'updated_at'),
       )
       for (const field of others)
-        expect(now[index][field], `${name}: ${field}`).toEqual(there[index][field])
+        expect(now[index][field], `${name}: ${field}`).toEqual(existing[index][field])
     }
     expect(now[names.indexOf('category')].category.slug).toBe('games')
     expect(now[names.indexOf('average_rating')].average_rating).toBe(4.5)
@@ -715,9 +715,9 @@ test('changed reviews keep their ids, count in the average, and are in the audit
   expect(stored.ids).toEqual([50, 51])
   expect(JSON.parse(stored.audit?.after ?? '')).toEqual({ average_rating: 3 })
   // Without reviews, a rating may stand for itself.
-  const bare = { ...app, slug: 'stars', reviews: [], average_rating: 3.5 }
-  expect(countsOf(await importLines(database, [bare]))).toEqual([0, 1, 0, 0])
-  expect(countsOf(await importLines(database, [bare]))).toEqual([0, 0, 1, 0])
+  const withoutReviews = { ...app, slug: 'stars', reviews: [], average_rating: 3.5 }
+  expect(countsOf(await importLines(database, [withoutReviews]))).toEqual([0, 1, 0, 0])
+  expect(countsOf(await importLines(database, [withoutReviews]))).toEqual([0, 0, 1, 0])
 })
 
 test('an owner and name of several apps is ambiguous, unless only one is not deleted', async () => {
@@ -1570,13 +1570,13 @@ describe('a second line with the id of an earlier line of its file', () => {
 
   test('is told what to do', async () => {
     const { database } = await startService()
-    const told: string[] = []
+    const messages: string[] = []
     await importFrom(database, Readable.from([Buffer.from(textOf([first, second]))]), {
       onReject: async (number, problems) => {
-        told.push(...problems.map(({ field, message }) => `${number} ${field} ${message}`))
+        messages.push(...problems.map(({ field, message }) => `${number} ${field} ${message}`))
       },
     })
-    expect(told).toEqual([
+    expect(messages).toEqual([
       '2 /id belongs to an earlier line of the file: leave it out to get a free one, or give the slug or package name of that app to update it',
     ])
   })

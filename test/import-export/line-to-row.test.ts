@@ -10,7 +10,7 @@ import {
 } from '../../src/import-export/line-to-row.ts'
 import { app, line, time } from './star-map.ts'
 
-const given = {
+const lookups = {
   ownerIds: new Map([['Ada', 1]]),
   categoryIds: new Map([
     ['tools', 2],
@@ -18,13 +18,13 @@ const given = {
   ]),
   now: time(9),
 }
-const newRow = (of: Line) => toNewRow(of, given)
-const changesOf = (said: Partial<Line>, there = app) =>
-  toColumns({ ...line, slug: 'star-map', ...said }, there, given)
+const newRow = (newLine: Line) => toNewRow(newLine, lookups)
+const changesOf = (fields: Partial<Line>, existing = app) =>
+  toColumns({ ...line, slug: 'star-map', ...fields }, existing, lookups)
 
 test('categories that do not exist are named', () => {
-  const fieldsOf = (said: Partial<Line>) =>
-    categoryProblems({ ...line, ...said }, given.categoryIds)
+  const fieldsOf = (fields: Partial<Line>) =>
+    categoryProblems({ ...line, ...fields }, lookups.categoryIds)
   expect(fieldsOf({})).toEqual([])
   expect(fieldsOf({ category: 'arts' })).toMatchObject([
     { field: '/category', message: 'does not exist: give slug and name to add it, not arts alone' },
@@ -38,19 +38,21 @@ test('a category is found by its slug, given with a name or without', () => {
 
 describe('a new row', () => {
   test('has the values of the line', () => {
-    const said: Partial<Line> = {
-      ...{
-        status: 'rejected',
-        rejection_reason: 'No.',
-        version: '2.0',
-        total_downloads: 5,
-        package_name: 'a.b.c',
-      },
-      ...{ short_description: 'Stars', created_at: time(1), deleted_at: time(8) },
+    const fields: Partial<Line> = {
+      status: 'rejected',
+      rejection_reason: 'No.',
+      version: '2.0',
+      total_downloads: 5,
+      package_name: 'a.b.c',
+      short_description: 'Stars',
+      created_at: time(1),
+      deleted_at: time(8),
     }
-    expect(newRow({ ...line, ...said, updated_at: time(6) })).toMatchObject({
-      ...said,
-      ...{ updated_at: time(6), developer_id: 1, category_id: 2 },
+    expect(newRow({ ...line, ...fields, updated_at: time(6) })).toMatchObject({
+      ...fields,
+      updated_at: time(6),
+      developer_id: 1,
+      category_id: 2,
     })
     const without = newRow({ ...line, short_description: '' })
     expect(without).toMatchObject({ short_description: null, rejection_reason: null })
@@ -63,7 +65,7 @@ describe('a new row', () => {
     expect(newRow(approved).updated_at).toBe(time(5))
   })
 
-  test.for<[when: string, said: Partial<Line>, created_at: string]>([
+  test.for<[when: string, fields: Partial<Line>, created_at: string]>([
     ['at the time of the import', {}, time(9)],
     [
       'when it was approved',
@@ -76,8 +78,8 @@ describe('a new row', () => {
       time(6),
     ],
     ['when it was deleted', { deleted_at: time(4) }, time(4)],
-  ])('without created_at was created %s', ([, said, created_at]) => {
-    expect(newRow({ ...line, ...said }).created_at).toBe(created_at)
+  ])('without created_at was created %s', ([, fields, created_at]) => {
+    expect(newRow({ ...line, ...fields }).created_at).toBe(created_at)
   })
 
   test('of an approved app has its creation time as approval, unless the line has another', () => {
@@ -100,7 +102,7 @@ test('only another status is a decision, after which nothing waits for review', 
   )
 })
 
-test.for<[what: string, said: Partial<Line>, there: Partial<AppRow>, columns: object]>([
+test.for<[what: string, fields: Partial<Line>, existing: Partial<AppRow>, columns: object]>([
   ['no short description', { short_description: '' }, {}, { short_description: null }],
   ['a time of approval', { approved_at: time(4) }, {}, { approved_at: time(4) }],
   [
@@ -139,8 +141,8 @@ test.for<[what: string, said: Partial<Line>, there: Partial<AppRow>, columns: ob
     {},
     { rejection_reason: 'No.', approved_at: time(2) },
   ],
-])('a line changes an app: %s', ([, said, there, columns]) => {
-  expect(changesOf(said, { ...app, ...there })).toMatchObject(columns)
+])('a line changes an app: %s', ([, fields, existing, columns]) => {
+  expect(changesOf(fields, { ...app, ...existing })).toMatchObject(columns)
 })
 
 describe('ratings', () => {
@@ -162,8 +164,8 @@ describe('ratings', () => {
   test.for<
     [
       what: string,
-      said: Partial<Line>,
-      there: AppRow | undefined,
+      fields: Partial<Line>,
+      existing: AppRow | undefined,
       own: number,
       others: number[],
       all: number[],
@@ -193,8 +195,8 @@ describe('ratings', () => {
     ['of an app, without the other ratings', { average_rating: null }, rated, 2, [0, 0], [900, 2]],
     ['of an app, others', { average_rating: 5, rating_count: 2 }, rated, 2, [1000, 2], [1900, 4]],
     ['of an app, without its reviews', { reviews: [] }, rated, 0, [3000, 10], [3000, 10]],
-  ])('%s', ([, said, there, own, others, all]) => {
-    const row = there ? changesOf(said, there) : newRow({ ...line, ...said })
+  ])('%s', ([, fields, existing, own, others, all]) => {
+    const row = existing ? changesOf(fields, existing) : newRow({ ...line, ...fields })
     expect([
       row.review_count,
       [row.other_rating_sum, row.other_rating_count],
@@ -234,7 +236,7 @@ test('the changes of an update are in the fields of a line', () => {
     average_rating: 4,
     rating_count: 2,
   }
-  const columns = toColumns(changed, existing, { ...given, categoryIds: new Map([['tools', 3]]) })
+  const columns = toColumns(changed, existing, { ...lookups, categoryIds: new Map([['tools', 3]]) })
   expect(listChanges(changed, existing, columns)).toEqual([
     { field: 'name', before: 'Star Map', after: 'Sky Map' },
     { field: 'package_name', before: 'org.example.stars', after: null },

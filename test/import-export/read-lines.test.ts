@@ -81,18 +81,18 @@ test('a line without an end is not kept in memory', async () => {
   setFlagsFromString('--expose-gc')
   const collectGarbage = runInNewContext('gc')
   const mebibyte = 1024 * 1024
-  const kept: number[] = []
+  const memory: number[] = []
   async function* endless() {
     for (let count = 0; count < 96; count++) {
       yield Buffer.alloc(mebibyte, '{')
       // Each collection also goes through what other test files of the worker keep.
       if (count % 16 > 0) continue
       collectGarbage()
-      kept.push(process.memoryUsage().arrayBuffers)
+      memory.push(process.memoryUsage().arrayBuffers)
     }
   }
   for await (const line of readLines(endless())) expect(line).toHaveProperty('problem')
-  expect(Math.max(...kept) - (kept[0] ?? 0)).toBeLessThan(32 * mebibyte)
+  expect(Math.max(...memory) - (memory[0] ?? 0)).toBeLessThan(32 * mebibyte)
 })
 
 test.for<[what: string, damage: (whole: Buffer) => Buffer, problem: string]>([

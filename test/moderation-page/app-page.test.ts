@@ -62,8 +62,8 @@ test('says what the command `moderation show` says, in people’s words', async 
   for (let id = apps.approved; id <= apps.bobsPending + 1; id++) {
     const { text } = await ada.get(`/apps/${id}`)
     const shown = textOf(text)
-    const { app: _, ...told } = await cli.json('moderation', 'show', String(id))
-    const { history, similar, changes, developer, category, ...fields } = told
+    const { app: _, ...described } = await cli.json('moderation', 'show', String(id))
+    const { history, similar, changes, developer, category, ...fields } = described
     const state = fields.deleted_at ? 'Deleted' : fields.status
     expect(barOf(text).toLowerCase()).toContain(`${fields.name} ${state}`.toLowerCase())
     const facts = factsOf(text)
@@ -342,9 +342,13 @@ test('of an app or with a review that does not exist is an error that leads back
     [`/apps/${apps.bobs}?review=${review}`]: `App ${apps.bobs} has no review ${review}.`,
     [`/apps/${apps.bobs}?review=x`]: 'The review must be a whole number from 1, not "x".',
   }
-  for (const [path, told] of Object.entries(missing)) {
+  for (const [path, problem] of Object.entries(missing)) {
     const { status, text } = await ada.get(path)
-    expect([status, titleOf(text), problemOf(text)]).toEqual([404, 'Moderation – Moderation', told])
+    expect([status, titleOf(text), problemOf(text)]).toEqual([
+      404,
+      'Moderation – Moderation',
+      problem,
+    ])
     expect(linksOf(text)).toContainEqual(['Go to the queue', '/?queue=pending'])
   }
 })

@@ -86,7 +86,7 @@ describe('a form of another site', () => {
       const { origin, site, referer } = { referer: undefined, ...source }
       const headers = { Origin: origin, 'Sec-Fetch-Site': site, Referer: referer }
       const isUnknown = site === undefined && (origin === undefined || origin === 'null')
-      const told = isUnknown
+      const problem = isUnknown
         ? 'Your browser does not say where this form comes from, so nothing was done. Open the page over https, or keep the proxy from setting Referrer-Policy.'
         : 'This form does not come from http://moderation.test/, so nothing was done. Open the page there.'
       const app = await referenceTo(page, apps.pending)
@@ -101,7 +101,7 @@ describe('a form of another site', () => {
       for (const [path, fields] of attempts) {
         const response = await ada.post(path, fields, { headers })
         expect([path, response.status]).toEqual([path, 403])
-        expect(textOf(response.text)).toContain(told)
+        expect(textOf(response.text)).toContain(problem)
         expect(response.headers['set-cookie']).toBeUndefined()
       }
       expect(await newestEntries(page, 1)).toEqual(before)

@@ -123,20 +123,20 @@ async function expectFiltered([query, count]: [query: string, count: Count]) {
   expect([status, entries.length]).toEqual([200, count(all)])
   expect(textOf(text).includes('No entries.')).toBe(entries.length === 0)
   // The form keeps the filter, and is open then.
-  const given = new URLSearchParams(query)
+  const parameters = new URLSearchParams(query)
   for (const name of ['moderator', 'developer', 'app', 'since', 'until'])
-    expect(valuesOf(text, name)).toEqual([given.get(name)?.trim() ?? ''])
-  const isFiltered = [...given].some(([name, value]) => name !== 'before' && value !== '')
+    expect(valuesOf(text, name)).toEqual([parameters.get(name)?.trim() ?? ''])
+  const isFiltered = [...parameters].some(([name, value]) => name !== 'before' && value !== '')
   expect(text.includes('<details class="filters" open>')).toBe(isFiltered)
   expect(linksOf(text).some(([name]) => name === 'Show all')).toBe(
-    isFiltered || given.has('before'),
+    isFiltered || parameters.has('before'),
   )
 }
 
 test.for(filters)('filtered by %s', expectFiltered)
 test.for(laterFilters)('filtered by %s', expectFiltered)
 
-test.for<[query: string, told: string]>([
+test.for<[query: string, problem: string]>([
   ['app=999', 'There is no app 999.'],
   ['app=x', 'The app must be a whole number from 1, not "x".'],
   ['developer=Nobody', 'There is no developer "Nobody".'],
@@ -147,14 +147,14 @@ test.for<[query: string, told: string]>([
   ['until=soon', 'Before must be a date such as 2027-01-31, not "soon".'],
   ['developer=Bob&until=soon&app=1', 'Before must be a date such as 2027-01-31, not "soon".'],
 ])('asked for %s, says what is wrong, and keeps the filter', expectProblem)
-test.for<[query: string, told: string]>([
+test.for<[query: string, problem: string]>([
   ['moderator=Nobody', 'There is no moderator "Nobody"; there are: Ada <b>, Bo.'],
   ['moderator=Nobody&app=1', 'There is no moderator "Nobody"; there are: Ada <b>, Bo.'],
 ])('asked for %s, says what is wrong, and keeps the filter', expectProblem)
 
-async function expectProblem([query, told]: [query: string, told: string]) {
+async function expectProblem([query, problem]: [query: string, problem: string]) {
   const { status, text } = await ada.get(`/audit?${query}`)
-  expect([status, titleOf(text), problemOf(text)]).toEqual([400, 'Audit log – Moderation', told])
+  expect([status, titleOf(text), problemOf(text)]).toEqual([400, 'Audit log – Moderation', problem])
   expect(shownIn(text)).toEqual([])
   for (const [name, value] of new URLSearchParams(query)) {
     if (['entry', 'before'].includes(name)) continue

@@ -59,7 +59,7 @@ test('each form says that nothing could be stored, and none does a half of its w
   const { key } = await page.addModerator('Bo')
   const [review = ''] = valuesOf((await ada.get(`/apps/${apps.approved}`)).text, 'review')
   const pending = await referenceTo(page, apps.pending)
-  const forms: [path: string, fields: Fields, told: string][] = [
+  const forms: [path: string, fields: Fields, problem: string][] = [
     ['/sign-in', { key }, ''],
     ['/sign-out', {}, ''],
     ['/decisions', { app: pending, decision: 'approve' }, 'Some of the apps may have been decided'],
@@ -73,10 +73,10 @@ test('each form says that nothing could be stored, and none does a half of its w
   ]
   const before = await newestEntries(page, 1)
   const release = await refuseWrites(page)
-  for (const [path, fields, told] of forms) {
+  for (const [path, fields, problem] of forms) {
     const { status, headers, text } = await ada.post(path, fields)
     expect([path, status]).toEqual([path, 503])
-    expect(textOf(text)).toContain(told)
+    expect(textOf(text)).toContain(problem)
     expect(headers['set-cookie']).toBeUndefined()
   }
   await release()

@@ -248,7 +248,9 @@ test('Enter in the field of a reason decides nothing: the first button of its fo
   const ada = await page.signIn('Ada')
   const app = await ada.get(`/apps/${apps.pending}`)
   const changed = await ada.post('/decisions', {
-    ...{ app: `${apps.pending}@a`, seen: '1', decision: 'approve' },
+    app: `${apps.pending}@a`,
+    seen: '1',
+    decision: 'approve',
   })
   const withoutReason = await decide(ada, app.text, 'reject')
   const withoutApp = await ada.post('/decisions', { decision: 'approve' })
@@ -280,7 +282,11 @@ test('the values of a change are shown whole on demand if either is shortened', 
   const ids = await addApps(
     page,
     changes.map(([name, before, short_description]) => ({
-      ...{ name, short_description, status: 'approved', approved_at: at, unreviewed_since: at },
+      name,
+      short_description,
+      status: 'approved',
+      approved_at: at,
+      unreviewed_since: at,
       unreviewed_changes: JSON.stringify({ short_description: before }),
     })),
   )
@@ -290,7 +296,10 @@ test('the values of a change are shown whole on demand if either is shortened', 
       await auditStore(runner).record(
         { operator: 'root' },
         {
-          ...{ action: 'app update', at, app_id: ids[index] ?? 0, developer_id: bobsId },
+          action: 'app update',
+          at,
+          app_id: ids[index] ?? 0,
+          developer_id: bobsId,
           ...(before !== null && { before: { short_description: before } }),
           after: { short_description: after },
         },
@@ -368,7 +377,9 @@ describe.for(fillers)('if others wrote as much as they may, of %s,', ([, pattern
         await addReviews(
           runner,
           Array.from({ length: reviewed }, () => ({
-            ...{ ...fullReview, app_id, comment: fill(20_000) },
+            ...fullReview,
+            app_id,
+            comment: fill(20_000),
           })),
         )
         const actor = { operator: 'root', operatorName: fill(100), operatorId: ada.id }

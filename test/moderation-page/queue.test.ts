@@ -158,17 +158,17 @@ describe('the queue', () => {
     expect([status, queued(text)]).toEqual([200, found])
     expect(textOf(text)).toContain(told)
     // The form shows the filter, and keeps the queue.
-    const given = new URLSearchParams(query)
-    const queue = given.get('queue') === 'changed' ? 'changed' : 'pending'
+    const parameters = new URLSearchParams(query)
+    const queue = parameters.get('queue') === 'changed' ? 'changed' : 'pending'
     const filter = ['developer', 'search', 'look-alikes'].map((name): [string, string] => [
       name,
-      given.get(name)?.trim() ?? '',
+      parameters.get(name)?.trim() ?? '',
     ])
     const { fields = {} } = formOf(text, '/') ?? {}
     expect(fields.queue).toEqual([queue])
     for (const [name, value] of filter)
       expect(fields[name]).toEqual(name === 'look-alikes' && value === '' ? undefined : [value])
-    const category = given.get('category') ?? ''
+    const category = parameters.get('category') ?? ''
     expect(
       [...text.matchAll(/<option value="([^"]*)" selected>/g)].map(([, slug]) => slug),
     ).toEqual([category].filter(Boolean))
@@ -563,7 +563,9 @@ test('bulk decisions lead back to the same queue, filter and place', async () =>
   await addApps(
     page,
     Array.from({ length: 60 }, (_, index) => ({
-      ...{ name: `App ${index}`, status: 'approved', approved_at: at },
+      name: `App ${index}`,
+      status: 'approved',
+      approved_at: at,
       // One minute after the other.
       unreviewed_since: new Date(Date.parse(at) + index * 60_000).toISOString(),
       category_id: categories.tools,

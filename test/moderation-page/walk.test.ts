@@ -105,8 +105,8 @@ describe('sixty apps are decided with sixty forms, without a list between', () =
         index === 59 ? `/?${view}&decided=${id}` : `/apps/${ids[index + 1]}?${view}&decided=${id}`,
       )
       text = (await follow(ada, decided)).text
-      const told = decision === 'reject' ? 'Rejected' : 'Approved'
-      expect(reportOf(text)).toMatch(new RegExp(`^${told} Needle\\.( \\d+ waits?\\.)?$`))
+      const verb = decision === 'reject' ? 'Rejected' : 'Approved'
+      expect(reportOf(text)).toMatch(new RegExp(`^${verb} Needle\\.( \\d+ waits?\\.)?$`))
       expect(await stateOf(page, id)).toMatchObject({
         status: decision === 'reject' ? 'rejected' : 'approved',
       })
@@ -127,12 +127,12 @@ test('the line after a decision says how many wait, and the number goes with it'
   const { ada, ids } = await start(3, games)
   let { text } = await ada.get(`/apps/${ids[0]}?${games}`)
   expect(textOf(text)).toContain(' 1 of 3 ')
-  for (const [told, place] of [
+  for (const [report, place] of [
     ['Approved Needle. 2 wait.', '1 of 2'],
     ['Approved Needle. 1 waits.', '1 of 1'],
   ]) {
     text = (await follow(ada, await decide(ada, text, 'approve'))).text
-    expect(reportOf(text)).toBe(told)
+    expect(reportOf(text)).toBe(report)
     expect(textOf(text)).toContain(` ${place} `)
   }
   text = (await follow(ada, await decide(ada, text, 'approve'))).text

@@ -123,7 +123,11 @@ test('entries whose times are not in the order of their ids are each on one page
     for (let number = 0; number < 30; number++) {
       const at = minute((number * 7) % 10)
       await auditStore(runner).record(actor, {
-        ...{ action: 'app update', at, app_id: apps.approved, developer_id: 1, after: {} },
+        action: 'app update',
+        at,
+        app_id: apps.approved,
+        developer_id: 1,
+        after: {},
       })
     }
   })

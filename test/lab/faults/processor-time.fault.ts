@@ -245,7 +245,7 @@ test('no request of 16 KiB takes much processor time, whatever character fills a
     measured.push({ name, milliseconds })
     statuses[status] = (statuses[status] ?? 0) + 1
   }
-  const told = measured
+  const descriptions = measured
     .toSorted((a, b) => b.milliseconds - a.milliseconds)
     .map(({ name, milliseconds }) => `${milliseconds.toFixed(1)} ms: ${name}`)
   console.log(
@@ -253,10 +253,10 @@ test('no request of 16 KiB takes much processor time, whatever character fills a
     statuses,
     `${ordinary.toFixed(1)} ms for an ordinary one`,
   )
-  console.log(told.slice(0, 5).join('\n'))
-  expect(told.slice(0, measured.filter(({ milliseconds }) => milliseconds > bound).length)).toEqual(
-    [],
-  )
+  console.log(descriptions.slice(0, 5).join('\n'))
+  expect(
+    descriptions.slice(0, measured.filter(({ milliseconds }) => milliseconds > bound).length),
+  ).toEqual([])
   // Such are refused before the service sees them.
   expect(statuses[431]).toBeUndefined()
 })
@@ -299,22 +299,22 @@ test('no description keeps the event loop busy more than twice as long as Latin 
   await measureText(latin, 0)
   const ofLatin = await measureText(latin, 0)
   const texts = [...lengthening, ...units].map(filled)
-  const measured: { share: number; told: string }[] = []
+  const measured: { share: number; description: string }[] = []
   for (const text of [...texts, ...['Ḁ', '가', 'ぁ', '一'].map(words)]) {
     const expected = (ofLatin.milliseconds * Buffer.byteLength(text)) / Buffer.byteLength(latin)
     const { milliseconds, status } = await measureText(text, 2 * expected)
     // Descriptions that cannot be seen are refused.
     if (status !== '200') continue
-    const told = `${milliseconds.toFixed(1)} ms, Latin text ${expected.toFixed(1)}: ${text.slice(0, 20)}`
-    measured.push({ share: milliseconds / expected, told })
+    const description = `${milliseconds.toFixed(1)} ms, Latin text ${expected.toFixed(1)}: ${text.slice(0, 20)}`
+    measured.push({ share: milliseconds / expected, description })
   }
   expect(measured.length).toBeGreaterThan(lengthening.length)
   const slowest = measured.toSorted((a, b) => b.share - a.share)
   console.log(
     slowest
       .slice(0, 5)
-      .map(({ told }) => told)
+      .map(({ description }) => description)
       .join('\n'),
   )
-  expect(slowest.filter(({ share }) => share > 2).map(({ told }) => told)).toEqual([])
+  expect(slowest.filter(({ share }) => share > 2).map(({ description }) => description)).toEqual([])
 })
