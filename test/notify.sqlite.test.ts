@@ -76,7 +76,7 @@ async function startNotifying(settings: Record<string, string> = {}) {
   const { json } = commandLine(service.databaseUrl)
   const notify = (changed: Record<string, string | undefined> = {}, ask = json) =>
     sendNotification({ ...env, ...changed }, ask).then(
-      () => told,
+      () => succeeded,
       (error: Error) => failed(error.message),
     )
   const notifyByProcess = (changed: Record<string, string | undefined> = {}) =>
@@ -101,7 +101,7 @@ async function startNotifying(settings: Record<string, string> = {}) {
   return { ...service, folder, webhook, notify, notifyByProcess, place, end, decide }
 }
 
-const told = { code: 0, stderr: '' }
+const succeeded = { code: 0, stderr: '' }
 const failed = (message: string) => ({ code: 1, stderr: `apps-service-notify: ${message}\n` })
 
 describe('a message', () => {
@@ -112,7 +112,7 @@ describe('a message', () => {
     await decide('approve', apps.pending)
     await decide('reject', apps.approved, 'Too short.', { ...ada, operatorName: 'Bo' })
     await request('POST', '/apps', { key: keys.ada, json: newApp })
-    for (let run = 0; run < 2; run++) expect(await notifyByProcess()).toEqual(told)
+    for (let run = 0; run < 2; run++) expect(await notifyByProcess()).toEqual(succeeded)
     expect(webhook.texts).toEqual([
       [
         'Decisions: 2',
@@ -127,15 +127,15 @@ describe('a message', () => {
   test('is also sent if apps have begun to wait, but not if they were decided or deleted', async () => {
     const { webhook, notify, request, decide } = await startNotifying()
     await request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { version: '9' } })
-    expect(await notify()).toEqual(told)
+    expect(await notify()).toEqual(succeeded)
     const waiting = 'Waiting: 2 pending, 1 changed.'
     expect(webhook.texts).toEqual([`Decisions: 0\nNew or changed by their owners: 1\n${waiting}`])
     await request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { version: '10' } })
     await request('DELETE', `/apps/${apps.approved}`, { key: keys.ada })
-    expect(await notify()).toEqual(told)
+    expect(await notify()).toEqual(succeeded)
     await request('PUT', `/apps/${apps.pending}`, { key: keys.ada, json: { version: '9' } })
     await decide('approve', apps.pending)
-    expect(await notify()).toEqual(told)
+    expect(await notify()).toEqual(succeeded)
     expect(webhook.texts).toHaveLength(2)
     expect(webhook.texts[1]).toContain('Decisions: 1\n')
     expect(webhook.texts[1]).toContain('New or changed by their owners: 0\n')
@@ -145,7 +145,7 @@ describe('a message', () => {
     const { webhook, notify, request, decide } = await startNotifying()
     await decide('reject', apps.pending, 'No.')
     await request('PUT', `/apps/${apps.pending}`, { key: keys.ada, json: { version: '10' } })
-    expect(await notify()).toEqual(told)
+    expect(await notify()).toEqual(succeeded)
     expect(webhook.texts).toEqual([
       expect.stringMatching(/^Decisions: 1\n.*\nNew or changed by their owners: 1\n/),
     ])
@@ -159,7 +159,7 @@ describe('a message', () => {
       await moderationStore(runner).restore(apps.deleted, ada)
       await moderationStore(runner).transfer(apps.approved, 'Bob', ada)
     })
-    expect(await notify()).toEqual(told)
+    expect(await notify()).toEqual(succeeded)
     expect(webhook.texts).toEqual([])
     expect(place()).not.toBe(before)
     expect(place()).toBe(await end())
@@ -173,7 +173,7 @@ describe('a message', () => {
       await decide('reject', apps.pending, `🐚${'x'.repeat(999)}`, actor)
       await decide('approve', apps.pending, undefined, actor)
     }
-    expect(await notify()).toEqual(told)
+    expect(await notify()).toEqual(succeeded)
     const [message = ''] = webhook.texts
     expect(message.split('\n')).toHaveLength(1 + 20 + 1 + 2)
     expect(message).toContain(`\n… and 6 more: ./apps-service audit --after ${before}\n`)
@@ -187,7 +187,7 @@ describe('a message', () => {
     const { webhook, notify, decide } = await startNotifying()
     const reason = '<!channel> @all `@here`\n\n[Sign in](https://evil.example) &lt;!here&gt;'
     await decide('reject', apps.pending, reason, { ...ada, operatorName: '<@U1> \u202E`Ada`' })
-    expect(await notify()).toEqual(told)
+    expect(await notify()).toEqual(succeeded)
     expect(webhook.texts[0]?.split('\n')[1]).toBe(
       "App 2 cloud-atlas rejected by `‹@U1› \uFFFD'Ada' (signed in)`: " +
         "`‹!channel› @all '@here' [Sign in](https://evil.example) &lt;!here&gt;`",
@@ -198,7 +198,7 @@ describe('a message', () => {
 test('the first run begins at the end, and tells nothing', async () => {
   const { webhook, notify, place, end, folder } = await startNotifying()
   rmSync(join(folder, 'notified'))
-  expect(await notify()).toEqual(told)
+  expect(await notify()).toEqual(succeeded)
   expect(webhook.texts).toEqual([])
   expect(place()).toBe(await end())
 })
@@ -220,7 +220,7 @@ describe('nothing is lost', () => {
     webhook.texts = []
     webhook.status = 200
     await decide('reject', apps.approved, 'Spam.')
-    expect(await notify()).toEqual(told)
+    expect(await notify()).toEqual(succeeded)
     expect(webhook.texts).toEqual([expect.stringMatching(/^Decisions: 2\nApp 2 .*\nApp 1 /)])
   })
 
@@ -266,7 +266,7 @@ describe('nothing is lost', () => {
     }
     expect([place(), webhook.texts]).toEqual([before, []])
     rmSync(join(folder, 'notified.new'), { recursive: true })
-    for (let run = 0; run < 2; run++) expect(await notify()).toEqual(told)
+    for (let run = 0; run < 2; run++) expect(await notify()).toEqual(succeeded)
     expect(webhook.texts).toEqual([expect.stringMatching(/^Decisions: 1\n/)])
   })
 
@@ -275,7 +275,7 @@ describe('nothing is lost', () => {
     const disk = temporaryFolder()
     mountSmallDisk(disk, 1)
     const settings = { STATE_DIRECTORY: disk }
-    expect(await notify(settings)).toEqual(told)
+    expect(await notify(settings)).toEqual(succeeded)
     await decide('approve', apps.pending)
     writeFileSync(join(disk, 'fill'), '')
     try {
@@ -287,7 +287,7 @@ describe('nothing is lost', () => {
       expect(await notify(settings)).toEqual(failed('ENOSPC: no space left on device, write'))
     expect(webhook.texts).toEqual([])
     rmSync(join(disk, 'fill'))
-    for (let run = 0; run < 2; run++) expect(await notify(settings)).toEqual(told)
+    for (let run = 0; run < 2; run++) expect(await notify(settings)).toEqual(succeeded)
     expect(webhook.texts).toEqual([expect.stringMatching(/^Decisions: 1\n/)])
   })
 
@@ -308,7 +308,7 @@ describe('nothing is lost', () => {
     expect(readFileSync(join(folder, 'notified.new'), 'utf8')).not.toBe(before)
     // What it left is longer than the next one, and is not read.
     writeFileSync(join(folder, 'notified.new'), '999999999\n')
-    for (let run = 0; run < 3; run++) expect(await notify()).toEqual(told)
+    for (let run = 0; run < 3; run++) expect(await notify()).toEqual(succeeded)
     expect(webhook.texts).toHaveLength(2)
     expect(webhook.texts[1]).toBe(webhook.texts[0])
   })
@@ -322,10 +322,10 @@ describe('nothing is lost', () => {
       if (args.join(' ') === 'audit --limit 1') await decide('reject', apps.approved, 'Spam.')
       return result
     }
-    expect(await notify({}, ask)).toEqual(told)
+    expect(await notify({}, ask)).toEqual(succeeded)
     expect(webhook.texts).toEqual([expect.stringMatching(/^Decisions: 2\nApp 2 .*\nApp 1 /)])
     expect(place()).toBe(await end())
-    expect(await notify()).toEqual(told)
+    expect(await notify()).toEqual(succeeded)
     expect(webhook.texts).toHaveLength(1)
   })
 
@@ -343,7 +343,7 @@ describe('nothing is lost', () => {
       auditStore(runner).record(ada, ...Array.from({ length: 1999 }, () => entry)),
     )
     await decide('reject', apps.approved, 'Spam.')
-    expect(await notify()).toEqual(told)
+    expect(await notify()).toEqual(succeeded)
     expect(webhook.texts).toEqual([expect.stringMatching(/^Decisions: 2\nApp 2 .*\nApp 1 /)])
     expect(place()).toBe(await end())
   })
@@ -366,7 +366,7 @@ describe('nothing is lost', () => {
     )
     expect(place()).toBe(await end())
     await decide('approve', apps.pending)
-    expect(await notify()).toEqual(told)
+    expect(await notify()).toEqual(succeeded)
     expect(webhook.texts).toHaveLength(1)
   })
 })
@@ -386,7 +386,7 @@ describe('mail', () => {
     expect(await notifyByProcess(settings)).toEqual(failed('sendmail exited with 75'))
     expect(place()).toBe(before)
     sendmail.exitWith(0)
-    expect(await notifyByProcess(settings)).toEqual(told)
+    expect(await notifyByProcess(settings)).toEqual(succeeded)
     expect(place()).not.toBe(before)
     expect(readFileSync(join(folder, 'arguments'), 'utf8')).toBe('-t -i\n')
     const [headers = '', body = ''] = sendmail.mail().split('\n\n')

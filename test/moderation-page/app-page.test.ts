@@ -260,17 +260,17 @@ describe('within a queue', () => {
     expect(text).not.toContain('class="skip"')
   })
 
-  test.for<[filter: string, told: string]>([
+  test.for<[filter: string, message: string]>([
     ['developer=Nobody', 'There is no developer "Nobody"'],
     ['category=none', 'There is no category with the slug none'],
   ])(
     'whose filter names nothing any more (%s), it is shown, and says so',
-    async ([filter, told]) => {
+    async ([filter, message]) => {
       const { ada, ids } = await start()
       const { status, text } = await ada.get(`/apps/${ids[0]}?queue=pending&${filter}`)
       // The app exists, so this is no 404.
       expect(status).not.toBe(404)
-      expect(textOf(text)).toContain(told)
+      expect(textOf(text)).toContain(message)
     },
   )
 })

@@ -244,7 +244,7 @@ test.for([
 })
 
 describe('a form that is wrong is a page that says so, and decides nothing', () => {
-  test.for<[what: string, fields: (app: string) => Fields, told: RegExp]>([
+  test.for<[what: string, fields: (app: string) => Fields, message: RegExp]>([
     ['no app', () => ({ decision: 'approve' }), /Select at least one app\./],
     ['no decision', (app) => ({ app }), /Press Approve or Reject\./],
     ['another decision', (app) => ({ app, decision: 'delete' }), /Press Approve or Reject\./],
@@ -307,12 +307,12 @@ describe('a form that is wrong is a page that says so, and decides nothing', () 
       (app) => ({ app: Array(51).fill(app), decision: 'reject' }),
       /Select at most 50 apps, not 51\. A reason must have 1 to 1000 characters, not 0/,
     ],
-  ])('%s', async ([, fields, told]) => {
+  ])('%s', async ([, fields, message]) => {
     const before = await newestEntries(page, 1)
     const app = await referenceTo(page, apps.pending)
     const response = await ada.post('/decisions', fields(app))
     expect(response.status).toBe(400)
-    expect(response.text.replaceAll('&quot;', '"')).toMatch(told)
+    expect(response.text.replaceAll('&quot;', '"')).toMatch(message)
     expect(await newestEntries(page, 1)).toEqual(before)
     expect(await stateOf(page, apps.pending)).toMatchObject({ status: 'pending' })
   })

@@ -170,7 +170,9 @@ describe.for(forms)('%s without a session', ([, formIn, isDone, location]) => {
     expect((await browserAfter(page, done).get('/status')).text).toContain('<bdi>Bo</bdi>')
   })
 
-  test.for<[what: string, key: (page: ModerationPage) => string | Promise<string>, told: string]>([
+  test.for<
+    [what: string, key: (page: ModerationPage) => string | Promise<string>, message: string]
+  >([
     ['a word', () => 'open sesame', 'This is not a sign-in key'],
     ['an API key', () => keys.ada, 'This is not a sign-in key'],
     [
@@ -178,13 +180,13 @@ describe.for(forms)('%s without a session', ([, formIn, isDone, location]) => {
       async (page) => (await page.addModerator('Ada', '2020-01-01T00:00:00.000Z')).key,
       'expired at',
     ],
-  ])('does nothing with %s, and asks again', async ([, makeKey, told]) => {
+  ])('does nothing with %s, and asks again', async ([, makeKey, message]) => {
     const { page, asked, path } = await start()
     const wrong = await makeKey(page)
     const before = await newestEntries(page, 1)
     const refused = await goOn(page, asked.text, path, wrong)
     expect([refused.status, titleOf(refused.text)]).toEqual([401, 'Sign in to go on – Moderation'])
-    expect(problemOf(refused.text)).toContain(told)
+    expect(problemOf(refused.text)).toContain(message)
     expect(refused.headers['set-cookie']).toBeUndefined()
     // The same form, without the wrong key.
     expect(formOf(refused.text, path)).toEqual(formOf(asked.text, path))

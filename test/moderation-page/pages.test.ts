@@ -217,7 +217,7 @@ describe('texts with markup, reversed and terminal characters', () => {
 })
 
 describe('a page that does not exist', () => {
-  test.for<[path: string, status: number, told: string]>([
+  test.for<[path: string, status: number, message: string]>([
     ['/apps/9999', 404, 'There is no app 9999.'],
     ['/apps/9999?queue=pending', 404, 'There is no app 9999.'],
     ['/apps/0', 404, 'The id must be a whole number from 1, not "0".'],
@@ -231,13 +231,13 @@ describe('a page that does not exist', () => {
     ['/audit?since=yesterday', 400, 'From must be a date such as 2027-01-31, not "yesterday".'],
     ['/audit?app=9999', 400, 'There is no app 9999.'],
     ['/?developer=Nobody', 400, 'There is no developer "Nobody".'],
-  ])('%s is a %i', async ([path, status, told]) => {
+  ])('%s is a %i', async ([path, status, message]) => {
     const page = await startModerationPage()
     const ada = await page.signIn('Ada')
     const response = await ada.get(path)
     expect([response.status, textOf(response.text)]).toEqual([
       status,
-      expect.stringContaining(told),
+      expect.stringContaining(message),
     ])
     expect((await ada.request('HEAD', path)).status).toBe(status)
   })

@@ -133,7 +133,7 @@ describe('the queue', () => {
 
   const everything = ['Oldest', 'Cloud Atlas', 'Night Train', 'Newer', 'Tide Cl0ck']
 
-  test.for<[query: string, found: string[], told: string]>([
+  test.for<[query: string, found: string[], message: string]>([
     ['developer=Ada', ['Cloud Atlas', 'Newer'], '2 apps wait, the longest first.'],
     ['developer=%20Ada%20', ['Cloud Atlas', 'Newer'], '2 apps wait'],
     ['category=games', ['Oldest', 'Newer', 'Tide Cl0ck'], '3 apps wait'],
@@ -153,10 +153,10 @@ describe('the queue', () => {
     ['queue=changed&developer=Bob', ['Bird Songs'], '1 app waits, the longest first.'],
     ['queue=changed&search=sing', ['Bird Songs'], '1 found among 2 apps'],
     ['queue=other', everything, '5 apps wait'],
-  ])('filtered by %s', async ([query, found, told]) => {
+  ])('filtered by %s', async ([query, found, message]) => {
     const { status, text } = await ada.get(`/?${query}`)
     expect([status, queued(text)]).toEqual([200, found])
-    expect(textOf(text)).toContain(told)
+    expect(textOf(text)).toContain(message)
     // The form shows the filter, and keeps the queue.
     const parameters = new URLSearchParams(query)
     const queue = parameters.get('queue') === 'changed' ? 'changed' : 'pending'
@@ -186,14 +186,14 @@ describe('the queue', () => {
     expect(hasLink(text, 'Show all')).toBe(Object.keys(expected).length > 0)
   })
 
-  test.for<[query: string, told: string, field: string]>([
+  test.for<[query: string, message: string, field: string]>([
     ['developer=Nobody', 'There is no developer "Nobody".', 'developer'],
     ['queue=changed&developer=ada', 'There is no developer "ada"; similar: Ada.', 'developer'],
     ['search=tide&developer=Nobody', 'There is no developer "Nobody".', 'search'],
     ['search=tide&category=none', 'There is no category with the slug none.', 'search'],
-  ])('asked for %s, says what is wrong, and keeps the filter', async ([query, told, field]) => {
+  ])('asked for %s, says what is wrong, and keeps the filter', async ([query, message, field]) => {
     const { status, text } = await ada.get(`/?${query}`)
-    expect([status, problemOf(text)]).toEqual([400, told])
+    expect([status, problemOf(text)]).toEqual([400, message])
     expect(titleOf(text)).toMatch(/^(Pending|Changed) apps – Moderation$/)
     expect(valuesOf(text, field)).toEqual([new URLSearchParams(query).get(field)])
     expect(queued(text)).toEqual([])
@@ -395,7 +395,7 @@ test('apps that others decide between two steps make no other app be skipped or 
 })
 
 describe('select all', () => {
-  test.for<[names: string[], link: string, ticked: string[], told: string]>([
+  test.for<[names: string[], link: string, ticked: string[], message: string]>([
     [['One', 'Two'], 'Select all', ['Cloud Atlas', 'Night Train', 'One', 'Two'], ''],
     [
       ['One', 'Tide Cl0ck', 'Two'],
@@ -409,7 +409,7 @@ describe('select all', () => {
       ['Cloud Atlas', 'Night Train'],
       '2 look-alikes are not selected.',
     ],
-  ])('of %s selects those that look like no other app', async ([names, link, ticked, told]) => {
+  ])('of %s selects those that look like no other app', async ([names, link, ticked, message]) => {
     const page = await startModerationPage()
     const ada = await page.signIn('Ada')
     const ids = await addApps(
@@ -422,7 +422,7 @@ describe('select all', () => {
     const selected = await open(ada, before, link)
     expect(tickedIn(selected)).toEqual(ticked)
     expect(/[\d,]+ look-alikes? (is|are) not selected\./.exec(textOf(selected))?.[0] ?? '').toBe(
-      told,
+      message,
     )
     expect(tickedIn(await open(ada, selected, 'Select none'))).toEqual([])
     // What is ticked is decided, and nothing else.
@@ -459,7 +459,7 @@ describe('select all', () => {
 describe('a form of the queue that is wrong is shown again as it was', () => {
   const filter = `/?developer=Bob&category=games&search=app`
 
-  test.for<[what: string, change: (fields: Fields) => Fields, told: string, ticked: number]>([
+  test.for<[what: string, change: (fields: Fields) => Fields, message: string, ticked: number]>([
     [
       'without an app',
       ({ app: _, ...fields }) => ({ ...fields, decision: 'reject', reason: 'It "sank".' }),
@@ -500,7 +500,7 @@ describe('a form of the queue that is wrong is shown again as it was', () => {
       'Select at most 50 apps, not 53.',
       3,
     ],
-  ])('%s', async ([, change, told, ticked]) => {
+  ])('%s', async ([, change, message, ticked]) => {
     const page = await startModerationPage()
     const ada = await page.signIn('Ada')
     await addApps(
@@ -514,7 +514,7 @@ describe('a form of the queue that is wrong is shown again as it was', () => {
     const chosen = valuesOf(shown, 'app').slice(2, 5)
     const sent = change({ ...fields, app: chosen })
     const refused = await ada.post(action, sent)
-    expect([refused.status, problemOf(refused.text)]).toEqual([400, told])
+    expect([refused.status, problemOf(refused.text)]).toEqual([400, message])
     expect(await newestEntries(page, 1)).toEqual(before)
     // The same apps, filter, ticks and reason.
     expect(queued(refused.text)).toEqual(queued(shown))

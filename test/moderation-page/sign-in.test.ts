@@ -94,7 +94,9 @@ test('neither the key nor the token is stored or logged', async () => {
 const mistyped = (key: string) => key.replace(/.$/, (last) => (last === '0' ? '1' : '0'))
 
 describe('a refused key', () => {
-  test.for<[what: string, key: (page: ModerationPage) => Promise<string> | string, told: string]>([
+  test.for<
+    [what: string, key: (page: ModerationPage) => Promise<string> | string, message: string]
+  >([
     ['nothing', () => '', 'This is not a sign-in key; check that it was copied completely.'],
     ['a word', () => 'open sesame', 'This is not a sign-in key'],
     ['an API key', () => keys.ada, 'This is not a sign-in key'],
@@ -130,11 +132,11 @@ describe('a refused key', () => {
     ],
     ['a key with markup', () => '"><script>alert(1)</script>', 'This is not a sign-in key'],
     ['a key of 90,000 characters', () => 'x'.repeat(90_000), 'This is not a sign-in key'],
-  ])('%s: the form says why, and nobody is signed in', async ([, makeKey, told]) => {
+  ])('%s: the form says why, and nobody is signed in', async ([, makeKey, message]) => {
     const page = await startModerationPage()
     const response = await page.post('/sign-in', { key: await makeKey(page), next: '/status' })
     expect([response.status, titleOf(response.text)]).toEqual([401, 'Sign in – Moderation'])
-    expect(/<p role="alert"[^>]*>(.*)<\/p>/.exec(response.text)?.[1]).toContain(told)
+    expect(/<p role="alert"[^>]*>(.*)<\/p>/.exec(response.text)?.[1]).toContain(message)
     expect(response.headers['set-cookie']).toBeUndefined()
     // The second attempt leads to the same page.
     expect(valuesOf(response.text, 'next')).toEqual(['/status'])

@@ -470,7 +470,7 @@ test('a decision that is refused keeps the queue, the reason, and the way on', a
 })
 
 describe('a form of an app that is wrong is shown again as it was', () => {
-  test.for<[what: string, fields: Record<string, string>, told: string]>([
+  test.for<[what: string, fields: Record<string, string>, message: string]>([
     [
       'without a reason',
       { decision: 'reject', reason: '' },
@@ -488,7 +488,7 @@ describe('a form of an app that is wrong is shown again as it was', () => {
     ],
     ['without a decision', { reason: 'Spam & "ham"' }, 'Press Approve or Reject.'],
     ['with another decision', { decision: 'remove', reason: 'Spam' }, 'Press Approve or Reject.'],
-  ])('%s', async ([, fields, told]) => {
+  ])('%s', async ([, fields, message]) => {
     const { page, ada, ids } = await start(3, games)
     const before = await newestEntries(page, 1)
     const { text } = await ada.get(`/apps/${ids[0]}?${games}&next=${ids[2]}`)
@@ -497,7 +497,7 @@ describe('a form of an app that is wrong is shown again as it was', () => {
     expect([refused.status, titleOf(refused.text), problemOf(refused.text)]).toEqual([
       400,
       'Needle – Moderation',
-      told,
+      message,
     ])
     expect(await newestEntries(page, 1)).toEqual(before)
     const again = formOf(refused.text, '/decisions')
@@ -536,7 +536,7 @@ test('opening the address that a decision led to decides nothing again', async (
 })
 
 describe('a report that somebody typed does no harm', () => {
-  test.for<[parameters: string, told: string]>([
+  test.for<[parameters: string, message: string]>([
     ['decided=999+x+1', 'Approved Tide Clock.'],
     ['decided=x', ''],
     ['decided=', ''],
@@ -556,7 +556,7 @@ describe('a report that somebody typed does no harm', () => {
     ['decided=<b>1</b>+%00+%27', ''],
     // The app that waits is said to be so, whatever the address claims.
     ['decided=2', 'Changed again by the owner Cloud Atlas.'],
-  ])('%s', async ([parameters, told]) => {
+  ])('%s', async ([parameters, message]) => {
     const page = await startModerationPage()
     const ada = await page.signIn('Ada')
     const before = await newestEntries(page, 1)
@@ -565,7 +565,7 @@ describe('a report that somebody typed does no harm', () => {
       expect([path, status, reportOf(text).replace(/ \d+ waits?\.$/, '')]).toEqual([
         path,
         200,
-        told,
+        message,
       ])
     }
     expect(await newestEntries(page, 1)).toEqual(before)
