@@ -17,7 +17,7 @@ import { parse } from 'yaml'
 import { exitLimit } from '../src/servers.ts'
 import { required } from '../src/util/helpers.ts'
 import { copyWorld, filePath, temporaryFolder } from './support/database.ts'
-import { commandLine, executable, listening } from './support/process.ts'
+import { commandLine, executable, startListening } from './support/process.ts'
 import { settingLines } from './support/setting-lines.ts'
 
 /** The files of deploy/ that need no other tools. */
@@ -51,7 +51,7 @@ test("the image's environment serves other machines, and its health check sees a
   ])
   const env = { ...others, DATABASE_URL: `sqlite:${join(temporaryFolder(), 'apps.sqlite')}` }
   execFileSync(executable, ['migrate'], { env: { PATH: process.env.PATH, ...env } })
-  const server = await listening('serve', env)
+  const server = await startListening('serve', env)
   // On Linux, an address that only a server for all addresses listens on.
   const { status } = await fetch(`http://127.0.0.2:${server.port}/readyz`)
   expect(status).toBe(200)

@@ -1,19 +1,17 @@
-import { expect, inject, onTestFinished, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
 import { developerRecords, maxCounted } from '../../src/accounts/developer-records.ts'
 import { appStore } from '../../src/catalogue/app-store.ts'
-import { openDatabase } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
-import { copyWorld } from '../support/database.ts'
+import { openWorld } from '../support/database.ts'
 
 const { apps } = inject('world')
 const actor = { operator: 'test' }
 const [ada, bob] = [1, 2]
 
 async function start() {
-  const database = openDatabase(await copyWorld())
-  onTestFinished(() => database.close())
+  const database = await openWorld()
   return {
     database,
     records: async (...ids: number[]) =>

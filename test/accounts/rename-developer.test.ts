@@ -5,7 +5,7 @@ import { appStore } from '../../src/catalogue/app-store.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { importLines } from '../support/catalogue-file.ts'
-import { expectConsistent, found } from '../support/consistency.ts'
+import { expectConsistent, findNames } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
 
 const actor = { operator: 'test' }
@@ -139,7 +139,7 @@ test('a new developer with the old name is separate from the renamed one', async
     developer_name: 'Prolific',
   }
   await importLines(database, [{ ...line, status: 'approved' }])
-  expect(await found(database, 'prolific')).toEqual(['Theirs'])
+  expect(await findNames(database, 'prolific')).toEqual(['Theirs'])
   expect(await matches(database, 'frugal')).toBe(count)
   await expectConsistent(database)
 })

@@ -4,7 +4,7 @@ import { findApps } from '../../src/catalogue/app-list.ts'
 import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
 import type { Database } from '../../src/db/database.ts'
 import { toSearchDocument } from '../../src/search/terms.ts'
-import { expectConsistent, found as foundBy } from '../support/consistency.ts'
+import { expectConsistent, findNames } from '../support/consistency.ts'
 import { addReviews } from '../support/reviews.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -957,12 +957,12 @@ describe('search', () => {
         [50, 51].map((id) => ({ id, slug: `a-${id}`, categoryId: categories.empty, ...entry })),
       ),
     )
-    expect(await foundBy(service.database, 'ancient')).toEqual(['Deleted', 'Updated'])
+    expect(await findNames(service.database, 'ancient')).toEqual(['Deleted', 'Updated'])
     const update = { key: keys.ada, json: { description: 'Modern.' } }
     await service.request('PUT', '/apps/50', update)
     await service.request('DELETE', '/apps/51', { key: keys.ada })
-    expect(await foundBy(service.database, 'ancient')).toEqual([])
-    expect(await foundBy(service.database, 'modern')).toEqual(['Updated'])
+    expect(await findNames(service.database, 'ancient')).toEqual([])
+    expect(await findNames(service.database, 'modern')).toEqual(['Updated'])
     await expectConsistent(service.database)
   })
 

@@ -4,7 +4,7 @@ import { openDatabase } from '../../src/db/database.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { freezeClock } from '../support/clock.ts'
 import { expectConsistentAt } from '../support/consistency.ts'
-import { copyWorld } from '../support/database.ts'
+import { copyWorld, openWorld } from '../support/database.ts'
 import { commandLine, expectRefusal, serve } from '../support/process.ts'
 
 test('categories have counts, and a rename shows in a running server at once', async () => {
@@ -58,7 +58,7 @@ test('categories have counts, and a rename shows in a running server at once', a
 })
 
 test('categories are ordered by name', async () => {
-  const database = openDatabase(await copyWorld())
+  const database = await openWorld()
   await database.write((runner) => categoryStore(runner).add('atlas', 'Maps', { operator: 'test' }))
   const [all, overview] = await database.read(async (runner) => {
     const categories = categoryStore(runner)
@@ -67,12 +67,11 @@ test('categories are ordered by name', async () => {
   for (const listed of [all, overview]) {
     expect(listed.map(({ name }) => name)).toEqual(['Empty', 'Games', 'Maps', 'Tools'])
   }
-  await database.close()
 })
 
 test('an added category has a creation time, and is audited', async () => {
   const created_at = new Date(freezeClock()).toISOString()
-  const database = openDatabase(await copyWorld())
+  const database = await openWorld()
   await database.write((runner) => categoryStore(runner).add('maps', 'Maps', { operator: 'test' }))
   expect(await database.read(({ sql }) => sql('categories').where({ id: 4 }))).toMatchObject([
     { slug: 'maps', name: 'Maps', created_at },
@@ -86,16 +85,14 @@ test('an added category has a creation time, and is audited', async () => {
     before: null,
     after: '{"slug":"maps","name":"Maps"}',
   })
-  await database.close()
 })
 
 test('a slug has at most 80 characters', async () => {
-  const database = openDatabase(await copyWorld())
+  const database = await openWorld()
   const add = (slug: string) =>
     database.write((runner) => categoryStore(runner).add(slug, slug, { operator: 'test' }))
   expect((await add('x'.repeat(80))).slug).toHaveLength(80)
   await expect(add('x'.repeat(81))).rejects.toThrow(/ must have 1 to 80 characters, not 81$/)
-  await database.close()
 })
 const refusal = 'a category name must have 1 to 100 characters, not 0'
 
@@ -116,12 +113,11 @@ test.for<[slug: string, to: { name: string; slug?: string }, message: string]>([
     'the slug "Bad Slug" must be lower-case letters and digits with single hyphens between',
   ],
 ])('%s cannot become %j', async ([slug, to, message]) => {
-  const database = openDatabase(await copyWorld())
+  const database = await openWorld()
   const renamed = database.write((runner) =>
     categoryStore(runner).rename(slug, to, { operator: 'test' }),
   )
   await expect(renamed).rejects.toMatchObject({ name: 'OperatorError', message })
-  await database.close()
 })
 
 test('the number of categories is limited to what a response can list', async () => {

@@ -1,7 +1,7 @@
 import { expect, inject, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
-import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
+import { copyWorld, emptyDatabaseUrl, openWorld } from '../support/database.ts'
 import { ask } from '../support/postgres.ts'
 import { commandLine } from '../support/process.ts'
 
@@ -48,12 +48,11 @@ test('a database can be copied while another one of the server is in use, and no
 })
 
 test('a long write analyzes once, when it has ended', async () => {
-  const database = openDatabase(await copyWorld())
+  const database = await openWorld()
   const statements: string[] = []
   database.onStatement((statement) => statements.push(statement))
   for (const isLast of [false, false, true]) await database.optimize({ isLast })
   expect(statements).toEqual(['analyze'])
-  await database.close()
 })
 
 // Citus has statistics of the shards instead.

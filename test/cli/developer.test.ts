@@ -3,8 +3,8 @@ import { accountStore } from '../../src/accounts/account-store.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { freezeClock } from '../support/clock.ts'
-import { expectConsistent, expectConsistentAt, found } from '../support/consistency.ts'
-import { copyWorld } from '../support/database.ts'
+import { expectConsistent, expectConsistentAt, findNames } from '../support/consistency.ts'
+import { copyWorld, openWorld } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 
@@ -88,11 +88,10 @@ test.for<[from: string, to: string, message: string]>([
   ['Ada', 'a\u202eb', refusalOf('U+202E (right-to-left override)')],
   ['Ada', 'Ada\u{e0041}', refusalOf('U+E0041 (tag)')],
 ])('%j cannot become %j', async ([from, to, message]) => {
-  const database = openDatabase(await copyWorld())
+  const database = await openWorld()
   const renamed = database.write((runner) => accountStore(runner).rename(from, to, actor))
   await expect(renamed).rejects.toMatchObject({ name: 'OperatorError', message })
-  expect(await found(database, 'ada')).toEqual(['Tide Clock'])
-  await database.close()
+  expect(await findNames(database, 'ada')).toEqual(['Tide Clock'])
 })
 
 test('a developer without apps and active keys can be removed, and stays in the audit log', async () => {

@@ -21,7 +21,7 @@ import {
   exampleLine as app,
   manyApps,
   exampleReview as review,
-  textOf,
+  toLines,
 } from '../support/catalogue-file.ts'
 import {
   copyWorld,
@@ -49,7 +49,7 @@ describe('import', () => {
   test('imports a file, and changes nothing the second time', async () => {
     const env = { DATABASE_URL: await copyWorld() }
     const file = join(temporaryFolder(), 'apps.ndjson')
-    writeFileSync(file, textOf([app, { ...app, name: 'Moon Map' }]))
+    writeFileSync(file, toLines([app, { ...app, name: 'Moon Map' }]))
     const first = await run(['import', file], env)
     expect(first).toMatchObject({ code: 0, stderr: '' })
     expect(first.stdout).toMatch(
@@ -69,12 +69,12 @@ describe('import', () => {
     await commandLine(target).run('migrate')
     const refused = Array.from({ length: 11 }, (_, index) => ({ ...app, [`x${index}`]: 1 }))
     const runs: [outcome: Awaited<ReturnType<typeof command>>, message: RegExp][] = [
-      [await runWith(textOf([{ ...listed, reviews: [review] }]), 'import', '-'), /^1 line in /],
-      [await runWith(textOf([counters]), 'counters', '-'), /^1 line: 1 updated/],
+      [await runWith(toLines([{ ...listed, reviews: [review] }]), 'import', '-'), /^1 line in /],
+      [await runWith(toLines([counters]), 'counters', '-'), /^1 line: 1 updated/],
       [await command('developer', 'rename', 'Ada', '--to', 'Hopper'), / with 1 listed app\.$/m],
       [await command('copy', '--to', target), /: 1 app, 1 review and 4 audit entries, in/],
       [
-        await runWith(textOf(refused), 'import', '-', '--rejects', '/dev/null'),
+        await runWith(toLines(refused), 'import', '-', '--rejects', '/dev/null'),
         /^ {2}and 1 more reason$/m,
       ],
     ]
@@ -106,7 +106,7 @@ describe('import', () => {
     writeFileSync(
       file,
       gzipSync(
-        `${textOf([app])}\n{"name": ""}\nnot json\n${textOf([{ ...app, name: 'Moon Map' }])}`,
+        `${toLines([app])}\n{"name": ""}\nnot json\n${toLines([{ ...app, name: 'Moon Map' }])}`,
       ),
     )
     const reply = await run(['import', file, '--json'], env)
@@ -149,7 +149,7 @@ describe('import', () => {
       },
     ])
     // A run without refused lines removes the rejects of an earlier one.
-    writeFileSync(file, gzipSync(textOf([app])))
+    writeFileSync(file, gzipSync(toLines([app])))
     expect((await run(['import', file], env)).code).toBe(0)
     expect(existsSync(`${file}.rejects.ndjson`)).toBe(false)
   })
@@ -164,7 +164,7 @@ describe('import', () => {
       ...(index % 3 === 0 && { category: 'unknown' }),
       created_at: index === 4 ? 'yesterday' : '2026-01-01T00:00:00Z',
     }))
-    writeFileSync(file, textOf(lines))
+    writeFileSync(file, toLines(lines))
     const reply = await run(['import', file], env)
     expect(reply.stderr.split('\n').slice(0, 3)).toEqual([
       `1,067 refused: see ${file}.rejects.ndjson; correct the lines there and import that file`,
@@ -198,7 +198,7 @@ describe('import', () => {
     const reply = await run(
       ['import', '-', '--rejects', '/dev/null'],
       { DATABASE_URL: await copyWorld() },
-      textOf(lines.flat()),
+      toLines(lines.flat()),
     )
     const [total, ...reasons] = reply.stderr.trimEnd().split('\n')
     expect(total).toMatch(/^78 refused: see \/dev\/null; /)
@@ -221,13 +221,17 @@ describe('import', () => {
     await run(
       ['import', '-'],
       env,
-      textOf([...owned, { ...app, slug: 'moon', package_name: 'org.example.moon' }]),
+      toLines([...owned, { ...app, slug: 'moon', package_name: 'org.example.moon' }]),
     )
     const lines = [
       ...owned.map((line) => ({ ...line, developer_name: 'Eve' })),
       { ...app, slug: 'moon', package_name: 'org.example.mars' },
     ]
-    const reply = await run(['import', '-', '--json', '--rejects', '/dev/null'], env, textOf(lines))
+    const reply = await run(
+      ['import', '-', '--json', '--rejects', '/dev/null'],
+      env,
+      toLines(lines),
+    )
     expect(reply.stderr.trimEnd().split('\n').slice(1)).toEqual([
       '  4 × /slug: belongs to an app of another developer; for example /slug: belongs to an app of Ada: leave it out to get another',
       '  1 × /slug: belongs to an app with the package name org.example.moon',
@@ -285,7 +289,7 @@ describe('import', () => {
   test('of counters reports refused lines, and where a broken file ends', async () => {
     const env = { DATABASE_URL: await copyWorld() }
     const file = join(temporaryFolder(), 'counters.gz')
-    const lines = textOf([
+    const lines = toLines([
       { slug: 'tide-clock', total_downloads: 7 },
       { slug: 'nobody', total_downloads: 7 },
       '{',
@@ -308,12 +312,12 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
     const reply = await run(
       ['import', '-', '--dry-run', '--rejects', rejects],
       env,
-      textOf([app, {}]),
+      toLines([app, {}]),
     )
     expect(reply.stdout).toMatch(/1 created, 0 updated, 0 unchanged; nothing was written\.\n$/)
     expect(existsSync(rejects)).toBe(true)
     expect(
-      (await run(['import', '-', '--dry-run', '--rejects', rejects], env, textOf([app]))).stdout,
+      (await run(['import', '-', '--dry-run', '--rejects', rejects], env, toLines([app]))).stdout,
     ).toMatch(/1 created/)
   })
 
@@ -331,8 +335,8 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
     }
     const moon = { ...app, id: 81, slug: 'moon', created_at, status: 'approved', reviews: [review] }
     const others = Array.from({ length: 100 }, (_, index) => ({ ...app, slug: `star-${index}` }))
-    await run(['import', '-'], env, textOf([{ category: sky }, stars, moon, ...others]))
-    const input = textOf([
+    await run(['import', '-'], env, toLines([{ category: sky }, stars, moon, ...others]))
+    const input = toLines([
       { category: { ...sky, name: 'Air' } },
       moon,
       {
@@ -387,7 +391,7 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
     })
 
     const many = others.map((line) => ({ ...line, version: '2' }))
-    const { stdout } = await run(dryRun, env, input + textOf(many))
+    const { stdout } = await run(dryRun, env, input + toLines(many))
     const lines = stdout.trimEnd().split('\n')
     expect(lines.slice(0, 8)).toEqual([
       'LINE  UPDATES',
@@ -400,7 +404,7 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
       '    developer_name: Ada → Grace',
     ])
     expect(lines.at(-2)).toBe('and 4 more; --json lists up to 1,000')
-    const exactly = await run(dryRun, env, textOf(many.slice(0, 100)))
+    const exactly = await run(dryRun, env, toLines(many.slice(0, 100)))
     expect(exactly.stdout).not.toContain(' more; --json')
     expect(lines.at(-1)).toMatch(
       /^107 lines in .* 1 created, 104 updated, 2 unchanged; nothing was written\.$/,
@@ -413,9 +417,9 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
   test('a dry run lists the first thousand updates in JSON', async () => {
     const env = { DATABASE_URL: await copyWorld() }
     const apps = Array.from({ length: 1001 }, (_, index) => ({ ...app, slug: `star-${index}` }))
-    await run(['import', '-'], env, textOf(apps))
+    await run(['import', '-'], env, toLines(apps))
     const changed = apps.map((one) => ({ ...one, version: '2' }))
-    const { stdout } = await run(['import', '-', '--dry-run', '--json'], env, textOf(changed))
+    const { stdout } = await run(['import', '-', '--dry-run', '--json'], env, toLines(changed))
     const { updated, updates } = JSON.parse(stdout)
     expect(updated).toBe(1001)
     expect(updates).toHaveLength(1000)
@@ -431,7 +435,7 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
       category: 'sky',
     }))
     const file = join(temporaryFolder(), 'sky.ndjson')
-    writeFileSync(file, textOf([{ ...first, category: { slug: 'sky', name: 'Sky' } }, ...others]))
+    writeFileSync(file, toLines([{ ...first, category: { slug: 'sky', name: 'Sky' } }, ...others]))
     const counts = { lines: 2000, created: 1900, updated: 100, unchanged: 0, rejected: 0 }
 
     const server = await serve(address)
@@ -458,9 +462,9 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
     const env = { DATABASE_URL: await copyWorld() }
     const folder = temporaryFolder()
     const path = (name: string) => join(folder, name)
-    writeFileSync(path('apps.ndjson'), textOf([app, {}]))
+    writeFileSync(path('apps.ndjson'), toLines([app, {}]))
     writeFileSync(path('database.sqlite'), 'precious')
-    writeFileSync(path('apps.ndjson.rejects.ndjson'), textOf([app]))
+    writeFileSync(path('apps.ndjson.rejects.ndjson'), toLines([app]))
     symlinkSync(path('apps.ndjson'), path('link'))
     linkSync(path('apps.ndjson'), path('hard-link'))
     const complaints = {
@@ -493,9 +497,9 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
     expect((await run(['import', path('apps.ndjson')], env)).stderr).toContain(
       'it already exists and is not a rejects file',
     )
-    expect(readFileSync(path('apps.ndjson'), 'utf8')).toBe(textOf([app, {}]))
+    expect(readFileSync(path('apps.ndjson'), 'utf8')).toBe(toLines([app, {}]))
     expect(readFileSync(path('database.sqlite'), 'utf8')).toBe('precious')
-    expect(readFileSync(path('apps.ndjson.rejects.ndjson'), 'utf8')).toBe(textOf([app]))
+    expect(readFileSync(path('apps.ndjson.rejects.ndjson'), 'utf8')).toBe(toLines([app]))
     expect((await run(['app', 'list', '--search', 'star map'], env)).stdout).not.toContain(
       'Star Map',
     )
@@ -510,7 +514,7 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
       environment: Record<string, string> = env,
       ...options: string[]
     ) => {
-      writeFileSync(file, textOf([line]))
+      writeFileSync(file, toLines([line]))
       return run(['import', file, ...options], environment)
     }
     await importing({ ...app, rating: 5 })
@@ -531,7 +535,7 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
     const folder = temporaryFolder()
     const env = { PATH: process.env.PATH, DATABASE_URL: await copyWorld() }
     const importing = (line: object) =>
-      spawnSync(executable, ['import', '-'], { cwd: folder, env, input: textOf([line]) })
+      spawnSync(executable, ['import', '-'], { cwd: folder, env, input: toLines([line]) })
     expect(importing({ ...app, rating: 5 }).status).toBe(1)
     expect(readdirSync(folder)).toEqual(['stdin.rejects.ndjson'])
     // They may be of another source.
@@ -547,7 +551,7 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
       return { ...reply, rejects: existsSync(rejects) ? readFileSync(rejects, 'utf8') : '' }
     }
     const first = await importCorrected(
-      textOf([
+      toLines([
         { ...app, name: '' },
         { ...app, name: 'Moon Map', version: '' },
       ]),
@@ -569,7 +573,7 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
       (levels) => `{"extra":${'['.repeat(levels)}${']'.repeat(levels)}}`,
     )
     const env = { DATABASE_URL: await copyWorld() }
-    const reply = await run(['import', '-', '--rejects', rejects], env, textOf([...nested, app]))
+    const reply = await run(['import', '-', '--rejects', rejects], env, toLines([...nested, app]))
     expect(reply.stdout).toMatch(/^3 lines .*: 1 created/)
     expect(reply.stderr).toContain('2 × line: is nested too deeply')
     const lines = readFileSync(rejects, 'utf8').trimEnd().split('\n')
@@ -646,7 +650,7 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
     const directory = join(import.meta.dirname, '../support', name)
     mkdirSync(directory)
     onTestFinished(() => rmSync(directory, { recursive: true }))
-    writeFileSync(join(directory, 'apps.ndjson'), textOf([app]))
+    writeFileSync(join(directory, 'apps.ndjson'), toLines([app]))
     const env = { DATABASE_URL: await copyWorld() }
     for (const args of [
       ['import', `${name}/apps.ndjson`],

@@ -11,7 +11,7 @@ import { cutNote } from '../../src/search/best-matches.ts'
 import { importLines, setCounters } from '../support/catalogue-file.ts'
 import { freezeClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistency.ts'
-import { copyWorld } from '../support/database.ts'
+import { copyWorld, openWorld } from '../support/database.ts'
 import { commandLine, serve } from '../support/process.ts'
 import { addReviews } from '../support/reviews.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -670,7 +670,7 @@ describe('a decision', () => {
     ['reject', 'rejected', 'app 3 is already rejected'],
     ['reject', 'deleted', 'app 4 is deleted now; it must be restored first'],
   ])('%s, where the app is %s', async ([decision, app, refusal]) => {
-    const database = openDatabase(await copyWorld())
+    const database = await openWorld()
     const id = worldApps()[app]
     const decided = database.write((runner) =>
       moderationStore(runner).decide(decision, id, actor, { reason: 'Because.' }),
@@ -682,7 +682,6 @@ describe('a decision', () => {
         id,
         status: decision === 'approve' ? 'approved' : 'rejected',
       })
-    await database.close()
   })
 
   test.for<[what: string, reason: string | undefined, isTaken: boolean]>([
@@ -698,7 +697,7 @@ describe('a decision', () => {
     ['with line breaks and tabs', 'One.\r\n\tTwo.', true],
     ['with half a surrogate pair', 'x\ud83d', false],
   ])('a rejection with a reason %s', async ([, reason, isTaken]) => {
-    const database = openDatabase(await copyWorld())
+    const database = await openWorld()
     const decided = database.write((runner) =>
       moderationStore(runner).decide('reject', worldApps().pending, actor, { reason }),
     )
@@ -712,7 +711,6 @@ describe('a decision', () => {
       await expect(decided).rejects.toThrow(
         /^a reason must (have 1 to 1000 characters, not \d+|not have the character U\+D83D \(half of a surrogate pair\))$/,
       )
-    await database.close()
   })
 
   test('is taken for each of several apps once, in their order', async () => {

@@ -11,10 +11,10 @@ import { checkPage } from '../support/page-checker.ts'
 import {
   commandLine,
   expectRefusal,
-  listening,
   run,
   runProcess,
   serve,
+  startListening,
 } from '../support/process.ts'
 import { readTwice } from '../support/raw-http.ts'
 
@@ -171,7 +171,7 @@ describe('moderator revoke', () => {
     ])
   })
 
-  test.for<[what: string, argument: string, told: RegExp]>([
+  test.for<[what: string, argument: string, problem: RegExp]>([
     ['an unknown key', 'a'.repeat(12), /there is no moderator with the key aaaaaaaaaaaa/],
     ['a name', 'Ada', /the argument must be a sign-in key or its id/],
     // It may be a secret, so it is not repeated.
@@ -180,10 +180,10 @@ describe('moderator revoke', () => {
       `apps_mod_${'a'.repeat(12)}_${'x'.repeat(49)}`,
       /^(?!.*xxx).*must be a sign/,
     ],
-  ])('refuses %s', async ([, argument, told]) => {
+  ])('refuses %s', async ([, argument, problem]) => {
     const cli = commandLine(await copyWorld())
     const { code, stdout, stderr } = await cli.run('moderator', 'revoke', argument)
-    expect(stderr).toMatch(told)
+    expect(stderr).toMatch(problem)
     expect([code > 0, stdout]).toEqual([true, ''])
   })
 })
@@ -272,7 +272,7 @@ test('entries of the audit log that earlier versions wrote stay readable', async
 
 describe('moderation serve', () => {
   const servePage = async (databaseUrl: string, env: Record<string, string> = {}) =>
-    listening('moderation serve', {
+    startListening('moderation serve', {
       DATABASE_URL: databaseUrl,
       MODERATION_PORT: '0',
       MODERATION_URL: 'http://moderation.test/mod',

@@ -2,13 +2,13 @@ import { expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
 import { appStore } from '../../src/catalogue/app-store.ts'
 import { findSimilarApps } from '../../src/catalogue/similar-names.ts'
-import { openDatabase } from '../../src/db/database.ts'
+import type { Database } from '../../src/db/database.ts'
+import type { QueryRunner } from '../../src/db/engine.ts'
 import type { AppFilter, AppState } from '../../src/moderation/app-filter.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import type { Queue } from '../../src/moderation/queue-walk.ts'
 import { statusStore } from '../../src/moderation/status-store.ts'
-import { copyWorld } from '../support/database.ts'
-import { explainQueries } from '../support/query-plans.ts'
+import { openWorld } from '../support/database.ts'
 
 const past = '2020-01-01T00:00:00.000Z'
 const actor = { operator: 'test' }
@@ -28,14 +28,13 @@ test.for<[state: AppState | undefined, filter: AppFilter, indexes: string[]]>([
 ])(
   'the list of apps of %s, %j, reads no rows that an index can skip',
   async ([state, filter, indexes]) => {
-    const database = openDatabase(await copyWorld())
+    const database = await openWorld()
     const { plans } = await explainQueries(database, (runner) =>
       moderationStore(runner).list(state, filter, 10, 0),
     )
     expect(plans).toEqual(
       indexes.map((index) => expect.stringMatching(`USING (COVERING )?INDEX ${index}\\b`)),
     )
-    await database.close()
   },
 )
 
@@ -47,7 +46,7 @@ test.for<[name: Queue, index: string, filter: AppFilter]>([
 ])(
   'late in a long queue of %s apps, a page comes from its index %s, of %j',
   async ([name, index, filter]) => {
-    const database = openDatabase(await copyWorld())
+    const database = await openWorld()
     await database.write(async (runner) => {
       const { id } = await accountStore(runner).findOrAddDeveloper('Ada')
       const state =
@@ -95,19 +94,17 @@ test.for<[name: Queue, index: string, filter: AppFilter]>([
     expect(page.total).toBe(120 + waitingBefore)
     expect(page.apps.at(-1)?.name).toBe('Queued 0')
     expect(page.apps).toHaveLength(20 + waitingBefore)
-    await database.close()
   },
 )
 
 test('the last import comes from its index, without sorting', async () => {
-  const database = openDatabase(await copyWorld())
+  const database = await openWorld()
   const { plans } = await explainQueries(database, (runner) => statusStore(runner).status())
   expect(plans).toEqual([expect.stringMatching(/^SCAN audit USING INDEX audit_imports$/)])
-  await database.close()
 })
 
 test('names to compare come from their indexes, in their order', async () => {
-  const database = openDatabase(await copyWorld())
+  const database = await openWorld()
   const { plans } = await explainQueries(database, (runner) =>
     findSimilarApps(runner, [{ name: 'Tide Clocks', developer_id: 9, status: 'pending' }]),
   )
@@ -115,5 +112,33 @@ test('names to compare come from their indexes, in their order', async () => {
     'CO-ROUTINE named; SEARCH apps USING INDEX apps_popular_names (total_downloads>?); SCAN named',
     'CO-ROUTINE named; SCAN apps USING INDEX apps_queue; SCAN named',
   ])
-  await database.close()
 })
+
+type Statement = { sql: string; bindings: (string | number)[] }
+
+/**
+ * The result of a read, and SQLite's plans of its statements that select apps, their names or audit
+ * entries other than by id.
+ */
+async function explainQueries<T>(database: Database, work: (runner: QueryRunner) => Promise<T>) {
+  const statements: Statement[] = []
+  const record = (statement: Statement) => statements.push(statement)
+  const result = await database.read(async (runner) => {
+    runner.sql.on('query', record)
+    return work(runner).finally(() => runner.sql.removeListener('query', record))
+  })
+  const plans = await database.read(({ sql }) =>
+    Promise.all(
+      statements
+        .filter((statement) => /from `(apps|audit)` where|select string_agg/.test(statement.sql))
+        .map(async (statement) => {
+          const rows: { detail: string }[] = await sql.raw(
+            `explain query plan ${statement.sql}`,
+            statement.bindings,
+          )
+          return rows.map(({ detail }) => detail).join('; ')
+        }),
+    ),
+  )
+  return { result, plans }
+}

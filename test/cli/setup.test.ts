@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
-import { listening, run, runProcess } from '../support/process.ts'
+import { run, runProcess, startListening } from '../support/process.ts'
 
 /** migrate, seed and demo. */
 
@@ -57,7 +57,7 @@ test('migrate and seed create the demo catalogue', async () => {
 test('demo migrates, seeds and serves, also the second time', async () => {
   const env = { DATABASE_URL: await emptyDatabaseUrl() }
   for (const seeded of ['Added the demo catalogue.', 'A catalogue is already present;']) {
-    const server = await listening('demo', env)
+    const server = await startListening('demo', env)
     expect(server.log.join('\n')).toContain(seeded)
     const { status, body } = await server.request('GET', '/apps?limit=1')
     expect([status, body.data.apps.length]).toEqual([200, 1])

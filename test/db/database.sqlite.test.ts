@@ -24,7 +24,7 @@ import {
   openWriter,
 } from '../../src/db/sqlite/client.ts'
 import { databaseFile } from '../../src/db/sqlite/database-file.ts'
-import { copyWorld, copyWorldFile, temporaryFolder } from '../support/database.ts'
+import { copyWorld, copyWorldFile, openWorld, temporaryFolder } from '../support/database.ts'
 import { holdWrite } from '../support/held-write.ts'
 import { runProcess } from '../support/process.ts'
 
@@ -159,18 +159,17 @@ test('creates a database with its parent directories', async () => {
 })
 
 test('the schema refuses a rating of 4.5, as the type of the column does on PostgreSQL', async () => {
-  const database = openDatabase(await copyWorld())
+  const database = await openWorld()
   const insert = database.write(({ sql }) =>
     sql.raw(
       "insert into reviews (app_id, rating, created_at, reviewer_name, comment) values (1, 4.5, '', '', '')",
     ),
   )
   await expect(insert).rejects.toThrow(/reviews_rating/)
-  await database.close()
 })
 
 test('the data version stays the same if nothing was written', async () => {
-  const database = openDatabase(await copyWorld())
+  const database = await openWorld()
   const add = () =>
     database.write(({ sql }) =>
       sql('developers').insert({ name: 'Ada', created_at: '', changed_at: '' }),
@@ -178,7 +177,6 @@ test('the data version stays the same if nothing was written', async () => {
   const before = await database.dataVersion()
   await expect(add()).rejects.toThrow(/unique/i)
   expect(await database.dataVersion()).toBe(before)
-  await database.close()
 })
 
 describe('a transaction that conflicts with another', () => {
@@ -249,7 +247,7 @@ test('writes that share a transaction are only acknowledged after its commit', a
 })
 
 test('a full file refuses the writes of the transaction that it ends, but not the next one', async () => {
-  const database = openDatabase(await copyWorld())
+  const database = await openWorld()
   const limitTo = (pages: number | string) =>
     database.write(({ sql }) => sql.raw(`pragma max_page_count = ${pages}`), {
       changesPublicData: () => false,
@@ -270,7 +268,6 @@ test('a full file refuses the writes of the transaction that it ends, but not th
   await add('Frank')
   const names = await database.read(({ sql }) => sql('developers').orderBy('id').pluck('name'))
   expect(names).toEqual(['Ada', 'Bob', 'Frank'])
-  await database.close()
 })
 
 test('a write while another process holds the lock is refused, and the next one works', async () => {
@@ -339,12 +336,11 @@ onLinux('a file that is not a database is closed after each use', async () => {
 })
 
 test('a query that locks rows, or skips locked ones, reads them: there is one writer', async () => {
-  const database = openDatabase(await copyWorld())
+  const database = await openWorld()
   const ids = await database.write(({ sql }) =>
     sql('developers').forUpdate().skipLocked().pluck('id'),
   )
   expect(ids).toEqual([1, 2])
-  await database.close()
 })
 
 describe('a connection', () => {
@@ -361,7 +357,7 @@ describe('a connection', () => {
     ['does not parse a statement of 10,000 characters again', ofLength(10_000), 0, 2],
     ['parses a statement of 10,001 characters again', ofLength(10_001), 0, 'SQLITE_TOOBIG'],
   ])('%s', async ([, statement, otherStatements, result]) => {
-    const database = openDatabase(await copyWorld())
+    const database = await openWorld()
     const found = await database.snapshot(async ({ sql }) => {
       await sql.raw(statement, [1])
       for (let number = 1; number <= otherStatements; number++) await sql.raw(`select ${number}`)
@@ -376,16 +372,14 @@ describe('a connection', () => {
       return again
     })
     expect(found).toBe(result)
-    await database.close()
   })
 
   test('parses a statement again that SQLite has refused', async () => {
-    const database = openDatabase(await copyWorld())
+    const database = await openWorld()
     const count = () => database.write(({ sql }) => sql.raw('select count(*) as count from later'))
     await expect(count()).rejects.toThrow(/no such table/)
     await database.write(({ sql }) => sql.raw('create table later (id integer)'))
     expect(await count()).toEqual([{ count: 0 }])
-    await database.close()
   })
 })
 

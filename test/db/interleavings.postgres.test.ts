@@ -11,7 +11,7 @@ import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { importLines, setCounters } from '../support/catalogue-file.ts'
 import { expectConsistent } from '../support/consistency.ts'
-import { copyWorld } from '../support/database.ts'
+import { copyWorld, openWorld } from '../support/database.ts'
 import { ask } from '../support/postgres.ts'
 import { addReviews } from '../support/reviews.ts'
 
@@ -387,8 +387,7 @@ test('a rename and a deletion do not deadlock, because both lock the app first',
 // The two tables have no foreign key between them: Citus locks all rows of a table, and those of
 // tables with foreign keys to it.
 test('of two writes that wait for each other, one is run again', async () => {
-  const database = openDatabase(await copyWorld())
-  onTestFinished(() => database.close())
+  const database = await openWorld()
   const locked: string[] = []
   const lockBoth = (one: string, other: string) =>
     database.write(async ({ sql }) => {
@@ -408,8 +407,7 @@ test('of two writes that wait for each other, one is run again', async () => {
 test.skipIf(isCluster)(
   'apps are created while another write has locked their owner and category',
   async () => {
-    const database = openDatabase(await copyWorld())
-    onTestFinished(() => database.close())
+    const database = await openWorld()
     await database.write(async ({ sql }) => {
       await sql('developers').where({ id: 1 }).forUpdate().select('id')
       await sql('categories').where({ id: categories.tools }).forUpdate().select('id')

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { emptyDatabaseUrl } from '../support/database.ts'
-import { commandLine, executable, listening, runProcess } from '../support/process.ts'
+import { commandLine, executable, runProcess, startListening } from '../support/process.ts'
 
 const migrations = readdirSync(join(import.meta.dirname, '../../src/db/migrations')).toSorted()
 
@@ -19,7 +19,7 @@ test('four concurrent migrations and two servers of an empty database: one migra
   const address = await emptyDatabaseUrl()
   const env = { DATABASE_URL: address }
   const migrating = Array.from({ length: 4 }, () => runProcess(['migrate'], env))
-  const serving = await Promise.allSettled([1, 2].map(() => listening('serve', env)))
+  const serving = await Promise.allSettled([1, 2].map(() => startListening('serve', env)))
   const ended = await Promise.all(migrating)
   expect(ended.map(({ code, stderr }) => [code, stderr])).toEqual(ended.map(() => [0, '']))
   const { name, close } = openDatabase(address)
@@ -33,7 +33,7 @@ test('four concurrent migrations and two servers of an empty database: one migra
       expect((await served.value.request('GET', '/apps')).status).toBe(200)
     else expect(served.reason).toEqual(new Error('serve exited with 1 before it listened'))
   }
-  const { request } = await listening('serve', env)
+  const { request } = await startListening('serve', env)
   expect((await request('GET', '/readyz')).status).toBe(200)
 })
 

@@ -7,7 +7,6 @@ import { expectStatuses } from '../support/check.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
-import { hasPgbouncer, poolMode, startPgbouncer } from '../support/pgbouncer.ts'
 import {
   addressAt,
   administer,
@@ -18,6 +17,7 @@ import {
 } from '../support/postgres.ts'
 import { commandLine } from '../support/process.ts'
 import { startService } from '../support/service.ts'
+import { hasPgbouncer, poolMode, startPgbouncer } from './pgbouncer.ts'
 
 function open(address: string): Database {
   const database = openDatabase(address)

@@ -6,7 +6,7 @@ import { required } from '../../src/util/helpers.ts'
 import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { ask } from '../support/postgres.ts'
-import { listening } from '../support/process.ts'
+import { startListening } from '../support/process.ts'
 
 const { apps, keys } = inject('world')
 
@@ -93,7 +93,7 @@ test.for<[command: string, write: (address: string) => Promise<Response>]>([
   ],
 ])('each write of %s has the timeouts of a server', async ([command, write]) => {
   const port = String(await freePort())
-  const { log } = await listening(command, {
+  const { log } = await startListening(command, {
     DATABASE_URL: await copyWorld(),
     LOG_LEVEL: 'debug',
     PORT: port,

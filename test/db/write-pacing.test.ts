@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { type Database, openDatabase } from '../../src/db/database.ts'
+import type { Database } from '../../src/db/database.ts'
 import { pauseForOthers } from '../../src/db/write-pacing.ts'
 import { importFrom, importLines } from '../support/catalogue-file.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
-import { copyWorld } from '../support/database.ts'
+import { openWorld } from '../support/database.ts'
 
 const starMap = {
   name: 'Star Map',
@@ -24,8 +24,7 @@ test.for<[work: string, milliseconds: number[], afterBatches: number[]]>([
   'an import whose writes take %s pauses after these batches',
   async ([, milliseconds, afterBatches]) => {
     const advance = freezeMonotonicClock()
-    const database = openDatabase(await copyWorld())
-    onTestFinished(() => database.close())
+    const database = await openWorld()
     let batches = 0
     const pauses: number[] = []
     const ends: number[] = []
@@ -90,8 +89,7 @@ test('a pause lasts until the database is optimized', async () => {
 })
 
 test('an import reads only the next batch while it writes one', async () => {
-  const database = openDatabase(await copyWorld())
-  onTestFinished(() => database.close())
+  const database = await openWorld()
   let read = 0
   async function* lines() {
     for (; read < 200; read++) {

@@ -3,7 +3,7 @@ import type { Database } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { expectStatuses } from '../support/check.ts'
-import { concurrency, countQueuedWrites, saturate } from '../support/saturate.ts'
+import { concurrency, saturate } from '../support/saturate.ts'
 import { type Service, startService } from '../support/service.ts'
 import type { World } from '../support/world.ts'
 
@@ -17,6 +17,10 @@ const search = (database: Database) => (work: () => Promise<void>) =>
   database.snapshot(work, expensive)
 const read = (database: Database) => (work: () => Promise<void>) => database.read(work)
 const write = (database: Database) => (work: () => Promise<void>) => database.write(work)
+
+/** The number of queued writes. */
+const countQueuedWrites = ({ database }: Service) =>
+  database.usage().pools.find(({ name }) => name === 'writer')?.waiting
 
 const status = async (service: Service, path: string) => (await service.get(path)).status
 

@@ -825,7 +825,7 @@ describe('a read that begins after a write was acknowledged sees it', () => {
   }, async () => {
     const { service, reads } = await counting()
     const { apps } = service.world
-    const writer = `${import.meta.dirname}/../support/writer.ts`
+    const writer = `${import.meta.dirname}/repeat-write.ts`
     const child = spawn(process.execPath, [
       writer,
       service.databaseUrl,

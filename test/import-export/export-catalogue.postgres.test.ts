@@ -3,7 +3,7 @@ import { expect, inject, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { exportLines } from '../support/catalogue-file.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
-import { copyWorld } from '../support/database.ts'
+import { copyWorld, openWorld } from '../support/database.ts'
 import { holdWrite } from '../support/held-write.ts'
 
 const { apps } = inject('world')
@@ -14,8 +14,7 @@ test.for<[seconds: number, result: string]>([
   [61, 'has had a write transaction running for over a minute'],
 ])('an export beside a write that takes %i seconds: %s', async ([seconds, result]) => {
   const advance = freezeMonotonicClock()
-  const database = openDatabase(await copyWorld())
-  onTestFinished(() => database.close())
+  const database = await openWorld()
   const release = await holdWrite(database, ({ sql }) =>
     sql('apps').where({ id: apps.approved }).update({ version: '2-slow' }),
   )

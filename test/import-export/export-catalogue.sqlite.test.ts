@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, inject, onTestFinished, test, vi } from 'vitest'
-import { openDatabase } from '../../src/db/database.ts'
 import { exportLines } from '../support/catalogue-file.ts'
-import { copyWorld } from '../support/database.ts'
+import { openWorld } from '../support/database.ts'
 import { holdWrite } from '../support/held-write.ts'
 
 const { apps } = inject('world')
@@ -12,8 +11,7 @@ test.for<[milliseconds: number, result: string]>([
   [4999, 'has the write'],
   [5000, 'The service is temporarily unavailable; try again shortly.'],
 ])('an export beside a write that takes %i ms: %s', async ([milliseconds, result]) => {
-  const database = openDatabase(await copyWorld())
-  onTestFinished(() => database.close())
+  const database = await openWorld()
   const release = await holdWrite(database, ({ sql }) =>
     sql('apps').where({ id: apps.approved }).update({ version: '2-slow' }),
   )

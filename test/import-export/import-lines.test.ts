@@ -11,7 +11,7 @@ import type { ImportSummary } from '../../src/import-export/import-lines.ts'
 import type { Line } from '../../src/import-export/line.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { chunk, required } from '../../src/util/helpers.ts'
-import { exportLines, importFrom, importLines, textOf } from '../support/catalogue-file.ts'
+import { exportLines, importFrom, importLines, toLines } from '../support/catalogue-file.ts'
 import { freezeClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { openEmptyCatalogue } from '../support/database.ts'
@@ -1235,10 +1235,10 @@ test('each refused line is reported with its number, text and problems', async (
   const moon = { ...app, name: 'Moon', ...clashing }
   const parts = [
     Buffer.from(
-      textOf(['{"name": 1}', { category: { slug: 'tools', name: 'Sky' } }, clashing, app]),
+      toLines(['{"name": 1}', { category: { slug: 'tools', name: 'Sky' } }, clashing, app]),
     ),
     Buffer.from([0xff, 0x0a]),
-    Buffer.from(textOf([moon])),
+    Buffer.from(toLines([moon])),
   ]
   const reported: unknown[] = []
   const summary = await importFrom(database, Readable.from(parts), {
@@ -1409,9 +1409,9 @@ test('an export into an empty database gives the same public answers, byte for b
 function heldSource(first: object[], rest: object[]) {
   const { promise: held, resolve: goOn } = Promise.withResolvers<void>()
   async function* source() {
-    yield Buffer.from(textOf(first))
+    yield Buffer.from(toLines(first))
     await held
-    yield Buffer.from(textOf(rest))
+    yield Buffer.from(toLines(rest))
   }
   return { source: source(), goOn }
 }
@@ -1463,7 +1463,7 @@ describe('a file that cannot be read to its end', () => {
   ])('because of %s: the lines before are imported', async ([thrown, broken]) => {
     const { database } = await startService()
     async function* source() {
-      yield Buffer.from(textOf(manyApps(2)))
+      yield Buffer.from(toLines(manyApps(2)))
       throw thrown
     }
     const sums: number[] = []
@@ -1571,7 +1571,7 @@ describe('a second line with the id of an earlier line of its file', () => {
   test('is told what to do', async () => {
     const { database } = await startService()
     const messages: string[] = []
-    await importFrom(database, Readable.from([Buffer.from(textOf([first, second]))]), {
+    await importFrom(database, Readable.from([Buffer.from(toLines([first, second]))]), {
       onReject: async (number, problems) => {
         messages.push(...problems.map(({ field, message }) => `${number} ${field} ${message}`))
       },

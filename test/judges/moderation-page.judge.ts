@@ -14,7 +14,7 @@ import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { emptyCatalogueUrl, filePath } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { share } from '../support/lifetime.ts'
-import { commandLine, listening } from '../support/process.ts'
+import { commandLine, startListening } from '../support/process.ts'
 import { addReviews } from '../support/reviews.ts'
 import { findViolations, openWindow, saveScreenshot } from './browser.ts'
 
@@ -135,7 +135,7 @@ async function startDay() {
   copyFileSync(filled, filePath(databaseUrl))
   const port = await freePort()
   const baseUrl = `http://localhost:${port}/moderation`
-  await listening('moderation serve', {
+  await startListening('moderation serve', {
     DATABASE_URL: databaseUrl,
     MODERATION_PORT: String(port),
     MODERATION_URL: baseUrl,

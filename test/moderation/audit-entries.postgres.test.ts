@@ -1,13 +1,13 @@
-import { expect, inject, onTestFinished, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
 import { moderatorStore } from '../../src/accounts/moderator-store.ts'
 import { categoryStore } from '../../src/catalogue/category-store.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
-import { type Database, openDatabase } from '../../src/db/database.ts'
+import type { Database } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
 import { findEntriesAfter } from '../../src/moderation/audit-entries.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
-import { copyWorld } from '../support/database.ts'
+import { openWorld } from '../support/database.ts'
 import { holdWrite } from '../support/held-write.ts'
 
 /** On SQLite there is one writer at a time, so ids are committed in order. */
@@ -27,8 +27,7 @@ test.for<[action: string, write: (runner: QueryRunner) => Promise<unknown>]>([
 ])(
   'the entry of a running %s is waited for if another with a greater id is there',
   async ([action, write]) => {
-    const database = openDatabase(await copyWorld())
-    onTestFinished(() => database.close())
+    const database = await openWorld()
     const last = await database.read(({ sql }) => sql('audit').max({ id: 'id' }).first())
     const release = await holdWrite(database, write)
     await database.write((runner) => moderatorStore(runner).add('Fay', actor), {
@@ -49,8 +48,7 @@ test.for<[action: string, write: (runner: QueryRunner) => Promise<unknown>]>([
 )
 
 test('an entry after a running write that began after the call is left to the next call', async () => {
-  const database = openDatabase(await copyWorld())
-  onTestFinished(() => database.close())
+  const database = await openWorld()
   const add = (name: string) => (runner: QueryRunner) => moderatorStore(runner).add(name, actor)
   const write = (name: string) => database.write(add(name), { changesPublicData: () => false })
   const last = await database.read(({ sql }) => sql('audit').max({ id: 'id' }).first())

@@ -17,7 +17,7 @@ import { temporaryFolder } from './database.ts'
 export type Imported = ImportSummary & { rejects: { line: number; fields: string[] }[] }
 
 /** Lines of a catalogue file; a string is a line as it is. */
-export const textOf = (lines: (object | string)[]): string =>
+export const toLines = (lines: (object | string)[]): string =>
   lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('')
 
 /** A valid line of a catalogue file. */
@@ -44,7 +44,7 @@ export function manyApps(count: number): string {
     reviews: [exampleReview],
   }))
   const file = join(temporaryFolder(), 'many.ndjson')
-  writeFileSync(file, textOf(lines))
+  writeFileSync(file, toLines(lines))
   return file
 }
 
@@ -64,7 +64,7 @@ export const setCounters = (
   lines: (object | string)[],
   events: ImportEvents = {},
   by: Actor = actor,
-) => importSource(database, Readable.from([Buffer.from(textOf(lines))]), counterLines(by), events)
+) => importSource(database, Readable.from([Buffer.from(toLines(lines))]), counterLines(by), events)
 
 /** Imports lines like a file with them. */
 export async function importLines(
@@ -74,7 +74,7 @@ export async function importLines(
 ): Promise<Imported> {
   const rejects: Imported['rejects'] = []
   async function* source() {
-    for (const line of lines) yield Buffer.from(textOf([line]))
+    for (const line of lines) yield Buffer.from(toLines([line]))
   }
   const onReject: ImportEvents['onReject'] = async (line, problems) => {
     rejects.push({ line, fields: problems.map(({ field }) => field) })

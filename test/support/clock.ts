@@ -6,19 +6,13 @@ import { expect, onTestFinished, vi } from 'vitest'
  * milliseconds.
  */
 export function freezeMonotonicClock(): (milliseconds: number) => void {
-  vi.useFakeTimers({ toFake: ['performance'] })
-  onTestFinished(() => {
-    vi.useRealTimers()
-  })
+  fakeUntilFinished({ toFake: ['performance'] })
   return (milliseconds) => vi.advanceTimersByTime(milliseconds)
 }
 
 /** Freezes the time of day until the test ends; timers still run. Returns it in milliseconds. */
 export function freezeClock(time = Date.now()): number {
-  vi.useFakeTimers({ toFake: ['Date'], now: time })
-  onTestFinished(() => {
-    vi.useRealTimers()
-  })
+  fakeUntilFinished({ toFake: ['Date'], now: time })
   return time
 }
 
@@ -27,15 +21,15 @@ export function freezeClock(time = Date.now()): number {
  * busy the machine is.
  */
 export function stopTimers() {
-  stop({ toFake: ['setTimeout', 'clearTimeout'] })
+  fakeUntilFinished({ toFake: ['setTimeout', 'clearTimeout'] })
 }
 
 /** Stops timers and the time of day until the test ends, so that `vi` decides when they go on. */
 export function stopTime(now = Date.now()) {
-  stop({ toFake: ['setTimeout', 'clearTimeout', 'Date'], now })
+  fakeUntilFinished({ toFake: ['setTimeout', 'clearTimeout', 'Date'], now })
 }
 
-function stop(options: Parameters<typeof vi.useFakeTimers>[0]) {
+function fakeUntilFinished(options: Parameters<typeof vi.useFakeTimers>[0]) {
   vi.useFakeTimers(options)
   onTestFinished(() => {
     vi.useRealTimers()

@@ -134,7 +134,7 @@ export async function expectConsistentAt(address: string) {
 }
 
 /** The names of the apps that a search finds, sorted. */
-export const found = async (database: Database, search: string): Promise<string[]> =>
+export const findNames = async (database: Database, search: string): Promise<string[]> =>
   (await findApps(database, { page: 1, limit: 100, search })).apps
     .map(({ name }) => name)
     .toSorted()

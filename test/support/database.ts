@@ -38,9 +38,15 @@ export const emptyCatalogueUrl = async (): Promise<string> =>
     ? `sqlite:${copySqlite(emptyCatalogue(inject('world').source))}`
     : newPostgres(({ world }) => emptyCatalogue(world))
 
+/** A new copy of the world, closed when the test ends. */
+export const openWorld = async (): Promise<Database> => openUntilFinished(await copyWorld())
+
 /** A new migrated database without rows, closed when the test ends. */
-export async function openEmptyCatalogue(): Promise<Database> {
-  const database = openDatabase(await emptyCatalogueUrl())
+export const openEmptyCatalogue = async (): Promise<Database> =>
+  openUntilFinished(await emptyCatalogueUrl())
+
+function openUntilFinished(address: string): Database {
+  const database = openDatabase(address)
   whenFinished(() => database.close())
   return database
 }

@@ -229,10 +229,10 @@ async function untilListening(port: number): Promise<number> {
 
 /** Starts the server as a process. If `env` has a LOG_LEVEL, it must have a PORT. */
 export const serve = (databaseUrl: string, env: Record<string, string> = {}): Promise<Served> =>
-  listening('serve', { DATABASE_URL: databaseUrl, ...env })
+  startListening('serve', { DATABASE_URL: databaseUrl, ...env })
 
 /** Starts a command that listens on a free port; killed when the test, or what shares it, ends. */
-export async function listening(
+export async function startListening(
   command: string,
   env: Record<string, string>,
   folder = cwd,

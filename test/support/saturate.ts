@@ -1,6 +1,5 @@
 import { expect, inject } from 'vitest'
 import { openEngine } from '../../src/db/database.ts'
-import type { Service } from './service.ts'
 
 /** The concurrency of each kind of work on the engine. Opens no connection. */
 export const { concurrency } = openEngine(
@@ -26,7 +25,3 @@ export async function saturate(
     await Promise.all(running)
   }
 }
-
-/** The number of queued writes. */
-export const countQueuedWrites = ({ database }: Service) =>
-  database.usage().pools.find(({ name }) => name === 'writer')?.waiting

@@ -1,14 +1,12 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { findSimilarApps } from '../../../src/catalogue/similar-names.ts'
-import { openDatabase } from '../../../src/db/database.ts'
 import { listed } from '../../../src/db/listed-apps.ts'
 import { toSearchDocument } from '../../../src/search/terms.ts'
 import { expectConsistent } from '../../support/consistency.ts'
-import { copyWorld } from '../../support/database.ts'
+import { openWorld } from '../../support/database.ts'
 
 test('the listed apps of version 2.0.0 are found by names that look like theirs', async () => {
-  const database = openDatabase(await copyWorld())
-  onTestFinished(() => database.close())
+  const database = await openWorld()
   await database.write(async ({ sql, search }) => {
     const apps = await sql('apps')
       .join('developers', 'developers.id', 'apps.developer_id')

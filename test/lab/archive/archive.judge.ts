@@ -14,7 +14,7 @@ import { beforeAll, expect, test } from 'vitest'
 import document from '../../../generated/openapi.json' with { type: 'json' }
 import { temporaryFolder } from '../../support/database.ts'
 import { share } from '../../support/lifetime.ts'
-import { listening } from '../../support/process.ts'
+import { startListening } from '../../support/process.ts'
 
 /** The archive of `make package`: unpacked elsewhere, it runs on its own Node. */
 
@@ -140,7 +140,7 @@ test('a driver that does not load is named', () => {
 
 test('demo serves the catalogue, and every path that its pages link', async () => {
   const data = temporaryFolder()
-  const server = await listening('demo', { PATH: programs }, data, join(home, 'apps-service'))
+  const server = await startListening('demo', { PATH: programs }, data, join(home, 'apps-service'))
   const base = `http://127.0.0.1:${server.port}`
   const page = await fetch(base, { headers: { Accept: 'text/html' } })
   const links = [

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { asPostgresAccount, type PostgresServer } from './postgres.ts'
+import { asPostgresAccount, type PostgresServer } from '../support/postgres.ts'
 
 /** Debian installs the program in a directory that is not in every PATH. */
 const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` }

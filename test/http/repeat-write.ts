@@ -1,8 +1,8 @@
 import { openDatabase } from '../../src/db/database.ts'
 
 /**
- * Changes an app repeatedly and prints each acknowledged change: `node writer.ts DATABASE_URL ID
- * COUNT`.
+ * Changes an app repeatedly and prints each acknowledged change: `node repeat-write.ts DATABASE_URL
+ * ID COUNT`.
  */
 
 const [address = '', id, count] = process.argv.slice(2)
