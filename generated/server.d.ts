@@ -912,7 +912,7 @@ export interface components {
                 /**
                  * @example {
                  *       "success": false,
-                 *       "message": "The request has 2 problems; see data.errors.",
+                 *       "message": "colour is not a known parameter. There is 1 more problem; see data.errors.",
                  *       "data": {
                  *         "code": "invalid_request",
                  *         "errors": [
@@ -970,7 +970,7 @@ export interface components {
                 /**
                  * @example {
                  *       "success": false,
-                 *       "message": "This path does not support that method; see the Allow header.",
+                 *       "message": "This path does not support that method; use one of GET, HEAD, POST, OPTIONS.",
                  *       "data": {
                  *         "code": "method_not_allowed"
                  *       }
@@ -1263,7 +1263,7 @@ export interface components {
             };
             content?: never;
         };
-        /** @description The path or app does not exist, was deleted, or is not visible to you. The response is the same in each case. */
+        /** @description The app does not exist, was deleted, or is not visible to you. The response is the same in each case. */
         NotFound: {
             headers: {
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
@@ -1299,7 +1299,7 @@ export interface components {
                 /**
                  * @example {
                  *       "success": false,
-                 *       "message": "This path does not support that method; see the Allow header.",
+                 *       "message": "This path does not support that method; use one of GET, HEAD, PUT, DELETE, OPTIONS.",
                  *       "data": {
                  *         "code": "method_not_allowed"
                  *       }
@@ -1375,7 +1375,7 @@ export interface components {
                 /**
                  * @example {
                  *       "success": false,
-                 *       "message": "This path does not support that method; see the Allow header.",
+                 *       "message": "This path does not support that method; use one of GET, HEAD, OPTIONS.",
                  *       "data": {
                  *         "code": "method_not_allowed"
                  *       }

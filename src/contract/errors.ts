@@ -53,13 +53,9 @@ export class UsageError extends OperatorError {}
 
 export const notFound = () => new ServiceError('not_found', 'Not found; check the path and the id.')
 
+/** `reference` is the address of the page or document that lists the paths. */
+export const pathNotFound = (reference: string) =>
+  new ServiceError('not_found', `This path does not exist; ${reference} lists those that do.`)
+
 export const httpVersionNotSupported = () =>
   new ServiceError('http_version_not_supported', 'The HTTP version is not supported; use HTTP/1.1.')
-
-export const invalidRequest = (problems: Problem[]) => {
-  const errors = problems.slice(0, 100)
-  const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`
-  return new ServiceError('invalid_request', `The request has ${count}; see data.errors.`, {
-    errors,
-  })
-}

@@ -39,8 +39,9 @@ export const reviewerNameRule = { ...Review.properties.reviewer_name, ...charact
 /** The reason that the owner of a rejected app sees. */
 export const reasonRule = { ...RejectionReason, ...charactersOf(NewAppDescription) }
 
+export const slugPattern = /^[a-z0-9]+(-[a-z0-9]+)*$/
 const slugCharacters = {
-  pattern: /^[a-z0-9]+(-[a-z0-9]+)*$/.source,
+  pattern: slugPattern.source,
   'x-pattern-message': 'must be lower-case letters and digits with single hyphens between',
 }
 export const appSlugRule = { ...AppSlug, ...slugCharacters }

@@ -3,11 +3,17 @@ import type { Problem } from './contract.ts'
 
 /** Describes what ajv finds wrong with a request or a line of a file, in words for its author. */
 
+/** Returns the known name that an unknown one stands for, if any. */
+type FindName = (name: string, known: string[]) => string | undefined
+
 /**
  * The problems that ajv found in a request (with `verbose`), one per field, in words for the
- * client's developer.
+ * client's developer. `findName` is asked about each unknown parameter and field.
  */
-export function requestProblems(errors: ErrorObject[]): Problem[] {
+export function requestProblems(
+  errors: ErrorObject[],
+  findName: FindName = () => undefined,
+): Problem[] {
   const explained = new Set(
     errors.flatMap(({ keyword, instancePath }) => (keyword === 'x-characters' ? instancePath : [])),
   )
@@ -17,8 +23,12 @@ export function requestProblems(errors: ErrorObject[]): Problem[] {
     // A pattern cannot say which of its rules is broken.
     return keyword !== 'pattern' || !explained.has(instancePath)
   })
-  return firstProblemPerField(relevant.map(problemOf))
+  // A misspelled name is why another one is missing.
+  const sorted = relevant.toSorted((a, b) => Number(isUnknownName(b)) - Number(isUnknownName(a)))
+  return firstProblemPerField(sorted.map((error) => problemOf(error, findName)))
 }
+
+const isUnknownName = ({ keyword }: ErrorObject) => keyword === 'additionalProperties'
 
 /** The problems that ajv found in an object outside a request, named as in a body. */
 export const objectProblems = (errors: ErrorObject[]): Problem[] =>
@@ -43,14 +53,14 @@ const requestParts: Record<string, Problem['in']> = {
   requestBody: 'body',
 }
 
-function problemOf(error: ErrorObject): Problem {
+function problemOf(error: ErrorObject, findName: FindName): Problem {
   const path = error.instancePath.split('/').slice(1).map(unescapePointer)
   const within = error.params.missingProperty ?? error.params.additionalProperty
   if (within !== undefined) path.push(String(within))
   const [part = '', ...segments] = path
   const place = requestParts[part] ?? 'body'
   const field = place === 'body' ? fieldPointer(...segments) : truncateField(segments.join('/'))
-  return { in: place, field, message: messageOf(error, place) }
+  return { in: place, field, message: messageOf(error, place, findName) }
 }
 
 /** RFC 6901, section 3. */
@@ -74,6 +84,7 @@ const truncateField = (field: string) =>
 function messageOf(
   { keyword, params, parentSchema, message }: ErrorObject,
   place: Problem['in'],
+  findName: FindName,
 ): string {
   const replacement: unknown = parentSchema?.[`x-${keyword}-message`]
   if (typeof replacement === 'string') return replacement
@@ -82,7 +93,7 @@ function messageOf(
     case 'dependencies':
       return 'is required'
     case 'additionalProperties':
-      return place === 'body' ? 'is not a field that can be set' : 'is not a known parameter'
+      return unknownMessage(params.additionalProperty, place, findName, parentSchema?.properties)
     case 'minProperties':
       return 'must have at least one field'
     case 'type':
@@ -108,6 +119,19 @@ function messageOf(
     default:
       return message ?? 'does not match the API document'
   }
+}
+
+function unknownMessage(
+  name: string,
+  place: Problem['in'],
+  findName: FindName,
+  known: object = {},
+): string {
+  // The name of the problem is empty, too, so it would be about the whole query.
+  if (name === '' && place !== 'body') return 'has a parameter without a name'
+  const message = place === 'body' ? 'is not a field that can be set' : 'is not a known parameter'
+  const nearest = findName(name, Object.keys(known))
+  return nearest === undefined ? message : `${message}; did you mean ${nearest}?`
 }
 
 const describeType = (type: string) => (type === 'null' ? type : withArticle(type))

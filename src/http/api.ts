@@ -11,11 +11,14 @@ import {
 } from 'openapi-backend'
 import { addCharacterRules } from '../contract/character-rules.ts'
 import type { Caller, Handlers, Problem } from '../contract/contract.ts'
-import { invalidRequest, ServiceError } from '../contract/errors.ts'
+import { ServiceError } from '../contract/errors.ts'
+import { maxAppSlugLength, slugPattern } from '../contract/field-rules.ts'
 import { firstProblemPerField, requestProblems } from '../contract/problems.ts'
 import { readBody } from './body.ts'
 import { isPublic, parameterNames, parametersOf } from './document-operations.ts'
 import { methodNotAllowed } from './error-response.ts'
+import { invalidRequest } from './invalid-request.ts'
+import { nearestName } from './nearest-name.ts'
 import type { RateLimits } from './rate-limits.ts'
 import { type Reply, toReply } from './response.ts'
 import { replaceRouter } from './router.ts'
@@ -266,18 +269,25 @@ function assertDecimals({ api, operation, request }: Context, apiRequest: ApiReq
     ])
   const problems = parametersOf(operation)
     .filter(({ schema }) => schema?.type === 'integer')
-    .flatMap(({ name, in: place }) => {
+    .flatMap(({ name, in: place }): Problem[] => {
       const text = place === 'path' ? params[name] : query[name]
       if (text === undefined || (typeof text === 'string' && /^(0|[1-9]\d*)$/.test(text))) return []
-      const message = Array.isArray(text)
-        ? 'must be given once'
-        : 'must be a whole number in plain decimal'
-      return [
-        { in: place === 'path' ? ('path' as const) : ('query' as const), field: name, message },
-      ]
+      if (place === 'path') return [{ in: 'path', field: name, message: idMessage(text) }]
+      const message = Array.isArray(text) ? 'must be given once' : decimalMessage
+      return [{ in: 'query', field: name, message }]
     })
   if (problems.length > 0)
     throw invalidParts(operation, api.validateRequest(apiRequest, operation).errors ?? [], problems)
+}
+
+const decimalMessage = 'must be a whole number in plain decimal'
+
+/** The problem of an id that is no number. Callers may take the slug for it. */
+function idMessage(text: string): string {
+  const slug = text.toLowerCase()
+  if (slug.length > maxAppSlugLength || !slugPattern.test(slug) || !/\D/.test(slug))
+    return decimalMessage
+  return `${decimalMessage}; GET /apps?slug=${slug} finds an approved app by its slug`
 }
 
 /** `invalid_request` with the errors that ajv found, after other problems. */
@@ -291,7 +301,7 @@ function invalidParts(
     parametersOf(operation).find(
       (parameter) => parameter.in === place && parameter.name.toLowerCase() === field,
     )?.name
-  const found = requestProblems(errors).map((problem) => ({
+  const found = requestProblems(errors, nearestName).map((problem) => ({
     ...problem,
     field: declaredName(problem) ?? problem.field,
   }))

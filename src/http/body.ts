@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { finished } from 'node:stream'
 import type { Request, Response } from 'express'
-import { type ErrorDetails, invalidRequest, ServiceError } from '../contract/errors.ts'
+import { type ErrorDetails, ServiceError } from '../contract/errors.ts'
 import {
   describeSyntaxError,
   findRepeatedField,
@@ -10,6 +10,7 @@ import {
   positionAfter,
 } from '../contract/json-text.ts'
 import { clientBuffers } from './connections.ts'
+import { invalidRequest, nameOf } from './invalid-request.ts'
 
 /** Bytes. */
 export const maxBytes = 256 * 1024
@@ -136,7 +137,7 @@ function parseJson(body: Buffer): unknown {
   const repeated = findRepeatedField(json)
   if (!repeated) return typeof value === 'object' ? value : json
   const position = positionAfter(json.slice(0, repeated.index))
-  throw malformed(`The body repeats a field at ${position}; see data.errors.`, {
+  throw malformed(`The body repeats the field ${nameOf(repeated.problem)} at ${position}.`, {
     errors: [repeated.problem],
   })
 }

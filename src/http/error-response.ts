@@ -100,7 +100,7 @@ function challenge(reason: string | undefined): string {
 export const methodNotAllowed = (allow: string[]) =>
   new ServiceError(
     'method_not_allowed',
-    'This path does not support that method; see the Allow header.',
+    `This path does not support that method; use one of ${allow.join(', ')}.`,
     { allow },
   )
 

@@ -10,12 +10,7 @@ import type { Logger } from 'pino'
 import { authenticator } from '../accounts/keys.ts'
 import type { Config } from '../config.ts'
 import type { Problem } from '../contract/contract.ts'
-import {
-  httpVersionNotSupported,
-  invalidRequest,
-  notFound,
-  ServiceError,
-} from '../contract/errors.ts'
+import { httpVersionNotSupported, pathNotFound, ServiceError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
 import { createApi } from './api.ts'
 import { receiveBody } from './body.ts'
@@ -24,6 +19,7 @@ import { type ErrorResponse, toErrorResponse } from './error-response.ts'
 import { createHandlers } from './handlers.ts'
 import { corsHeaders, preflightHeaders, securityHeaders } from './headers.ts'
 import { healthRoutes } from './health.ts'
+import { invalidRequest } from './invalid-request.ts'
 import { createRequestContext, logRequest } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import { handleOperations } from './operations.ts'
@@ -52,6 +48,7 @@ export async function createApp(options: AppOptions): Promise<Express> {
   const { config, database, document, docsPage, logger, metrics, isDraining } = options
   const { baseUrl, cacheSize } = config
   const path = config.prefix || '/'
+  const reference = `${baseUrl}/${docsPage === undefined ? 'openapi.json' : 'docs'}`
   const limits = createRateLimits(config)
   const handlers = createHandlers(database, baseUrl)
   const api = await createApi(document, authenticator(database), handlers, limits)
@@ -71,7 +68,7 @@ export async function createApp(options: AppOptions): Promise<Express> {
   app.use(path, handleOperations(api, limits, cache))
   app.use(path, docsRouter(document, docsPage, config))
   app.use(() => {
-    throw notFound()
+    throw pathNotFound(reference)
   })
   app.use(
     createErrorHandler((response, { status, headers, body }) => {

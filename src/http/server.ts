@@ -5,10 +5,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Express } from 'express'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
-import { httpVersionNotSupported, invalidRequest, ServiceError } from '../contract/errors.ts'
+import { httpVersionNotSupported, ServiceError } from '../contract/errors.ts'
 import { type ConnectionLimits, createConnections } from './connections.ts'
 import { toErrorResponse } from './error-response.ts'
 import { corsHeaders } from './headers.ts'
+import { invalidRequest } from './invalid-request.ts'
 import { requestId } from './log.ts'
 
 /** Milliseconds. */
@@ -187,6 +188,6 @@ function parserError(code: string | undefined): ServiceError {
     case 'HPE_PAUSED_H2_UPGRADE':
       return httpVersionNotSupported()
     default:
-      return invalidRequest([{ in: 'header', field: '', message: 'the request is not valid HTTP' }])
+      return invalidRequest([{ in: 'header', field: '', message: 'is not valid HTTP' }])
   }
 }

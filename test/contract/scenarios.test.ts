@@ -27,7 +27,6 @@ test('a 404 has the same body for every hidden or missing app', async () => {
   const service = await startService()
   const { apps, keys } = service.world
   const hidden = [
-    '/nowhere',
     '/apps/999',
     `/apps/${apps.pending}`,
     `/apps/${apps.rejected}`,

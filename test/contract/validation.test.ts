@@ -30,7 +30,7 @@ test.for<
     method: string,
     path: string,
     options: RequestOptions,
-    count: string,
+    message: string,
     problems: Record<string, string>,
   ]
 >([
@@ -39,7 +39,7 @@ test.for<
     'GET',
     `/apps?page=0&limit=101&sort=best&search=${'x'.repeat(101)}&category=a&category=b&colour=red`,
     {},
-    '6 problems',
+    'colour is not a known parameter. There are 5 more problems; see data.errors.',
     {
       'query page': 'must be at least 1',
       'query limit': 'must be at most 100',
@@ -54,7 +54,7 @@ test.for<
     'GET',
     '/apps?page=1e1&limit=2&limit=3',
     {},
-    '2 problems',
+    'page must be a whole number in plain decimal. There is 1 more problem; see data.errors.',
     {
       'query page': 'must be a whole number in plain decimal',
       'query limit': 'must be given once',
@@ -65,7 +65,7 @@ test.for<
     'GET',
     '/apps/0',
     { headers: { 'If-None-Match': 'x'.repeat(1001) } },
-    '2 problems',
+    'id must be at least 1. There is 1 more problem; see data.errors.',
     {
       'path id': 'must be at least 1',
       'header If-None-Match': 'must have at most 1000 characters',
@@ -76,7 +76,7 @@ test.for<
     'POST',
     '/apps',
     { json: {} },
-    '3 problems',
+    'name is required. There are 2 more problems; see data.errors.',
     {
       'body /name': 'is required',
       'body /description': 'is required',
@@ -97,7 +97,7 @@ test.for<
         category_id: 1.5,
       },
     },
-    '6 problems',
+    'name must not be empty. There are 5 more problems; see data.errors.',
     {
       'body /name': 'must not be empty',
       'body /description': 'must have at most 20000 characters',
@@ -122,7 +122,7 @@ test.for<
         'a/b~': 1,
       },
     },
-    '4 problems',
+    'colour is not a field that can be set. There are 3 more problems; see data.errors.',
     {
       'body /category_id': 'must be at least 1',
       'body /version': 'must not have the character U+D83D (half of a surrogate pair)',
@@ -135,7 +135,7 @@ test.for<
     'POST',
     '/apps',
     { json: { name: '   ', description: '', category_id: 1, version: '', short_description: ' ' } },
-    '3 problems',
+    'name must have a visible character. There are 2 more problems; see data.errors.',
     {
       'body /name': 'must have a visible character',
       'body /description': 'must not be empty',
@@ -155,7 +155,7 @@ test.for<
         short_description: 'A\tB',
       },
     },
-    '3 problems',
+    'name must be on one line, without control characters. There are 2 more problems; see data.errors.',
     {
       'body /name': 'must be on one line, without control characters',
       'body /version': 'must not begin or end with white space',
@@ -167,13 +167,13 @@ test.for<
     'PUT',
     '/apps/1',
     { json: {} },
-    '1 problem',
+    'The body must have at least one field.',
     { 'body ': 'must have at least one field' },
   ],
-  ['no body', 'PUT', '/apps/1', {}, '1 problem', { 'body ': 'is required' }],
-])('%s: each problem has a message', async ([, method, path, options, count, problems]) => {
+  ['no body', 'PUT', '/apps/1', {}, 'The body is required.', { 'body ': 'is required' }],
+])('%s: each problem has a message', async ([, method, path, options, message, problems]) => {
   const reply = await problemsOf(await startService(), method, path, options)
-  expect(reply).toEqual({ message: `The request has ${count}; see data.errors.`, problems })
+  expect(reply).toEqual({ message, problems })
 })
 
 const emoji = '👩‍🔬'
@@ -185,10 +185,10 @@ test.for<[body: string | Buffer, message: string]>([
     `{"name": "${emoji}",\r\n\r\n"version": "${emoji}",}`,
     'The body is not valid JSON at line 3, column 18.',
   ],
-  ['{"name":"A","name":"B"}', 'The body repeats a field at line 1, column 13; see data.errors.'],
+  ['{"name":"A","name":"B"}', 'The body repeats the field name at line 1, column 13.'],
   [
     `{"${emoji}":1,\n  "${emoji}": 2}`,
-    'The body repeats a field at line 2, column 3; see data.errors.',
+    `The body repeats the field "${emoji}" at line 2, column 3.`,
   ],
   [Buffer.from('22ff22', 'hex'), 'The body is not valid UTF-8 at line 1, column 2.'],
   // U+FFFD itself is valid.
@@ -219,7 +219,7 @@ test('lists the first hundred problems, and counts all', async () => {
       {},
     )
     expect([message, Object.keys(problems).length]).toEqual([
-      `The request has ${count} problems; see data.errors.`,
+      `x0 is not a known parameter. There are ${count - 1} more problems; see data.errors.`,
       100,
     ])
   }

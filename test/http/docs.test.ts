@@ -134,6 +134,33 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
     expect((await service.request('POST', '/')).status).toBe(405)
   })
 
+  test.for<[page: string | undefined, path: string]>([
+    [page, '/docs'],
+    [undefined, '/openapi.json'],
+  ])('a path that does not exist leads to the paths that do: %#', async ([docsPage, path]) => {
+    const service = await startService({ prefix, ...(docsPage !== undefined && { docsPage }) })
+    const address = `http://apps.test${prefix}${path}`
+    expect((await service.get(path)).status).toBe(200)
+    for (const [method, unknown] of [
+      ['GET', '/nowhere'],
+      ['POST', '/apps/1/reviews'],
+      ['OPTIONS', '/%'],
+    ] as const) {
+      const { status, body } = await service.request(method, unknown)
+      expect([status, body]).toEqual([
+        404,
+        {
+          success: false,
+          message: `This path does not exist; ${address} lists those that do.`,
+          data: { code: 'not_found' },
+        },
+      ])
+    }
+    expect((await service.request('HEAD', '/nowhere')).text).toBe('')
+    const message = 'Not found; check the path and the id.'
+    expect((await service.get('/apps/9999')).body.message).toBe(message)
+  })
+
   test('the home page has a call of each operation, under a policy that allows only its own script', async () => {
     const service = await startService({ prefix })
     const { text, headers } = await service.get('/', { headers: { Accept: 'text/html' } })

@@ -421,7 +421,7 @@ test('logs requests that the parser refuses, and aborted ones', async () => {
     'GET /apps HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n',
   )
   expect(refused.body.data.errors).toEqual([
-    { in: 'header', field: '', message: 'the request is not valid HTTP' },
+    { in: 'header', field: '', message: 'is not valid HTTP' },
   ])
   expect(refused.headers).toMatchObject({
     connection: 'close',

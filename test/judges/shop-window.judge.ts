@@ -529,7 +529,7 @@ test('shows the message of a refused request', async () => {
   const { page } = await open('/?sort=cheapest', 'The catalogue is not available', {
     expected: failedLoad,
   })
-  expect(await status(page)).toBe('The request has 1 problem; see data.errors.')
+  expect(await status(page)).toBe('sort must be one of latest, popular, rating.')
 })
 
 test('ignores parameters that it does not have, such as those of advertisements', async () => {

@@ -581,14 +581,30 @@ test('wrong keys beyond the limit leave no rows, and the page usable from elsewh
   expect(await own.database.read(({ sql }) => sql('operator_sessions'))).toHaveLength(2)
 })
 
-test.for<[what: string, head: string, status: number]>([
-  ['two Host headers', 'HTTP/1.1\r\nHost: moderation.test\r\nHost: evil.example\r\n', 400],
-  ['no Host header', 'HTTP/1.1\r\n', 400],
-  ['a Host that is none', 'HTTP/1.1\r\nHost: a b\r\n', 400],
-  ['an unknown version', 'HTTP/1.2\r\nHost: moderation.test\r\n', 505],
-])('%s are refused, as by the public service', async ([, head, status]) => {
+test.for<[what: string, head: string, status: number, message: string]>([
+  [
+    'two Host headers',
+    'HTTP/1.1\r\nHost: moderation.test\r\nHost: evil.example\r\n',
+    400,
+    'Host must be given once.',
+  ],
+  ['no Host header', 'HTTP/1.1\r\n', 400, 'Host must be given once.'],
+  [
+    'a Host that is none',
+    'HTTP/1.1\r\nHost: a b\r\n',
+    400,
+    'Host must be a host name or address, and may have a port.',
+  ],
+  [
+    'an unknown version',
+    'HTTP/1.2\r\nHost: moderation.test\r\n',
+    505,
+    'The HTTP version is not supported; use HTTP/1.1.',
+  ],
+])('%s are refused, as by the public service', async ([, head, status, message]) => {
   const response = await sendBytes(page, `GET /sign-in ${head}Connection: close\r\n\r\n`)
   expect(response).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+  expect(response).toContain(message)
 })
 
 test.for<[what: string, trustProxy: number, warnings: number]>([

@@ -35,9 +35,16 @@ const onAnyEngine = [
     ...['moderation', 'moderator', 'review', 'serve', 'start-errors', 'terminal-output'],
   ].map((name) => `test/cli/${name}.test.ts`),
   ...['accepted-values', 'examples', 'validation'].map((name) => `test/contract/${name}.test.ts`),
-  ...['connections', 'cors', 'docs', 'log', 'rate-limits', 'request', 'server'].map(
-    (name) => `test/http/${name}.test.ts`,
-  ),
+  ...[
+    'connections',
+    'cors',
+    'docs',
+    'invalid-request',
+    'log',
+    'rate-limits',
+    'request',
+    'server',
+  ].map((name) => `test/http/${name}.test.ts`),
   ...['shop-window', 'typescript'].map((name) => `test/clients/${name}.test.ts`),
 ]
 

@@ -47,7 +47,7 @@ export const createAppBody: Table = ({ keys }) => [
     status: 400,
     code: 'malformed_json',
     problems: ['body /name'],
-    message: /^The body repeats a field at line 1, column 58; see data\.errors\.$/,
+    message: /^The body repeats the field name at line 1, column 58\.$/,
   },
   {
     name: 'refuses a repeated field, however it is escaped',

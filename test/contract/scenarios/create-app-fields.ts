@@ -163,7 +163,7 @@ export const createAppFields: Table = ({ apps, keys, categories }) => [
     request: createWith(keys, { version: '1.0\nbeta' }),
     status: 400,
     problems: ['body /version'],
-    message: /1 problem/,
+    message: /^version must be on one line, without control characters\.$/,
   },
   {
     name: 'says in one sentence what is wrong with texts of white space',

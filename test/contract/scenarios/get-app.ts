@@ -84,6 +84,7 @@ export const getApp: Table = ({ apps, keys }) => [
     request: ['GET', `/apps/${apps.pending}`],
     status: 404,
     code: 'not_found',
+    message: /^This path does not exist; http:\/\/apps\.test\/openapi\.json lists those that do\.$/,
   },
   {
     name: 'hides a pending app from other developers',
@@ -128,6 +129,40 @@ export const getApp: Table = ({ apps, keys }) => [
     request: ['GET', '/apps/abc'],
     status: 400,
     problems: ['path id'],
+  },
+  {
+    name: 'points from a slug to the list that finds it, in any case',
+    request: ['GET', '/apps/Tide-Clock'],
+    status: 400,
+    problems: ['path id'],
+    message: /; GET \/apps\?slug=tide-clock finds an approved app by its slug\.$/,
+  },
+  {
+    name: 'points from the slug of a hidden app to the same list',
+    request: ['GET', '/apps/next-tide'],
+    status: 400,
+    message: /; GET \/apps\?slug=next-tide finds an approved app by its slug\.$/,
+  },
+  {
+    name: 'takes no number for a slug',
+    request: ['GET', '/apps/042'],
+    status: 400,
+    problems: ['path id'],
+    message: /^id must be a whole number in plain decimal\.$/,
+  },
+  {
+    name: 'takes no text with other characters for a slug',
+    request: ['GET', '/apps/tide%26sort=latest'],
+    status: 400,
+    problems: ['path id'],
+    message: /^id must be a whole number in plain decimal\.$/,
+  },
+  {
+    name: 'takes no text that is too long for a slug',
+    request: ['GET', `/apps/${'a'.repeat(81)}`],
+    status: 400,
+    problems: ['path id'],
+    message: /^id must be a whole number in plain decimal\.$/,
   },
   {
     name: 'refuses a hexadecimal id',

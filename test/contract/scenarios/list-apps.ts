@@ -129,7 +129,7 @@ export const listApps: Table = ({ keys }) => [
     request: ['GET', '/apps?limit=101'],
     status: 400,
     problems: ['query limit'],
-    message: /1 problem;/,
+    message: /^limit must be at most 100\.$/,
   },
   {
     name: 'refuses a hexadecimal page',
@@ -231,7 +231,7 @@ export const listApps: Table = ({ keys }) => [
     name: 'reports all problems together',
     request: ['GET', '/apps?page=x&limit=101&sort=foo&colour=red'],
     status: 400,
-    message: /4 problems/,
+    message: /^page must be a whole number in plain decimal\. There are 3 more problems; /,
     problems: ['query page', 'query limit', 'query sort', 'query colour'],
   },
   {

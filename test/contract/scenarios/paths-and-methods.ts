@@ -26,12 +26,14 @@ export const pathsAndMethods: Table = ({ apps, keys }) => [
     request: ['PATCH', '/apps'],
     status: 405,
     code: 'method_not_allowed',
+    message: /; use one of GET, HEAD, POST, OPTIONS\.$/,
     headers: { Allow: 'GET, HEAD, POST, OPTIONS' },
   },
   {
     name: 'answers 405 for POST to an app',
     request: ['POST', `/apps/${apps.approved}`, { key: keys.ada, json: newApp }],
     status: 405,
+    message: /; use one of GET, HEAD, PUT, DELETE, OPTIONS\.$/,
     headers: { Allow: 'GET, HEAD, PUT, DELETE, OPTIONS' },
   },
   {
