@@ -313,6 +313,33 @@ describe('errors', () => {
     },
   )
 
+  test.for<[what: string, body: object, message: string]>([
+    ['one problem', { name: '' }, 'name must not be empty.'],
+    [
+      'three problems',
+      { name: '', version: '', colour: 'red' },
+      [
+        'colour is not a field that can be set. There are 2 more problems; see data.errors.',
+        '  /name must not be empty',
+        '  /version must not be empty',
+      ].join('\n'),
+    ],
+  ])('the message of an AppsError names each of %s', async ([, body, message]) => {
+    const { api } = await start({ key: keys.ada })
+    const result = await api.PUT('/apps/{id}', { ...path(apps.approved), body })
+    expect(() => dataOf(result)).toThrow(expect.objectContaining({ name: 'AppsError', message }))
+  })
+
+  test('the message of an AppsError names a problem of a whole part', async () => {
+    const errors = ['query', 'body'].map((part) => ({ in: part, field: '', message: 'is wrong' }))
+    const data = { code: 'invalid_request', errors }
+    const body = { success: false, message: 'The query is wrong.', data }
+    const { api } = startWithout([Response.json(body, { status: 400 })])
+    const result = await api.GET('/apps')
+    const message = 'The query is wrong.\n  body is wrong'
+    expect(() => dataOf(result)).toThrow(expect.objectContaining({ message }))
+  })
+
   test.for<[body: string, error: unknown]>([
     ['<h1>Forbidden</h1>', '<h1>Forbidden</h1>'],
     ['{"message":"No."}', { message: 'No.' }],

@@ -21,7 +21,10 @@ export type { ErrorData }
 
 type Envelope = { success: boolean; message: string; data: object }
 
-/** An error response: its message, its status, and its data with `data.code`. */
+/**
+ * An error response: its message, its status, and its data with `data.code`. If a request has several
+ * problems, the message has a line for each further one, which a console would not show otherwise.
+ */
 export class AppsError extends Error {
   override readonly name = 'AppsError'
   readonly status: number
@@ -30,12 +33,17 @@ export class AppsError extends Error {
   readonly requestId: string | null
 
   constructor(message: string, data: ErrorData, { status, headers }: Response) {
-    super(message)
+    super([message, ...furtherProblems(data)].join('\n'))
     this.status = status
     this.data = data
     this.requestId = headers.get('X-Request-Id')
   }
 }
+
+const furtherProblems = (data: ErrorData): string[] =>
+  'errors' in data && data.errors
+    ? data.errors.slice(1).map(({ in: part, field, message }) => `  ${field || part} ${message}`)
+    : []
 
 /**
  * No complete response arrived, also to the last retry. A write may have been performed; an update
