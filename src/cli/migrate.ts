@@ -6,13 +6,13 @@ export const command = new Command('migrate')
   .description(
     'create the database or upgrade its schema; run it before serve, in only one process',
   )
-  .action(() =>
+  .option('--check', 'change nothing; name the pending migrations and exit with 1 if there are any')
+  .action(({ check = false }: { check?: boolean }) =>
     withUncheckedDatabase(async (database) => {
-      const names = await database.migrate()
-      print(
-        names.length === 0
-          ? `The database ${database.name} is up to date.`
-          : `Migrated the database ${database.name}: ${names.join(', ')}.`,
-      )
+      const names = await (check ? database.pendingMigrations() : database.migrate())
+      if (names.length === 0) return print(`The database ${database.name} is up to date.`)
+      const done = check ? 'Pending migrations of' : 'Migrated'
+      print(`${done} the database ${database.name}: ${names.join(', ')}.`)
+      if (check) process.exitCode = 1
     }),
   )

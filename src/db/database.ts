@@ -4,9 +4,23 @@ import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { Bulkhead } from '../util/bulkhead.ts'
 import { required } from '../util/helpers.ts'
 import { parseFileUrl, parseServerUrl } from './database-url.ts'
-import type { Engine, EngineQueryRunner, QueryRunner, ServerOptions } from './engine.ts'
+import {
+  type Engine,
+  type EngineQueryRunner,
+  notCreated,
+  notMigrated,
+  type QueryRunner,
+  type ServerOptions,
+} from './engine.ts'
 import { type GroupCommit, groupCommit } from './group-commit.ts'
-import { findSchemaError, migrate, readSchemaAge } from './migrations.ts'
+import {
+  compareMigrations,
+  findSchemaError,
+  knownMigrations,
+  migrate,
+  readSchemaAge,
+  schemaErrors,
+} from './migrations.ts'
 import { openPostgres } from './postgres/engine.ts'
 import { openSqlite } from './sqlite/engine.ts'
 
@@ -175,6 +189,19 @@ export function databaseFor(engine: Engine) {
           ? new OperatorError(`the database ${name} cannot be migrated: ${reason}`)
           : error
       }
+    },
+
+    /**
+     * The names of the migrations that `migrate` would run. Changes nothing. Throws an
+     * OperatorError if the database is unusable, or was migrated by a newer version.
+     */
+    async pendingMigrations(): Promise<string[]> {
+      const healthError = await engine.checkHealth()
+      if (healthError === notCreated || healthError === notMigrated) return knownMigrations()
+      if (healthError !== undefined) throw new OperatorError(`the database ${name} ${healthError}`)
+      const { pending, unknown } = await compareMigrations(reader).catch(rethrowUnavailable)
+      if (unknown.size > 0) throw new OperatorError(`the database ${name} ${schemaErrors.newer}`)
+      return [...pending]
     },
 
     /**

@@ -11,6 +11,9 @@ import type { ErrorMeaning } from './errors.ts'
 /** The health error of an empty database, or one with an older schema. */
 export const notMigrated = 'is not migrated to this version; run ./apps-service migrate'
 
+/** The health error of a missing database that `migrate` would create. */
+export const notCreated = 'does not exist; ./apps-service migrate creates a new, empty one'
+
 /** Options for PostgreSQL; SQLite ignores them. */
 export type ServerOptions = {
   /** Maximum number of connections. */

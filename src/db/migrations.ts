@@ -22,10 +22,15 @@ export const schemaErrors = {
   current: undefined,
 }
 
+/**
+ * The names of all migrations, in the order in which they run. They include `.ts`, as existing
+ * databases have them.
+ */
+export const knownMigrations = async () => (await readdir(migrationsDirectory)).toSorted()
+
 /** The name of the schema that this program needs. */
 export async function newestMigration(): Promise<string> {
-  const files = (await readdir(migrationsDirectory)).toSorted()
-  return required(files.at(-1), 'a migration').replace(/\.ts$/, '')
+  return required((await knownMigrations()).at(-1), 'a migration').replace(/\.ts$/, '')
 }
 
 /** Brings the schema up to date; returns the names of the migrations it ran. */
@@ -42,9 +47,8 @@ export async function migrate(sql: Knex, schema: SchemaHelpers): Promise<string[
   return names
 }
 
-/** Migration names include `.ts`, as existing databases have them. */
 const migrationSource = (schema: SchemaHelpers): Knex.MigrationSource<string> => ({
-  getMigrations: async () => (await readdir(migrationsDirectory)).toSorted(),
+  getMigrations: knownMigrations,
   getMigrationName: (name) => name,
   async getMigration(name) {
     const { up }: Migration = await import(join(migrationsDirectory, name))
@@ -79,6 +83,6 @@ export async function compareMigrations(
 ): Promise<{ pending: Set<string>; unknown: Set<string> }> {
   const hasAny = await sql.schema.hasTable('knex_migrations')
   const completed = new Set<string>(hasAny ? await sql('knex_migrations').pluck('name') : [])
-  const known = new Set((await readdir(migrationsDirectory)).toSorted())
+  const known = new Set(await knownMigrations())
   return { pending: known.difference(completed), unknown: completed.difference(known) }
 }

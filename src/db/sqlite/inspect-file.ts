@@ -1,7 +1,7 @@
 import { access, constants } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { tildeAdvice } from '../../util/text.ts'
-import { notMigrated } from '../engine.ts'
+import { notCreated, notMigrated } from '../engine.ts'
 import { openForInspection } from './client.ts'
 import { isDiskFull } from './database-file.ts'
 import { diskFull, isBusy, isDamage } from './errors.ts'
@@ -44,7 +44,7 @@ export async function findOpenError(filename: string): Promise<string | undefine
   const canWrite = await canAccess(filename, constants.R_OK | constants.W_OK)
   if (canWrite === 'ENOENT') {
     const hasTilde = /\/~[^/]*\//.test(filename)
-    return `does not exist; ${hasTilde ? tildeAdvice : './apps-service migrate creates a new, empty one'}`
+    return hasTilde ? `does not exist; ${tildeAdvice}` : notCreated
   }
   if (canWrite !== true) return 'is not readable and writable'
   const directory = dirname(filename)

@@ -1,0 +1,102 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { expect, inject, test } from 'vitest'
+import { openDatabase } from '../../src/db/database.ts'
+import { knownMigrations } from '../../src/db/migrations.ts'
+import { copyWorld, emptyDatabaseUrl, filePath, temporaryFolder } from '../support/database.ts'
+import { expectRefusal, run } from '../support/process.ts'
+
+/** migrate --check, which tells scripts whether an upgrade has something to do. */
+
+const migrations = await knownMigrations()
+const [last = ''] = migrations.slice(-1)
+const [beforeLast = ''] = migrations.slice(-2)
+
+const check = (address: string) => run(['migrate', '--check'], { DATABASE_URL: address })
+
+type Change = Parameters<ReturnType<typeof openDatabase>['write']>[0]
+
+async function worldWith(change: Change) {
+  const address = await copyWorld()
+  const database = openDatabase(address)
+  await database.write(change).finally(() => database.close())
+  return address
+}
+
+const withoutMigrations = (names: string[]) =>
+  worldWith(({ sql }) => sql('knex_migrations').whereIn('name', names).delete())
+
+test.for<[what: string, address: () => Promise<string>, pending: string[]]>([
+  ['that is up to date', copyWorld, []],
+  ['without the last migration', () => withoutMigrations([last]), [last]],
+  [
+    'without the last two, in their order',
+    () => withoutMigrations([last, beforeLast]),
+    [beforeLast, last],
+  ],
+  ['that is not migrated', emptyDatabaseUrl, migrations],
+])('of a database %s: says so each time, and changes nothing', async ([, address, pending]) => {
+  const url = await address()
+  const { name, close } = openDatabase(url)
+  await close()
+  const expected =
+    pending.length === 0
+      ? { code: 0, stdout: `The database ${name} is up to date.\n`, stderr: '' }
+      : {
+          code: 1,
+          stdout: `Pending migrations of the database ${name}: ${pending.join(', ')}.\n`,
+          stderr: '',
+        }
+  for (let time = 0; time < 2; time++) expect(await check(url)).toEqual(expected)
+})
+
+test('is followed by migrate, after which nothing is pending', async () => {
+  const url = await emptyDatabaseUrl()
+  expect((await check(url)).code).toBe(1)
+  expect((await run(['migrate'], { DATABASE_URL: url })).stdout).toContain(migrations.join(', '))
+  expect((await check(url)).code).toBe(0)
+})
+
+test('of a database of a newer version fails as migrate does', async () => {
+  const url = await worldWith(({ sql }) => sql('knex_migrations').insert({ name: '9999-later.ts' }))
+  const newer = /^apps-service: the database \S+ was migrated by a newer version of this program/
+  expectRefusal(await check(url), newer)
+  expectRefusal(await run(['migrate'], { DATABASE_URL: url }), /was migrated by a newer version/)
+})
+
+test.runIf(inject('engine') === 'postgres')(
+  'of a database that the server does not have fails with its reason',
+  async () => {
+    const url = new URL(await emptyDatabaseUrl())
+    url.pathname = '/not_created'
+    expectRefusal(
+      await check(url.href),
+      /^apps-service: the database \S+ cannot be reached: .*not_created/,
+    )
+  },
+)
+
+test.runIf(inject('engine') === 'sqlite')('creates no file and no directory', async () => {
+  const url = `sqlite:${temporaryFolder()}/data/apps.sqlite`
+  expect((await check(url)).code).toBe(1)
+  expect(existsSync(dirname(filePath(url)))).toBe(false)
+})
+
+test.runIf(inject('engine') === 'sqlite')(
+  'of an empty file names all, and of a foreign one fails',
+  async () => {
+    const file = `${temporaryFolder()}/apps.sqlite`
+    writeFileSync(file, '')
+    expect(await check(`sqlite:${file}`)).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining(migrations.join(', ')),
+    })
+    expect(readFileSync(file, 'utf8')).toBe('')
+    expectRefusal(
+      await check('sqlite:~/none/apps.sqlite'),
+      /~\/none\/apps\.sqlite does not exist; a/,
+    )
+    writeFileSync(file, 'not a database '.repeat(500))
+    expectRefusal(await check(`sqlite:${file}`), /is not a SQLite database or is damaged/)
+  },
+)
