@@ -11,7 +11,16 @@ import {
 import { dirname, join } from 'node:path'
 import type { AuditEntry } from '../src/audit/audit-store.ts'
 import { actorOf } from '../src/audit/describe-entry.ts'
+import { baseUrlFormat, parseBaseUrl } from '../src/config.ts'
 import { toSingleLine } from '../src/util/text.ts'
+import {
+  type Format,
+  formats,
+  type Line,
+  type Message,
+  neutralizePlain,
+  toText,
+} from './notification-formats.ts'
 
 /** Environment variables. */
 type Settings = Record<string, string | undefined>
@@ -24,9 +33,11 @@ type Status = { catalogue: { apps: { pending: number; changed: number } } }
 /** Entries that are read at once. */
 const batchSize = 1000
 /** In a message. Characters of a name and a reason. */
-const maxDecisions = 20
+const maxApps = 10
 const maxName = 100
 const maxReason = 200
+/** The format of the versions that had no other. */
+const defaultFormat = 'slack'
 /** Milliseconds for a delivery. */
 const timeout = 30_000
 
@@ -37,10 +48,8 @@ const timeout = 30_000
  * in between repeats one. The first run sends nothing.
  */
 export async function sendNotification(settings: Settings, ask: Ask) {
-  const { MODERATION_URL, STATE_DIRECTORY } = settings
-  const deliver = chooseDelivery(settings)
-  if (!STATE_DIRECTORY) throw new Error('set STATE_DIRECTORY to the directory of its place')
-  const file = join(STATE_DIRECTORY, 'notified')
+  const { deliver, moderationUrl, directory } = readSettings(settings)
+  const file = join(directory, 'notified')
   const place = readPlace(file)
   const [newestEntry] = await ask<AuditEntry[]>('audit', '--limit', '1')
   const newest = newestEntry?.id ?? 0
@@ -50,28 +59,26 @@ export async function sendNotification(settings: Settings, ask: Ask) {
     throw new Error(`the audit log ends before entry ${place}; the next run continues at its end`)
   }
   if (place === newest) return
-  const { decisions, waiting, last } = await readNews(place, ask)
+  const { last, ...news } = await readNews(place, ask)
   const { catalogue } = await ask<Status>('status')
-  const { pending, changed } = catalogue.apps
   const moveToPlace = writePlace(file, last)
-  if (decisions.length > 0 || waiting.size > 0) {
-    const more = decisions.length - maxDecisions
-    const lines = [
-      `Decisions: ${decisions.length}`,
-      ...decisions.slice(0, maxDecisions).map(describe),
-      ...(more > 0 ? [`… and ${more} more: ./apps-service audit --after ${place}`] : []),
-      `New or changed by their owners: ${waiting.size}`,
-      `Waiting: ${pending} pending, ${changed} changed. ${MODERATION_URL ?? ''}`.trim(),
-    ]
-    await deliver(`${lines[0]}; waiting: ${pending + changed}`, lines.join('\n'))
-  }
+  if (news.decisions > 0 || news.waiting.size > 0)
+    await deliver({ ...news, ...catalogue.apps, place, moderationUrl })
   moveToPlace()
 }
 
-/** Decisions after an entry, the apps that began to wait and were not decided, and the last id. */
-async function readNews(place: number, ask: Ask) {
-  const decisions: AuditEntry[] = []
-  const waiting = new Set<number | null>()
+type News = {
+  /** How many there were. */
+  decisions: number
+  /** The last decision about each app. */
+  decided: Map<number, AuditEntry>
+  /** Names of the apps that began to wait and were not decided since, by their ids. */
+  waiting: Map<number, string>
+}
+
+/** What happened after an entry, and the last id. */
+async function readNews(place: number, ask: Ask): Promise<News & { last: number }> {
+  const news: News = { decisions: 0, decided: new Map(), waiting: new Map() }
   for (let last = place; ; ) {
     const entries = await ask<AuditEntry[]>(
       'audit',
@@ -80,58 +87,108 @@ async function readNews(place: number, ask: Ask) {
       '--limit',
       `${batchSize}`,
     )
-    for (const entry of entries) {
-      const { action, app_id, key_id } = entry
-      const isDecision = action === 'app approve' || action === 'app reject'
-      if (isDecision) decisions.push(entry)
-      if (isDecision || action === 'app delete') waiting.delete(app_id)
-      else if (key_id !== null && action.startsWith('app ')) waiting.add(app_id)
-    }
+    for (const entry of entries) addEntry(news, entry)
     last = entries.at(-1)?.id ?? last
-    if (entries.length < batchSize) return { decisions, waiting, last }
+    if (entries.length < batchSize) return { ...news, last }
   }
 }
 
-function describe(entry: AuditEntry): string {
-  const { action, app_id, app_slug, after } = entry
-  const decision = action === 'app approve' ? 'approved' : 'rejected'
-  const reason = typeof after.rejection_reason === 'string' ? after.rejection_reason : ''
-  const by = `${decision} by ${quote(actorOf(entry) ?? '', maxName)}`
-  return `App ${app_id} ${app_slug} ${by}${reason && `: ${quote(reason, maxReason)}`}`
+function addEntry(news: News, entry: AuditEntry) {
+  const { action, app_id, app_name, key_id } = entry
+  if (app_id === null) return
+  const isDecision = action === 'app approve' || action === 'app reject'
+  if (isDecision) {
+    news.decisions++
+    // Moves it to the end.
+    news.decided.delete(app_id)
+    news.decided.set(app_id, entry)
+  }
+  if (isDecision || action === 'app delete') news.waiting.delete(app_id)
+  else if (key_id !== null && action.startsWith('app ')) news.waiting.set(app_id, app_name ?? '')
 }
 
-/**
- * In a code span, in which Slack and Mattermost read no other markup and no mentions, except that
- * Slack reads `<!channel>`.
- */
-function quote(text: string, maxLength: number): string {
+type Facts = News & {
+  pending: number
+  changed: number
+  place: number
+  moderationUrl: string | undefined
+}
+
+/** A message that names each app once, and at most as many as `shown`. */
+function describe(facts: Facts, neutralize: Format['neutralize'], shown: number): Message {
+  const { decisions, decided, waiting, pending, changed, place, moderationUrl } = facts
+  const quote = (text: string, maxLength: number) => `\`${neutralize(shorten(text, maxLength))}\``
+  const toLine = (id: number, name: string | null, rest = ''): Line => ({
+    text: `App ${id} ${quote(name ?? '', maxName)}${rest}`,
+    url: moderationUrl && `${moderationUrl}/apps/${id}`,
+  })
+
+  const decidedLines = [...decided].map(([id, entry]) => {
+    const decision = entry.action === 'app approve' ? 'approved' : 'rejected'
+    const by = ` ${decision} by ${quote(actorOf(entry) ?? '', maxName)}`
+    const since = waiting.has(id) ? ', changed since' : ''
+    const reason = entry.after.rejection_reason
+    const why = typeof reason === 'string' ? `: ${quote(reason, maxReason)}` : ''
+    return toLine(id, entry.app_name, by + since + why)
+  })
+  const waitingLines = [...waiting]
+    .filter(([id]) => !decided.has(id))
+    .map(([id, name]) => toLine(id, name))
+  const more = decidedLines.length + waitingLines.length - shown
+
+  return {
+    title: `Decisions: ${decisions}; waiting: ${pending + changed}`,
+    url: moderationUrl,
+    lines: [
+      { text: `Decisions: ${decisions}` },
+      ...decidedLines.slice(0, shown),
+      { text: `New or changed by their owners: ${waiting.size}` },
+      ...waitingLines.slice(0, Math.max(0, shown - decidedLines.length)),
+      ...(more > 0 ? [{ text: `… and ${more} more: ./apps-service audit --after ${place}` }] : []),
+      { text: `Waiting: ${pending} pending, ${changed} changed.`, url: moderationUrl },
+    ],
+  }
+}
+
+/** On one line. */
+function shorten(text: string, maxLength: number): string {
   const characters = [...toSingleLine(text)]
-  const cut =
-    characters.length > maxLength ? [...characters.slice(0, maxLength - 1), '…'] : characters
-  const replaced: Record<string, string> = { '`': "'", '<': '‹', '>': '›' }
-  return `\`${cut.map((character) => replaced[character] ?? character).join('')}\``
+  if (characters.length <= maxLength) return characters.join('')
+  return `${characters.slice(0, maxLength - 1).join('')}…`
 }
 
-type Deliver = (subject: string, text: string) => Promise<void>
+type Deliver = (facts: Facts) => Promise<void>
 
-function chooseDelivery({ NOTIFY_WEBHOOK, NOTIFY_MAIL }: Settings): Deliver {
-  if (!NOTIFY_WEBHOOK === !NOTIFY_MAIL) throw new Error('set NOTIFY_WEBHOOK or NOTIFY_MAIL')
-  if (NOTIFY_WEBHOOK) {
-    const url = URL.parse(NOTIFY_WEBHOOK)
-    if (url && ['http:', 'https:'].includes(url.protocol)) return (_, text) => post(url, text)
-    throw new Error('NOTIFY_WEBHOOK must be an http or https address')
-  }
-  const to = NOTIFY_MAIL ?? ''
-  if (/^[!-~]+@[!-~]+( [!-~]+@[!-~]+)*$/.test(to)) return async (...texts) => sendMail(to, ...texts)
-  throw new Error('NOTIFY_MAIL must be e-mail addresses, separated by a comma and a space')
+/** Throws an error that reports all problems together. It has no value, which may be a secret. */
+function readSettings(settings: Settings) {
+  const { NOTIFY_WEBHOOK, NOTIFY_MAIL, NOTIFY_FORMAT, MODERATION_URL, STATE_DIRECTORY } = settings
+  const problems: string[] = []
+  const url = NOTIFY_WEBHOOK ? URL.parse(NOTIFY_WEBHOOK) : null
+  if (!NOTIFY_WEBHOOK === !NOTIFY_MAIL) problems.push('set NOTIFY_WEBHOOK or NOTIFY_MAIL')
+  if (NOTIFY_WEBHOOK && !['http:', 'https:'].includes(url?.protocol ?? ''))
+    problems.push('NOTIFY_WEBHOOK must be an http or https address')
+  if (NOTIFY_MAIL && !/^[!-~]+@[!-~]+( [!-~]+@[!-~]+)*$/.test(NOTIFY_MAIL))
+    problems.push('NOTIFY_MAIL must be e-mail addresses, separated by a comma and a space')
+  const format = new Map(Object.entries(formats)).get(NOTIFY_FORMAT || defaultFormat)
+  if (!format) problems.push(`NOTIFY_FORMAT must be one of ${Object.keys(formats).join(', ')}`)
+  const moderation = MODERATION_URL ? parseBaseUrl(MODERATION_URL) : { baseUrl: undefined }
+  if (!moderation) problems.push(`MODERATION_URL must be ${baseUrlFormat}`)
+  if (!STATE_DIRECTORY) problems.push('set STATE_DIRECTORY to the directory of its place')
+  if (problems.length > 0 || !format || !STATE_DIRECTORY) throw new Error(problems.join('; '))
+  const deliver: Deliver = url
+    ? (facts) => post(url, format, facts)
+    : async (facts) => sendMail(NOTIFY_MAIL ?? '', describe(facts, neutralizePlain, maxApps))
+  return { deliver, moderationUrl: moderation?.baseUrl, directory: STATE_DIRECTORY }
 }
 
-/** Errors do not have the address, which is a secret. */
-async function post(url: URL, text: string) {
+/** With as many apps as fit. Errors do not have the address, which is a secret. */
+async function post(url: URL, { neutralize, toRequest, fits }: Format, facts: Facts) {
+  let shown = maxApps
+  let message = describe(facts, neutralize, shown)
+  while (shown > 0 && !fits(message)) message = describe(facts, neutralize, --shown)
   const response = await fetch(url, {
     method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ text }),
+    ...toRequest(message),
     redirect: 'manual',
     signal: AbortSignal.timeout(timeout),
   }).catch(({ cause, name }) => {
@@ -142,11 +199,13 @@ async function post(url: URL, text: string) {
 }
 
 /** The text is base64, so that no line of it is a header, is too long or ends the message. */
-function sendMail(to: string, subject: string, text: string) {
-  const body = Buffer.from(`${text}\n`).toString('base64').replaceAll(/.{76}/g, '$&\n')
+function sendMail(to: string, message: Message) {
+  const body = Buffer.from(`${toText(message)}\n`)
+    .toString('base64')
+    .replaceAll(/.{76}/g, '$&\n')
   const headers = [
     `To: ${to}`,
-    `Subject: Apps Service: ${subject}`,
+    `Subject: Apps Service: ${message.title}`,
     'Auto-Submitted: auto-generated',
     'MIME-Version: 1.0',
     'Content-Type: text/plain; charset=utf-8',

@@ -102,7 +102,7 @@ export function readConfig(environment = process.env) {
   return Object.freeze(config)
 }
 
-const baseUrlFormat =
+export const baseUrlFormat =
   'an http or https URL without query and fragment, and with a path of letters, digits, ".", "_", "~" and "-"'
 
 const defaultDatabaseUrl = 'sqlite:data/apps.sqlite'
@@ -148,7 +148,7 @@ function parseContact(text: string): { url?: string; email?: string } | undefine
  * `baseUrl` has no slash at the end. `prefix` is its path, such as `/api`, or empty. All routes
  * except the health checks begin with it.
  */
-function parseBaseUrl(text: string) {
+export function parseBaseUrl(text: string) {
   const url = URL.parse(text)
   if (!url || !['http:', 'https:'].includes(url.protocol) || url.search || url.hash || url.username)
     return undefined

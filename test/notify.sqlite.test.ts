@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync, chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -10,6 +10,8 @@ import { sendNotification } from '../deploy/send-notification.ts'
 import { accountStore } from '../src/accounts/account-store.ts'
 import { auditStore } from '../src/audit/audit-store.ts'
 import type { Decision } from '../src/catalogue/policy.ts'
+import { baseUrlFormat } from '../src/config.ts'
+import { createLinks } from '../src/http/moderation/links.ts'
 import { moderationStore } from '../src/moderation/moderation-store.ts'
 import { newApp } from './contract/valid-requests.ts'
 import { temporaryFolder } from './support/database.ts'
@@ -27,14 +29,22 @@ const script = join(import.meta.dirname, '../deploy/notify.ts')
 const { apps, keys } = inject('world')
 const ada = { operator: 'apps-service', operatorName: 'Ada', operatorId: '3k9x0v2m1qzt' }
 
-/** A webhook whose status the test sets, and what it got. */
+type Received = { headers: IncomingHttpHeaders; body: string }
+
+/** A webhook whose status the test sets, and what it got; `texts` in the default format. */
 async function startWebhook() {
-  const webhook = { url: '', status: 200, isSilent: false, texts: [] as string[] }
+  const webhook = {
+    url: '',
+    status: 200,
+    isSilent: false,
+    texts: [] as string[],
+    received: [] as Received[],
+  }
   const server = createServer(async (request, response) => {
-    const body = JSON.parse(await text(request))
-    expect(request.headers['content-type']).toBe('application/json')
-    expect(Object.keys(body)).toEqual(['text'])
-    webhook.texts.push(body.text)
+    const { headers } = request
+    const body = await text(request)
+    webhook.received.push({ headers, body })
+    if (body.startsWith('{"text":')) webhook.texts.push(JSON.parse(body).text)
     if (webhook.isSilent) return
     response.writeHead(webhook.status, { Location: '/elsewhere' }).end('ok')
   })
@@ -97,8 +107,19 @@ async function startNotifying(settings: Record<string, string> = {}) {
     service.database.write((runner) =>
       moderationStore(runner).decide(decision, id, actor, { reason }),
     )
+  /** Creates apps with the same name; returns their ids. */
+  const create = async (count: number, name: string) => {
+    const ids: number[] = []
+    for (let index = 0; index < count; index++) {
+      const json = { ...newApp, name, package_name: `org.example.app${index}` }
+      const { body } = await service.request('POST', '/apps', { key: keys.ada, json })
+      ids.push(body.data.app_id)
+    }
+    return ids
+  }
   writeFileSync(join(folder, 'notified'), await end())
-  return { ...service, folder, webhook, notify, notifyByProcess, place, end, decide }
+  const sending = { folder, webhook, notify, notifyByProcess, place, end }
+  return { ...service, ...sending, decide, create }
 }
 
 const succeeded = { code: 0, stderr: '' }
@@ -111,14 +132,16 @@ describe('a message', () => {
     })
     await decide('approve', apps.pending)
     await decide('reject', apps.approved, 'Too short.', { ...ada, operatorName: 'Bo' })
-    await request('POST', '/apps', { key: keys.ada, json: newApp })
+    const { body } = await request('POST', '/apps', { key: keys.ada, json: newApp })
+    const created = body.data.app_id
     for (let run = 0; run < 2; run++) expect(await notifyByProcess()).toEqual(succeeded)
     expect(webhook.texts).toEqual([
       [
         'Decisions: 2',
-        'App 2 cloud-atlas approved by `Ada (signed in)`',
-        'App 1 tide-clock rejected by `Bo (signed in)`: `Too short.`',
+        'App 2 `Cloud Atlas` approved by `Ada (signed in)` https://moderation.example.org/apps/2',
+        'App 1 `Tide Clock` rejected by `Bo (signed in)`: `Too short.` https://moderation.example.org/apps/1',
         'New or changed by their owners: 1',
+        `App ${created} \`${newApp.name}\` https://moderation.example.org/apps/${created}`,
         'Waiting: 2 pending, 0 changed. https://moderation.example.org',
       ].join('\n'),
     ])
@@ -129,7 +152,9 @@ describe('a message', () => {
     await request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { version: '9' } })
     expect(await notify()).toEqual(succeeded)
     const waiting = 'Waiting: 2 pending, 1 changed.'
-    expect(webhook.texts).toEqual([`Decisions: 0\nNew or changed by their owners: 1\n${waiting}`])
+    expect(webhook.texts).toEqual([
+      `Decisions: 0\nNew or changed by their owners: 1\nApp 1 \`Tide Clock\`\n${waiting}`,
+    ])
     await request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { version: '10' } })
     await request('DELETE', `/apps/${apps.approved}`, { key: keys.ada })
     expect(await notify()).toEqual(succeeded)
@@ -141,13 +166,21 @@ describe('a message', () => {
     expect(webhook.texts[1]).toContain('New or changed by their owners: 0\n')
   })
 
-  test('counts an app that its owner has changed after the decision', async () => {
+  test('names an app once that was decided twice and changed since', async () => {
     const { webhook, notify, request, decide } = await startNotifying()
+    await decide('approve', apps.pending)
+    await decide('reject', apps.approved, 'Spam.')
     await decide('reject', apps.pending, 'No.')
     await request('PUT', `/apps/${apps.pending}`, { key: keys.ada, json: { version: '10' } })
-    expect(await notify()).toEqual(succeeded)
+    for (let run = 0; run < 2; run++) expect(await notify()).toEqual(succeeded)
     expect(webhook.texts).toEqual([
-      expect.stringMatching(/^Decisions: 1\n.*\nNew or changed by their owners: 1\n/),
+      [
+        'Decisions: 3',
+        'App 1 `Tide Clock` rejected by `Ada (signed in)`: `Spam.`',
+        'App 2 `Cloud Atlas` rejected by `Ada (signed in)`, changed since: `No.`',
+        'New or changed by their owners: 1',
+        'Waiting: 2 pending, 0 changed.',
+      ].join('\n'),
     ])
   })
 
@@ -165,33 +198,171 @@ describe('a message', () => {
     expect(place()).toBe(await end())
   })
 
-  test('is bounded: it names twenty decisions, and shortens names and reasons', async () => {
-    const { webhook, notify, decide, place } = await startNotifying()
+  test('is bounded: it names ten apps, and shortens names and reasons', async () => {
+    const { webhook, notify, decide, place, create } = await startNotifying()
     const before = place().trim()
     const actor = { ...ada, operatorName: '🧑'.repeat(100) }
-    for (let time = 0; time < 13; time++) {
-      await decide('reject', apps.pending, `🐚${'x'.repeat(999)}`, actor)
-      await decide('approve', apps.pending, undefined, actor)
-    }
+    const created = await create(15, '🐚'.repeat(100))
+    for (const id of created.slice(0, 8)) await decide('reject', id, `🐚${'x'.repeat(999)}`, actor)
     expect(await notify()).toEqual(succeeded)
     const [message = ''] = webhook.texts
-    expect(message.split('\n')).toHaveLength(1 + 20 + 1 + 2)
-    expect(message).toContain(`\n… and 6 more: ./apps-service audit --after ${before}\n`)
+    const lines = message.split('\n')
+    expect(lines).toHaveLength(1 + 8 + 1 + 2 + 2)
+    expect(lines[0]).toBe('Decisions: 8')
+    expect(lines[9]).toBe('New or changed by their owners: 7')
+    expect(lines[12]).toBe(`… and 5 more: ./apps-service audit --after ${before}`)
     expect(message).toContain(`: \`🐚${'x'.repeat(198)}…\`\n`)
-    expect(message).toContain(` by \`${'🧑'.repeat(99)}…\`\n`)
-    // The limit of Mattermost.
-    expect([...message].length).toBeLessThan(16_383)
+    expect(message).toContain(` by \`${'🧑'.repeat(99)}…\`: `)
+    expect(message.match(/^App \d+/gm)).toEqual(created.slice(0, 10).map((id) => `App ${id}`))
+  })
+})
+
+/** Names and reasons, as they are shown as code and as plain text. */
+const hostileTexts: [text: string, asCode: string, asPlainText: string][] = [
+  [
+    '<!channel> <@U1> &lt;!here&gt; Q&A',
+    '<!channel> <@U1> &lt;!here&gt; Q&A',
+    '<!channel> <@U1> &lt;!here&gt; Q&A',
+  ],
+  ['@everyone @here <@&123>', '@everyone @here <@&123>', '@everyone @here <@&123>'],
+  [
+    '`a` ```b``` *c* _d_ ~e~ ||f||',
+    `'a' ''${"'b'"}'' *c* _d_ ~e~ ||f||`,
+    `'a' ''${"'b'"}'' *c* _d_ ~e~ ||f||`,
+  ],
+  [
+    '[Sign in](https://evil.example) www.evil.example',
+    '[Sign in](https://evil.example) www.evil.example',
+    '[Sign in](https:∕∕evil․example) www․evil․example',
+  ],
+  ['a\u202Eb\u2066c', 'a\uFFFDb\uFFFDc', 'a\uFFFDb\uFFFDc'],
+  [
+    'a\r\nTitle: b\n\n\tc\u0007\u001B[31m',
+    'a Title: b c\uFFFD\uFFFD[31m',
+    'a Title: b c\uFFFD\uFFFD[31m',
+  ],
+]
+
+describe('NOTIFY_FORMAT', () => {
+  const moderation = 'https://moderation.example.org/mod'
+  const textWith = (hostile: string) =>
+    [
+      'Decisions: 1',
+      `App 2 \`${hostile}\` rejected by \`${hostile} (signed in)\`: \`${hostile}\` ${createLinks(moderation, '').app(2)}`,
+      'New or changed by their owners: 0',
+      `Waiting: 2 pending, 0 changed. ${moderation}`,
+    ].join('\n')
+  const slackText = (asCode: string) =>
+    textWith(asCode.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'))
+  const textRun = (text: string) => ({ type: 'TextRun', text })
+  const cardOf = (text: string) => ({
+    $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
+    type: 'AdaptiveCard',
+    version: '1.2',
+    body: text.split('\n').map((line) => {
+      const [, words = '', url] = /^(.*?)(https:\/\/\S+)?$/.exec(line) ?? []
+      const selectAction = { type: 'Action.OpenUrl', url }
+      const inlines = url === undefined ? [] : [{ ...textRun(url), selectAction }]
+      return { type: 'RichTextBlock', inlines: [textRun(words), ...inlines] }
+    }),
+  })
+  const contentType = 'application/vnd.microsoft.card.adaptive'
+
+  test.for<
+    [format: string, headers: object, body: (asCode: string, asPlainText: string) => unknown]
+  >([
+    ['', {}, (asCode) => ({ text: slackText(asCode) })],
+    ['slack', {}, (asCode) => ({ text: slackText(asCode) })],
+    [
+      'teams',
+      {},
+      (_, asPlainText) => ({
+        type: 'message',
+        attachments: [{ contentType, content: cardOf(textWith(asPlainText)) }],
+      }),
+    ],
+    [
+      'discord',
+      {},
+      (asCode) => ({ content: textWith(asCode), allowed_mentions: { parse: [] }, flags: 4 }),
+    ],
+    [
+      'ntfy',
+      { title: 'Decisions: 1; waiting: 2', click: moderation },
+      (_, asPlainText) => textWith(asPlainText),
+    ],
+    ['text', {}, (_, asPlainText) => textWith(asPlainText)],
+  ])('=%s: names, links and reasons, which do no harm, once', async ([format, headers, body]) => {
+    const { webhook, notify, database } = await startNotifying({
+      MODERATION_URL: `${moderation}/`,
+      NOTIFY_FORMAT: format,
+    })
+    const app = { id: apps.pending }
+    // Some are refused in new names and reasons, but older ones may have them.
+    for (const [text, asCode, asPlainText] of hostileTexts) {
+      await database.write(({ sql }) => sql('apps').where(app).update({ name: text }))
+      await database.write((runner) =>
+        auditStore(runner).record(
+          { ...ada, operatorName: text },
+          {
+            action: 'app reject',
+            at: '2026-01-01T00:00:00.000Z',
+            app_id: app.id,
+            developer_id: 1,
+            after: { rejection_reason: text },
+          },
+        ),
+      )
+      for (let time = 0; time < 2; time++) expect(await notify()).toEqual(succeeded)
+      const [received] = webhook.received
+      expect(webhook.received).toHaveLength(1)
+      const expected = body(asCode, asPlainText)
+      const isText = typeof expected === 'string'
+      const type = isText ? 'text/plain; charset=utf-8' : 'application/json'
+      expect(received?.headers).toMatchObject({ 'content-type': type, ...headers })
+      const content = received?.body ?? ''
+      expect(isText ? content : JSON.parse(content)).toEqual(expected)
+      webhook.received = []
+    }
   })
 
-  test('has texts as code on one line, so that they cannot mention or link', async () => {
-    const { webhook, notify, decide } = await startNotifying()
-    const reason = '<!channel> @all `@here`\n\n[Sign in](https://evil.example) &lt;!here&gt;'
-    await decide('reject', apps.pending, reason, { ...ada, operatorName: '<@U1> \u202E`Ada`' })
-    expect(await notify()).toEqual(succeeded)
-    expect(webhook.texts[0]?.split('\n')[1]).toBe(
-      "App 2 cloud-atlas rejected by `‹@U1› \uFFFD'Ada' (signed in)`: " +
-        "`‹!channel› @all '@here' [Sign in](https://evil.example) &lt;!here&gt;`",
-    )
+  test.for<[format: string, size: (text: string) => number, limit: number]>([
+    ['text', (text) => [...text].length, 10_000],
+    ['slack', (text) => JSON.parse(text).text.length, 16_383],
+    ['teams', Buffer.byteLength, 28_000],
+    ['discord', (text) => JSON.parse(text).content.length, 2000],
+    ['ntfy', Buffer.byteLength, 4096],
+  ])('=%s: a message fits, with as many apps as do', async ([format, size, limit]) => {
+    for (const character of ['x', '&', '"', '🐚']) {
+      const { webhook, notify, decide, create } = await startNotifying({
+        NOTIFY_FORMAT: format,
+        MODERATION_URL: `https://moderation.example.org/${'m'.repeat(60)}`,
+      })
+      const actor = { ...ada, operatorName: character.repeat(100) }
+      for (const id of await create(12, `a${character.repeat(99)}`))
+        await decide('reject', id, character.repeat(1000), actor)
+      expect(await notify()).toEqual(succeeded)
+      const [{ body } = { body: '' }] = webhook.received
+      const named = body.match(/App \d+ /g)?.length ?? 0
+      expect(body).toContain(`… and ${12 - named} more: ./apps-service audit --after `)
+      expect(named).toBeGreaterThan(0)
+      expect(named).toBeLessThanOrEqual(10)
+      expect(size(body)).toBeLessThanOrEqual(limit)
+      // One more would not fit.
+      if (named < 10) expect((size(body) / named) * (named + 1)).toBeGreaterThan(limit)
+    }
+  })
+
+  test('without MODERATION_URL: names without links', async () => {
+    for (const NOTIFY_FORMAT of ['slack', 'teams', 'discord', 'ntfy', 'text']) {
+      const { webhook, notify, decide } = await startNotifying({ NOTIFY_FORMAT })
+      await decide('approve', apps.pending)
+      expect(await notify()).toEqual(succeeded)
+      const [{ headers, body } = { headers: {}, body: '' }] = webhook.received
+      expect(body).toContain('App 2 `Cloud Atlas` approved by `Ada (signed in)`')
+      expect(body.replace('http://adaptivecards.io', '')).not.toMatch(/https?:|undefined|null/)
+      expect(headers).not.toHaveProperty('click')
+    }
   })
 })
 
@@ -400,8 +571,8 @@ describe('mail', () => {
     ])
     expect(body.split('\n').filter((line) => line.length > 76)).toEqual([])
     expect(Buffer.from(body, 'base64').toString().split('\n')[1]).toBe(
-      'App 2 cloud-atlas rejected by `Äda Bcc: eve@example.org (signed in)`: ' +
-        '`Spam. Bcc: eve@example.org . From here`',
+      'App 2 `Cloud Atlas` rejected by `Äda Bcc: eve@example․org (signed in)`: ' +
+        '`Spam. Bcc: eve@example․org . From here`',
     )
   })
 
@@ -433,6 +604,18 @@ test('settings that are missing or wrong are reported, without a secret', async 
       'NOTIFY_MAIL must be e-mail addresses, separated by a comma and a space',
     ]),
     [{ STATE_DIRECTORY: '' }, 'set STATE_DIRECTORY to the directory of its place'],
+    ...['Slack', 'slack ', 'constructor', 'https://chat.example.org/secret'].map(
+      (NOTIFY_FORMAT): [Record<string, string>, string] => [
+        { NOTIFY_FORMAT },
+        'NOTIFY_FORMAT must be one of text, slack, teams, discord, ntfy',
+      ],
+    ),
+    [
+      { NOTIFY_WEBHOOK: 'x', NOTIFY_FORMAT: 'x', MODERATION_URL: 'x\ny', STATE_DIRECTORY: '' },
+      'NOTIFY_WEBHOOK must be an http or https address; ' +
+        'NOTIFY_FORMAT must be one of text, slack, teams, discord, ntfy; ' +
+        `MODERATION_URL must be ${baseUrlFormat}; set STATE_DIRECTORY to the directory of its place`,
+    ],
   ]
   for (const [settings, message] of cases) expect(await notify(settings)).toEqual(failed(message))
   for (const content of ['', '12', 'x\n', '-1\n']) {

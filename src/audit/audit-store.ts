@@ -70,6 +70,7 @@ export type AuditEntry = Omit<StoredEntry, 'before' | 'after'> & {
 }
 type StoredEntry = AuditRow & {
   app_slug: string | null
+  app_name: string | null
   developer_name: string | null
   category_slug: string | null
 }
@@ -180,7 +181,7 @@ const entriesOf = (runner: QueryRunner, filter: AuditFilter) =>
     .leftJoin('apps', 'apps.id', 'audit.app_id')
     .leftJoin('developers', 'developers.id', 'audit.developer_id')
     .leftJoin('categories', 'categories.id', 'audit.category_id')
-    .select('audit.*', 'apps.slug as app_slug')
+    .select('audit.*', 'apps.slug as app_slug', 'apps.name as app_name')
     .select('developers.name as developer_name', 'categories.slug as category_slug')
 
 const parseEntry = ({ before, after, ...entry }: StoredEntry): AuditEntry => ({

@@ -38,12 +38,12 @@ gaps. On PostgreSQL it waits for writes that are running, and fails if one takes
 longer than a minute. On Citus, run it on the coordinator, which gives all ids.
 
 JSON: an array of {id, at, action, operator, operator_name, operator_id, key_id,
-app_id, app_slug, developer_id, developer_name, category_id, category_slug,
-before, after}. operator is an account on the machine. operator_name is the
-value of OPERATOR, or the name of a person who has signed in; then operator_id
-is the id of the sign-in key. Either operator or key_id is null. Fields of other
-subjects and names of removed ones are null. before and after have the columns
-that differ; before is null if something was added.`,
+app_id, app_slug, app_name, developer_id, developer_name, category_id,
+category_slug, before, after}. operator is an account on the machine.
+operator_name is the value of OPERATOR, or the name of a person who has signed
+in; then operator_id is the id of the sign-in key. Either operator or key_id is
+null. Fields of other subjects and names of removed ones are null. before and
+after have the columns that differ; before is null if something was added.`,
   async run(database, { after, limit, ...filter }: Options) {
     if (after !== undefined) {
       const { entries, hasNewer } = await findEntriesAfter(database, filter, after, limit)

@@ -36,6 +36,7 @@ test('audit prints the newest entries, filtered by app, developer or time', asyn
     key_id: keys.ada.slice(5, 17),
     app_id: apps.approved,
     app_slug: 'tide-clock',
+    app_name: 'Tide Table',
     developer_id: 1,
     developer_name: 'Ada',
     category_id: null,
@@ -46,6 +47,7 @@ test('audit prints the newest entries, filtered by app, developer or time', asyn
   expect(deletion).toMatchObject({
     action: 'app delete',
     app_slug: 'bird-song',
+    app_name: 'Bird Song',
     before: { deleted_at: null },
   })
 

@@ -536,6 +536,7 @@ describe('moderation show', () => {
       operator_id: null,
       key_id: null,
       app_slug: 'tide-clock',
+      app_name: 'Tide Clock',
       category_id: null,
       category_slug: null,
     }
