@@ -173,7 +173,10 @@ const findPackages = (target: string): Package[] =>
       return { folder, ...readJson(join(folder, 'package.json')) }
     })
 
-/** Writes sbom.cdx.json: of what npm lists for the lockfile, the packages of the archive. */
+/**
+ * Writes sbom.cdx.json: of what npm lists for the lockfile, the packages of the archive, and the
+ * programs that two of them contain.
+ */
 function writeBillOfMaterials(
   source: string,
   target: string,
@@ -189,9 +192,10 @@ function writeBillOfMaterials(
   const { timestamp: _timestamp, tools: _tools, ...metadata } = bom.metadata
   const own = metadata.component['bom-ref']
   const references = new Set(packages.map(({ name, version }) => `${name}@${version}`))
+  const contained = findContained(target)
   type Dependency = { ref: string; dependsOn: string[] }
   // Without what differs in each run, or with the version of npm.
-  writeJson(join(target, 'sbom.cdx.json'), {
+  const content = {
     ...bom,
     serialNumber: undefined,
     metadata: {
@@ -199,16 +203,77 @@ function writeBillOfMaterials(
       timestamp: new Date(1000 * buildTime()).toISOString(),
       component: { ...metadata.component, type: 'application', name: 'apps-service' },
     },
-    components: bom.components.filter((one: Record<string, string>) =>
-      references.has(one['bom-ref'] ?? ''),
-    ),
-    dependencies: bom.dependencies
-      .filter(({ ref }: Dependency) => ref === own || references.has(ref))
-      .map(({ ref, dependsOn }: Dependency) => ({
-        ref,
-        dependsOn: dependsOn.filter((one) => references.has(one)),
-      })),
-  })
+    components: [
+      ...bom.components.filter((one: Record<string, string>) =>
+        references.has(one['bom-ref'] ?? ''),
+      ),
+      ...contained.map(({ component }) => component),
+    ],
+    dependencies: [
+      ...bom.dependencies
+        .filter(({ ref }: Dependency) => ref === own || references.has(ref))
+        .map(({ ref, dependsOn }: Dependency) => ({
+          ref,
+          dependsOn: [
+            ...dependsOn.filter((one) => references.has(one)),
+            ...contained
+              .filter(({ container }) => ref.startsWith(`${container}@`))
+              .map(({ component }) => component['bom-ref']),
+          ],
+        })),
+      ...contained.map(({ component }) => ({ ref: component['bom-ref'], dependsOn: [] })),
+    ],
+  }
+  const serialNumber = `urn:uuid:${uuidOf(JSON.stringify(content))}`
+  writeJson(join(target, 'sbom.cdx.json'), { ...content, serialNumber })
+}
+
+/**
+ * The programs that are compiled into packages, under the names by which lists of vulnerabilities
+ * know them. The Node and the driver of the archive say which versions they are.
+ */
+function findContained(target: string) {
+  const script = `const { Database } = require('sqlite3')
+    new Database(':memory:').get('select sqlite_version() as sqlite', (error, row) => {
+      if (error) throw error
+      console.log(JSON.stringify({ ...row, node: process.versions.node }))
+    })`
+  const node = join(target, 'node_modules/.bin/node')
+  const versions: Record<'sqlite' | 'node', string> = JSON.parse(run(node, ['-e', script], target))
+  const describe = (
+    container: string,
+    { name, ...rest }: { name: keyof typeof versions; type: string; licence: string; cpe: string },
+  ) => {
+    const version = versions[name]
+    const purl = `pkg:generic/${name}@${version}`
+    const component = {
+      'bom-ref': purl,
+      type: rest.type,
+      name,
+      version,
+      licenses: [{ license: { id: rest.licence } }],
+      cpe: `cpe:2.3:a:${rest.cpe}:${version}:*:*:*:*:*:*:*`,
+      purl,
+    }
+    return { container, component }
+  }
+  return [
+    describe('node', { name: 'node', type: 'platform', licence: 'MIT', cpe: 'nodejs:node.js' }),
+    describe('sqlite3', {
+      name: 'sqlite',
+      type: 'library',
+      licence: 'blessing',
+      cpe: 'sqlite:sqlite',
+    }),
+  ]
+}
+
+/** A UUID of version 8 (RFC 9562, 5.8), which the same text always gets. */
+function uuidOf(text: string): string {
+  const bytes = createHash('sha256').update(text).digest().subarray(0, 16)
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 }
 
 function removeUnusedFiles(target: string) {

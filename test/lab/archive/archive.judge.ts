@@ -31,6 +31,15 @@ let programs: string
 
 const hash = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex')
 
+type BillOfMaterials = {
+  serialNumber: string
+  components: { 'bom-ref': string; name: string; version: string; purl: string; cpe?: string }[]
+  dependencies: { ref: string; dependsOn: string[] }[]
+}
+
+const readBillOfMaterials = (): BillOfMaterials =>
+  JSON.parse(readFileSync(join(home, 'sbom.cdx.json'), 'utf8'))
+
 beforeAll(() =>
   share(async () => {
     const folder = join(temporaryFolder(), 'a directory with spaces')
@@ -102,14 +111,54 @@ test('names no directory of the machine that packed it', () => {
 })
 
 test('lists the version of each package and its licence', () => {
-  const packages: { name: string; version: string }[] = JSON.parse(
-    readFileSync(join(home, 'sbom.cdx.json'), 'utf8'),
-  ).components
+  const packages = readBillOfMaterials().components.filter(({ purl }) =>
+    purl.startsWith('pkg:npm/'),
+  )
   const licences = readFileSync(join(home, 'THIRD-PARTY-LICENSES.txt'), 'utf8')
   const names = packages.map((one) => one.name)
   const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   expect(names).toEqual(expect.arrayContaining(['node', ...Object.keys(dependencies)]))
   for (const { name, version } of packages) expect(licences).toContain(`${name} ${version}: `)
+})
+
+test('lists the Node and the SQLite that packages contain, as they report their versions', () => {
+  const node = join(home, 'node_modules/.bin/node')
+  const report = (script: string) =>
+    execFileSync(node, ['-p', script], { cwd: home, encoding: 'utf8' }).trim()
+  const [nodeVersion, sqliteVersion] = [
+    report('process.versions.node'),
+    report("require('sqlite3').VERSION"),
+  ]
+  const { components, dependencies, serialNumber } = readBillOfMaterials()
+  expect(
+    components.filter(({ cpe }) => cpe).map(({ name, purl, cpe }) => [name, purl, cpe]),
+  ).toEqual([
+    [
+      'node',
+      `pkg:generic/node@${nodeVersion}`,
+      `cpe:2.3:a:nodejs:node.js:${nodeVersion}:*:*:*:*:*:*:*`,
+    ],
+    [
+      'sqlite',
+      `pkg:generic/sqlite@${sqliteVersion}`,
+      `cpe:2.3:a:sqlite:sqlite:${sqliteVersion}:*:*:*:*:*:*:*`,
+    ],
+  ])
+  const containerOf = (purl: string) =>
+    dependencies.filter(({ dependsOn }) => dependsOn.includes(purl)).map(({ ref }) => ref)
+  expect(containerOf(`pkg:generic/node@${nodeVersion}`)).toEqual([`node@${nodeVersion}`])
+  expect(containerOf(`pkg:generic/sqlite@${sqliteVersion}`)).toEqual([
+    expect.stringMatching(/^sqlite3@/),
+  ])
+  // https://cyclonedx.org/schema/bom-1.5.schema.json
+  expect(serialNumber).toMatch(
+    /^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+  )
+  const references = components.map((one) => one['bom-ref'])
+  expect(new Set(references).size).toBe(references.length)
+  expect(references).toEqual(
+    expect.arrayContaining(dependencies.flatMap(({ dependsOn }) => dependsOn)),
+  )
 })
 
 test('runs on its own Node', () => {
