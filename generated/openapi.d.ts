@@ -42,7 +42,7 @@ export interface paths {
         get: operations["getApp"];
         /**
          * Update your app
-         * @description Changes the fields in the body and keeps the others; an empty `short_description` removes it. The slug does not change. An approved app stays approved, and a pending one pending; a rejected one becomes pending again. Changes of an approved app are public at once, and an operator reviews them afterwards. The `201` of `createApp` says how to see a decision.
+         * @description Changes the fields in the body and keeps the others; an empty `short_description`, `website_url`, `source_code_url` or `license` removes it. The slug does not change. An approved app stays approved, and a pending one pending; a rejected one becomes pending again. Changes of an approved app are public at once, and an operator reviews them afterwards. The `201` of `createApp` says how to see a decision.
          */
         put: operations["updateApp"];
         post?: never;
@@ -483,6 +483,18 @@ export interface components {
          * @example org.example.tideclock
          */
         NewPackageName: string;
+        /**
+         * @description An `https` address, kept as sent; empty means none. Its host has a dot and is no IP address. There is no user, password,
+         *     white space or backslash. Other rules for hosts, and refused characters, are in the introduction.
+         * @example https://tideclock.example.org/
+         */
+        NewWebAddress: string;
+        /**
+         * @description The licence as an SPDX expression; empty means none. White space around it is removed. Only its characters are checked, since
+         *     the list of licences grows.
+         * @example MIT
+         */
+        NewLicense: string;
         /** @description The fields of a new app. */
         NewApp: {
             name: components["schemas"]["NewAppName"];
@@ -492,6 +504,9 @@ export interface components {
             /** @default 1.0.0 */
             version?: components["schemas"]["NewAppVersion"];
             package_name?: components["schemas"]["NewPackageName"];
+            website_url?: components["schemas"]["NewWebAddress"];
+            source_code_url?: components["schemas"]["NewWebAddress"];
+            license?: components["schemas"]["NewLicense"];
         };
         /** @description The result of creating an app. */
         CreatedApp: {
@@ -700,6 +715,21 @@ export interface components {
             short_description?: string;
             version: components["schemas"]["AppVersion"];
             package_name?: components["schemas"]["PackageName"];
+            /**
+             * @description Address of the app's website, as its developer gave it; the service does not open it. Absent if the app has none.
+             * @example https://tideclock.example.org/
+             */
+            website_url?: string;
+            /**
+             * @description Address of the app's source code, as its developer gave it; the service does not open it. Absent if the app has none.
+             * @example https://code.example.org/tide-clock
+             */
+            source_code_url?: string;
+            /**
+             * @description The app's licence as an SPDX expression, as its developer gave it. Absent if the app has none.
+             * @example MIT
+             */
+            license?: string;
             status: components["schemas"]["AppStatus"];
             rejection_reason?: components["schemas"]["RejectionReason"];
             category_id: components["schemas"]["CategoryId"];
@@ -764,6 +794,9 @@ export interface components {
             short_description?: components["schemas"]["NewShortDescription"];
             version?: components["schemas"]["NewAppVersion"];
             package_name?: components["schemas"]["NewPackageName"];
+            website_url?: components["schemas"]["NewWebAddress"];
+            source_code_url?: components["schemas"]["NewWebAddress"];
+            license?: components["schemas"]["NewLicense"];
         };
         /**
          * @description Always `forbidden`.
@@ -872,6 +905,10 @@ export interface components {
             package_name?: components["schemas"]["PackageName"];
             created_at: components["schemas"]["Timestamp"];
             updated_at: components["schemas"]["Timestamp"];
+            /** @description Since when the app, or your changes of it, have waited for a decision. Absent if nothing waits. */
+            waiting_since?: components["schemas"]["Timestamp"];
+            /** @description When operators last approved or rejected the app. Absent while it waits. Of decisions before version 2.2.0 of the service: when an approved app was first approved; absent in a rejected one. */
+            decided_at?: components["schemas"]["Timestamp"];
         };
         /** @description One page of your apps. */
         OwnAppList: {
@@ -2107,7 +2144,8 @@ export interface operations {
                      *             "rejection_reason": "The description names features that the app does not have.",
                      *             "version": "1.0.0",
                      *             "created_at": "2026-07-01T08:00:00.000Z",
-                     *             "updated_at": "2026-07-02T12:45:10.000Z"
+                     *             "updated_at": "2026-07-02T12:45:10.000Z",
+                     *             "decided_at": "2026-07-02T12:45:10.000Z"
                      *           },
                      *           {
                      *             "id": 42,
@@ -2122,7 +2160,8 @@ export interface operations {
                      *             "version": "2.4.1",
                      *             "package_name": "org.example.tideclock",
                      *             "created_at": "2026-03-04T09:12:45.000Z",
-                     *             "updated_at": "2026-03-06T15:00:00.000Z"
+                     *             "updated_at": "2026-03-06T15:00:00.000Z",
+                     *             "decided_at": "2026-03-06T15:00:00.000Z"
                      *           }
                      *         ],
                      *         "pagination": {

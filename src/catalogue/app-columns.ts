@@ -41,6 +41,9 @@ export const appColumns = {
   description: { label: 'Description', uses: ['owner', 'audited', 'public', 'imported'] },
   version: { label: 'Version', uses: ['owner', 'audited', 'public', 'imported'] },
   package_name: { label: 'Package name', uses: ['owner', 'audited', 'public', 'imported'] },
+  website_url: { label: 'Website', uses: ['owner', 'audited', 'public', 'imported'] },
+  source_code_url: { label: 'Source code', uses: ['owner', 'audited', 'public', 'imported'] },
+  license: { label: 'Licence', uses: ['owner', 'audited', 'public', 'imported'] },
   category_id: { label: 'Category', uses: ['owner', 'audited', 'public'] },
   status: { label: 'Status', uses: ['audited', 'public', 'imported'] },
   rejection_reason: { label: 'Reason', uses: ['audited', 'imported'] },
@@ -64,6 +67,7 @@ export const appColumns = {
   changed_at: { label: null, uses: [] },
   unreviewed_since: { label: 'Changed since', uses: [] },
   unreviewed_changes: { label: null, uses: [] },
+  decided_at: { label: null, uses: [] },
   package_key: { label: null, uses: [] },
   revision: { label: null, uses: [] },
 } as const satisfies { [Column in AppColumn]: ColumnUses<Column> }

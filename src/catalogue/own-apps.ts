@@ -2,6 +2,10 @@ import type { Caller, Input } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
 import { required } from '../util/helpers.ts'
 import { findNamedApps, type NamedAppRow } from './app-store.ts'
+import { waitsSince } from './policy.ts'
+
+/** Where an app stands: `waiting_since` is null unless it waits for a decision, `decided_at` while it does. */
+type OwnAppRow = NamedAppRow & { waiting_since: string | null }
 
 /** A page of the caller's apps in any state but deleted, the last changed first, and their number. */
 export function findOwnApps(
@@ -9,7 +13,7 @@ export function findOwnApps(
   { developerId }: Caller,
   { page, limit, status }: Input<'listOwnApps'>['query'],
   signal: AbortSignal,
-): Promise<{ apps: NamedAppRow[]; total: number }> {
+): Promise<{ apps: OwnAppRow[]; total: number }> {
   // Expensive, because a developer may have many apps, all of which are counted.
   const options = { isExpensive: true, signal }
   return database.snapshot(async (runner) => {
@@ -27,9 +31,17 @@ export function findOwnApps(
       .limit(limit)
       .offset((page - 1) * limit)
       .pluck('id')
+    const apps = await findNamedApps(runner, ids)
     return {
-      apps: await findNamedApps(runner, ids),
+      apps: apps.map(withDecision),
       total: Number(required(all, 'the count').total),
     }
   }, options)
+}
+
+function withDecision(app: NamedAppRow): OwnAppRow {
+  const waiting_since = waitsSince(app)
+  // Of an earlier decision, the first approval is all that the row has.
+  const decided_at = app.decided_at ?? (app.status === 'approved' ? app.approved_at : null)
+  return { ...app, waiting_since, decided_at: waiting_since === null ? decided_at : null }
 }

@@ -40,8 +40,23 @@ export const canDecide = (decision: Decision, app: Pick<AppRow, 'status' | 'unre
   app.status !== statusAfterDecision[decision] ||
   (decision === 'approve' && app.unreviewed_since !== null)
 
-/** The columns of an app without unreviewed changes. */
-export const reviewedColumns = { unreviewed_since: null, unreviewed_changes: null }
+/** The columns of an app that an operator decides on now: it has no unreviewed changes. */
+export const decidedColumns = (now: string) => ({
+  unreviewed_since: null,
+  unreviewed_changes: null,
+  decided_at: now,
+})
+
+/**
+ * Since when the app, or the owner's changes of it, have waited for a decision; null if nothing does.
+ * The same in SQL is `queues` in moderation/app-filter.ts.
+ */
+export const waitsSince = ({
+  status,
+  unreviewed_since,
+  created_at,
+}: Pick<AppRow, 'status' | 'unreviewed_since' | 'created_at'>): string | null =>
+  unreviewed_since ?? (status === 'pending' ? created_at : null)
 
 /** Returns the value of the column `unreviewed_changes` after an owner's changes. */
 export function mergeUnreviewed(app: AppRow, changes: Partial<AppRow>): string {

@@ -133,9 +133,10 @@ Examples:
   ./apps-service moderation show 42
 
 JSON: {id, revision, slug, name, short_description, description, version,
-package_name, status, rejection_reason, deleted_at, unreviewed_since,
-created_at, updated_at, approved_at, total_downloads, average_rating,
-rating_count, review_count, category: {id, slug, name},
+package_name, website_url, source_code_url, license, status, rejection_reason,
+deleted_at, unreviewed_since, created_at, updated_at, approved_at,
+total_downloads, average_rating, rating_count, review_count,
+category: {id, slug, name},
 developer: as in developer list, similar: as in queue, changes: as in queue,
 history: the newest ${historyLimit} entries as in audit}.`,
   run: (database, id: number) =>
@@ -159,6 +160,9 @@ history: the newest ${historyLimit} entries as in audit}.`,
       'description',
       'version',
       'package_name',
+      'website_url',
+      'source_code_url',
+      'license',
       'status',
       'rejection_reason',
       'deleted_at',

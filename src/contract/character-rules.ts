@@ -1,4 +1,5 @@
 import type { Ajv, SchemaValidateFunction } from 'ajv'
+import { addressProblem } from './web-address.ts'
 
 /**
  * Adds the keyword `x-characters`, which names a set of rules below: what a text may not have,
@@ -21,6 +22,8 @@ export function characterProblem(name: string, text: string): string | undefined
   if (refused !== undefined) return `must not have the character ${describeCharacter(refused)}`
   if (rules.needsVisible && !visible.test(text)) return 'must have a visible character'
   if (rules.needsTrimmed && text !== text.trim()) return 'must not begin or end with white space'
+  // An empty text means none.
+  if (rules.isAddress && text !== '') return addressProblem(text)
   return undefined
 }
 
@@ -44,13 +47,22 @@ const refusedAnywhere =
 const refusedInNames =
   /(?![\p{Join_Control}\p{Variation_Selector}])[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2028\u2029\uFFF9-\uFFFB]/u
 
-type CharacterRules = { refused?: RegExp; needsVisible?: true; needsTrimmed?: true }
+const refusedInAddresses =
+  /(?![\p{Join_Control}\p{Variation_Selector}])[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\uFFF9-\uFFFB]|\s/u
+
+type CharacterRules = {
+  refused?: RegExp
+  needsVisible?: true
+  needsTrimmed?: true
+  isAddress?: true
+}
 const characterRules: Record<string, CharacterRules> = {
   text: {},
   line: { refused: /[\u2028-\u202E\u2066-\u2069]/u },
   prose: { refused: /[\u202A-\u202E\u2066-\u2069]/u, needsVisible: true },
   name: { refused: refusedInNames, needsVisible: true },
   version: { refused: refusedInNames, needsVisible: true, needsTrimmed: true },
+  address: { refused: refusedInAddresses, isAddress: true },
 }
 
 /**
@@ -75,6 +87,7 @@ const characterKinds: [pattern: RegExp, name: string][] = [
   [/\p{Cs}/u, 'half of a surrogate pair'],
   [/[\u{E0001}\u{E0020}-\u{E007F}]/u, 'tag'],
   [/\p{Variation_Selector}/u, 'variation selector'],
+  [/\s/u, 'white space'],
 ]
 
 /**

@@ -30,6 +30,8 @@ export type AppRow = Nullable<Omit<App, JoinedField>> & {
    * reads and writes it.
    */
   unreviewed_changes: string | null
+  /** When an operator last approved or rejected the app; null of decisions before migration 0023. */
+  decided_at: string | null
   /** When the row or one of its reviews was last written in this database. */
   changed_at: string
   /** Sums of ratings are whole numbers of hundredths. These ratings came without a review. */
@@ -52,11 +54,15 @@ type OptionalColumn = {
 export const appDefaults = {
   short_description: null,
   package_name: null,
+  website_url: null,
+  source_code_url: null,
+  license: null,
   rejection_reason: null,
   approved_at: null,
   deleted_at: null,
   unreviewed_since: null,
   unreviewed_changes: null,
+  decided_at: null,
   average_rating: 0,
   review_count: 0,
   other_rating_sum: 0,

@@ -1,6 +1,6 @@
 import { importedColumns } from '../catalogue/app-columns.ts'
 import type { NamedAppRow, NewAppRow } from '../catalogue/app-store.ts'
-import { reviewedColumns } from '../catalogue/policy.ts'
+import { decidedColumns } from '../catalogue/policy.ts'
 import {
   addRatings,
   noRatings,
@@ -51,7 +51,7 @@ export function toColumns(
         : null),
     ...ratingsAfter(line, before),
     // A new status is an operator's decision, so nothing is left to review.
-    ...(after.status !== before.status && reviewedColumns),
+    ...(after.status !== before.status && decidedColumns(now)),
     ...(line.updated_at !== undefined && { updated_at: line.updated_at }),
   }
 }

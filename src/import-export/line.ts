@@ -177,6 +177,9 @@ export const lineSchema = {
         'the app has no package name.',
       ].join(' '),
     },
+    website_url: nullable(schemas.NewWebAddress),
+    source_code_url: nullable(schemas.NewWebAddress),
+    license: nullable(schemas.NewLicense),
     slug: {
       ...appSlugRule,
       description:

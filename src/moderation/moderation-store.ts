@@ -6,8 +6,8 @@ import { categoryStore } from '../catalogue/category-store.ts'
 import {
   canDecide,
   type Decision,
+  decidedColumns,
   parseUnreviewed,
-  reviewedColumns,
   statusAfterDecision,
 } from '../catalogue/policy.ts'
 import { findSimilarApps, type SimilarApp } from '../catalogue/similar-names.ts'
@@ -213,12 +213,12 @@ export const moderationStore = (runner: QueryRunner) => {
       const status = statusAfterDecision[decision]
       const result = { id, slug: app.slug, status, before: app }
       if (dryRun) return result
-      const approved_at =
-        status === 'approved' ? (app.approved_at ?? new Date().toISOString()) : app.approved_at
+      const now = new Date().toISOString()
+      const approved_at = status === 'approved' ? (app.approved_at ?? now) : app.approved_at
       await apps.save(
         `app ${decision}`,
         app,
-        { status, approved_at, rejection_reason, ...reviewedColumns },
+        { status, approved_at, rejection_reason, ...decidedColumns(now) },
         actor,
       )
       return result

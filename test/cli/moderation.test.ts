@@ -471,6 +471,29 @@ describe('the queue', () => {
         },
         finds: 'search=tide+almanac',
       },
+      website_url: {
+        to: 'https://tides.example/',
+        change: {
+          field: 'website_url',
+          before: 'https://tideclock.example.org/',
+          after: 'https://tides.example/',
+        },
+        finds: 'search=tide',
+      },
+      source_code_url: {
+        to: 'https://code.example.net/tides',
+        change: {
+          field: 'source_code_url',
+          before: 'https://code.example.org/tide-clock',
+          after: 'https://code.example.net/tides',
+        },
+        finds: 'search=tide',
+      },
+      license: {
+        to: 'GPL-3.0-only',
+        change: { field: 'license', before: 'MIT', after: 'GPL-3.0-only' },
+        finds: 'search=tide',
+      },
     }
   test.for(Object.entries(updates))(
     'shows an update of %s, as audit and search do',
@@ -961,6 +984,9 @@ describe('printed for people,', () => {
       developer_name: 'Grace',
       package_name: 'org.example.stars',
       version: '2',
+      website_url: 'https://stars.example/',
+      source_code_url: 'https://code.example/stars',
+      license: 'MIT',
       status: 'approved',
       total_downloads: 1234,
       average_rating: 4.5,
@@ -989,6 +1015,9 @@ describe('printed for people,', () => {
       'Name            Star Map',
       'Version         2',
       'Package name    org.example.stars',
+      'Website         https://stars.example/',
+      'Source code     https://code.example/stars',
+      'Licence         MIT',
       'Category        Tools (tools)',
       'Developer       Grace: 0 pending, 1 approved, 0 rejected, 0 deleted',
       'Downloads       1234',
@@ -1028,6 +1057,9 @@ describe('printed for people,', () => {
       category_id: 'Tools (tools)',
       version: line.version,
       package_name: line.package_name,
+      website_url: line.website_url,
+      source_code_url: line.source_code_url,
+      license: line.license,
     }
     for (const value of Object.values(ownerValues)) expect(stdout).toContain(value)
     const unrated = await commandLine(databaseUrl).run('moderation', 'show', '2')

@@ -46,6 +46,9 @@ describe('stored texts cannot control the terminal:', () => {
         description: `One.${controlCharacters}\nTwo.${controlCharacters}`,
         version: `2${controlCharacters}`,
         package_name: `org.example.ebb${controlCharacters}`,
+        website_url: `https://ebb.example/${controlCharacters}`,
+        source_code_url: `https://code.example/ebb${controlCharacters}`,
+        license: `MIT${controlCharacters}`,
       }
       await append('apps', ...Object.keys(texts), 'rejection_reason')
       const apps = appStore(runner)

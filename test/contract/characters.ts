@@ -30,6 +30,8 @@ export const listedCharacters = rows.flatMap(({ refused }) =>
   ),
 )
 
+const addressPattern = new RegExp(document.components.schemas.NewWebAddress.pattern, 'u')
+
 /** The fields with each value of `x-characters`. */
 const fieldsOf = Map.groupBy(
   ownerTexts.filter(([, schema]) => schema['x-characters'] !== undefined),
@@ -56,7 +58,22 @@ export const isRefused = (rule: string, text: string): boolean => {
     /\p{RGI_Emoji_Tag_Sequence}|\p{Ideographic}[\u{E0100}-\u{E01EF}]/gv,
     'x',
   )
-  return (checks.get(rule) ?? []).some((check) => check.test(seen))
+  return (
+    (checks.get(rule) ?? []).some((check) => check.test(seen)) ||
+    (rule === 'address' && text !== '' && !isAddress(text))
+  )
+}
+
+/** As the section "Addresses" says: the host has letters and digits, and matches in ASCII, too. */
+function isAddress(address: string): boolean {
+  const host = /^https:\/\/([^/?#:]*)/.exec(address)?.[1] ?? ''
+  const ascii = URL.parse(address)?.hostname
+  return (
+    addressPattern.test(address) &&
+    /^[\p{L}\p{M}\p{N}_.-]+$/u.test(host) &&
+    ascii !== undefined &&
+    addressPattern.test(`https://${ascii}`)
+  )
 }
 
 function checksOf(rule: string): RegExp[] {

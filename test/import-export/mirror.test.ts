@@ -244,6 +244,9 @@ function changer({ database, request, world }: Service, start: number): () => Pr
     short_description: maybe(oneOf(['', marked('In short.')])),
     version: maybe(oneOf(['1.0', marked('2.0')])),
     package_name: maybe(oneOf([...packages, `org.example.${marker()}`])),
+    website_url: maybe(oneOf(['', `https://example.org/${marker()}`])),
+    source_code_url: maybe(oneOf(['', `https://code.example.org/${marker()}`])),
+    license: maybe(oneOf(['', 'MIT', 'GPL-3.0-or-later OR MIT'])),
     category_id: maybe(
       oneOf((await database.read((runner) => categoryStore(runner).all())).map(({ id }) => id)),
     ),

@@ -115,6 +115,9 @@ const actor = { operator: 'world' }
 const optionalColumns: Record<OwnerColumn & keyof typeof appDefaults, string> = {
   short_description: 'High and low water',
   package_name: 'org.example.tideclock',
+  website_url: 'https://tideclock.example.org/',
+  source_code_url: 'https://code.example.org/tide-clock',
+  license: 'MIT',
 }
 
 export async function createWorld(address: string): Promise<Omit<World, 'source'>> {

@@ -16,15 +16,46 @@ export const createAppFields: Table = ({ apps, keys, categories }) => [
           short_description: 'Stars',
           version: '2.0',
           package_name: 'org.example.stars',
+          website_url: 'https://stars.example/',
+          source_code_url: 'https://code.example/stars',
+          license: 'GPL-3.0-or-later OR MIT',
         },
       },
     ],
     status: 201,
   },
   {
-    name: 'takes an empty short description',
-    request: createWith(keys, { short_description: '' }),
+    name: 'takes an empty text for each field that may be missing',
+    request: createWith(keys, {
+      short_description: '',
+      website_url: '',
+      source_code_url: '',
+      license: '',
+    }),
     status: 201,
+  },
+  {
+    name: 'takes the longest address and licence',
+    request: createWith(keys, {
+      website_url: 'https://example.org/'.padEnd(500, 'x'),
+      license: 'M'.repeat(100),
+    }),
+    status: 201,
+  },
+  {
+    name: 'refuses a longer address and licence',
+    request: createWith(keys, {
+      source_code_url: 'https://example.org/'.padEnd(501, 'x'),
+      license: 'M'.repeat(101),
+    }),
+    status: 400,
+    problems: ['body /source_code_url', 'body /license'],
+  },
+  {
+    name: 'refuses a licence with other characters than SPDX has, and null',
+    request: createWith(keys, { license: 'MIT, of course', website_url: null }),
+    status: 400,
+    problems: ['body /license', 'body /website_url'],
   },
   {
     name: 'numbers the slug of a name that is taken',

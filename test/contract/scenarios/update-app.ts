@@ -41,6 +41,32 @@ export const updateApp: Table = ({ apps, keys }) => [
     without: /short_description/,
   },
   {
+    name: 'removes the addresses and the licence',
+    request: [
+      'PUT',
+      `/apps/${apps.approved}`,
+      { key: keys.ada, json: { website_url: '', source_code_url: '', license: ' ' } },
+    ],
+    status: 200,
+    without: /website_url|source_code_url|license/,
+  },
+  {
+    name: 'changes one address, keeps the other as it was sent, and lists neither',
+    request: [
+      'PUT',
+      `/apps/${apps.approved}`,
+      { key: keys.ada, json: { website_url: 'https://BÜCHER.example:8443/%7Ea?b=ü#c' } },
+    ],
+    status: 200,
+    data: {
+      app: expect.objectContaining({
+        website_url: 'https://BÜCHER.example:8443/%7Ea?b=ü#c',
+        source_code_url: 'https://code.example.org/tide-clock',
+        status: 'approved',
+      }),
+    },
+  },
+  {
     name: 'moves an app to another category',
     request: ['PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { category_id: 2 } }],
     status: 200,

@@ -1,9 +1,9 @@
 import type { DeveloperRecord } from '../../../accounts/developer-records.ts'
 import type { AppReview, NamedAppRow } from '../../../catalogue/app-store.ts'
-import { canDecide, isListed } from '../../../catalogue/policy.ts'
+import { canDecide, isListed, waitsSince } from '../../../catalogue/policy.ts'
 import { formatReference } from '../../../moderation/app-reference.ts'
 import type { AppReviewDetails } from '../../../moderation/moderation-store.ts'
-import { type Place, placeOf } from '../../../moderation/queue-walk.ts'
+import type { Place } from '../../../moderation/queue-walk.ts'
 import { formatCount, formatQuantity } from '../../../util/text.ts'
 import { formatWait } from '../../../util/time.ts'
 import { type Html, html } from '../../html.ts'
@@ -96,14 +96,14 @@ ${page.hasOlderHistory && html`<p><a href="${frame.links.audit({ app: app.id })}
 /** Stays in sight: what the app is, and what can be decided. */
 function bar(frame: Frame, page: AppPage) {
   const { app, queue } = page
-  const isWaiting = !app.deleted_at && (app.status === 'pending' || app.unreviewed_since !== null)
+  const waiting = app.deleted_at ? null : waitsSince(app)
   return html`<div class="bar">
   <div class="title">
     ${icon(app.name)}
     <h1><bdi>${app.name}</bdi></h1>
     <p class="quiet">
       ${stateChip(app)}
-      ${isWaiting && html`<span>waits ${formatWait(placeOf(app).waiting_since)}</span>`}
+      ${waiting !== null && html`<span>waits ${formatWait(waiting)}</span>`}
       ${queue?.number !== undefined && html`<span>${formatCount(queue.number)} of ${formatCount(queue.total ?? 0)}</span>`}
     </p>
   </div>
