@@ -14,7 +14,7 @@ export function addressProblem(address: string): string | undefined {
   const asciiHost = URL.parse(address)?.hostname ?? ''
   if (host.startsWith('[') || /^[\d.]+$/.test(asciiHost))
     return 'must have the name of a host, not an IP address'
-  if (asciiHost !== '' && !host.includes('.')) return 'must have a host with a dot: example.org'
+  if (asciiHost !== '' && /^[^.]+$/.test(host)) return 'must have a host with a dot: example.org'
   const isNamed = /^[\p{L}\p{M}\p{N}._-]+$/u.test(host) && /^[\w-]+(\.[\w-]+)+$/.test(asciiHost)
   return isNamed ? undefined : 'must have a valid host: example.org'
 }

@@ -1,4 +1,5 @@
 import { expect, inject, test } from 'vitest'
+import { exportLines, importLines } from '../support/catalogue-file.ts'
 import { commandLine } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 
@@ -59,6 +60,78 @@ test('an owner who polls with the ETag gets 304 until the decision, and then the
   expect(body.data.apps).toMatchObject([
     { id: apps.bobsPending, status: 'rejected', rejection_reason: 'Because.' },
   ])
+})
+
+test('an app says since when it waits or when it was decided, by each step of its life', async () => {
+  const { get, request, decide, database } = await start()
+  const standing = async (id: number) => {
+    const { body } = await get('/developer/apps', { key: keys.ada })
+    const app = body.data.apps.find((one: { id: number }) => one.id === id)
+    return { waiting: app.waiting_since, decided: app.decided_at, updated: app.updated_at }
+  }
+  const update = (id: number, version: string) =>
+    request('PUT', `/apps/${id}`, { key: keys.ada, json: { version } })
+  const { approved, pending, rejected } = apps
+
+  // A pending app waits since it was created, also after the owner's changes.
+  const created = { waiting: '2020-01-01T00:00:00.000Z', decided: undefined }
+  expect(await standing(pending)).toMatchObject(created)
+  await update(pending, '2')
+  expect(await standing(pending)).toMatchObject(created)
+  const before = await standing(approved)
+
+  await decide('approve', pending)
+  const first = await standing(pending)
+  expect(first).toEqual({ waiting: undefined, decided: first.updated, updated: first.updated })
+  // Another decision decides nothing about this app.
+  expect(await standing(approved)).toEqual(before)
+
+  // Changes of a decided app wait since the first of them.
+  await update(pending, '3')
+  const changed = await standing(pending)
+  expect(changed).toMatchObject({ decided: undefined, waiting: expect.any(String) })
+  expect(changed.waiting >= first.updated).toBe(true)
+  await update(pending, '4')
+  expect((await standing(pending)).waiting).toBe(changed.waiting)
+
+  await decide('approve', pending)
+  const second = await standing(pending)
+  expect(second.waiting).toBeUndefined()
+  expect(second.decided > first.decided).toBe(true)
+  // The same values again are no change.
+  await update(pending, '4')
+  expect(await standing(pending)).toEqual(second)
+
+  // A rejected app that is changed waits from then on, not from its creation.
+  const no = await standing(rejected)
+  await update(rejected, '2')
+  const again = await standing(rejected)
+  expect(again.decided).toBeUndefined()
+  expect(again.waiting > no.decided).toBe(true)
+  await decide('reject', rejected)
+  expect((await standing(rejected)).decided > again.waiting).toBe(true)
+
+  // Of decisions before there was a record of them, the first approval is known.
+  await database.write(({ sql }) => sql('apps').update({ decided_at: null }))
+  const { body } = await get(`/apps/${approved}`)
+  expect(await standing(approved)).toMatchObject({ decided: body.data.app.approved_at })
+  expect(await standing(rejected)).toMatchObject({ decided: undefined, waiting: undefined })
+})
+
+test('an import decides only by a new status', async () => {
+  const { get, database } = await start()
+  const decidedAt = async () => {
+    const { body } = await get(`/developer/apps?status=approved`, { key: keys.ada })
+    return body.data.apps[0].decided_at
+  }
+  const lines = (await exportLines(database)).map((line) => JSON.parse(line))
+  const app = lines.find(({ id, name }) => id === apps.approved && name === 'Tide Clock')
+  const before = await decidedAt()
+  await importLines(database, [{ ...app, version: '9' }])
+  expect(await decidedAt()).toBe(before)
+  for (const state of [{ status: 'pending' }, { status: 'approved' }])
+    await importLines(database, [{ ...app, ...state }])
+  expect((await decidedAt()) > before).toBe(true)
 })
 
 test('a transferred app moves to the list of the other developer', async () => {

@@ -87,7 +87,6 @@ export const getApp: Table = ({ apps, keys }) => [
     request: ['GET', `/apps/${apps.pending}`],
     status: 404,
     code: 'not_found',
-    message: /^This path does not exist; http:\/\/apps\.test\/openapi\.json lists those that do\.$/,
   },
   {
     name: 'hides a pending app from other developers',

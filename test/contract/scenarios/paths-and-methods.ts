@@ -8,6 +8,7 @@ export const pathsAndMethods: Table = ({ apps, keys }) => [
     request: ['GET', '/nowhere'],
     status: 404,
     code: 'not_found',
+    message: /^This path does not exist; http:\/\/apps\.test\/openapi\.json lists those that do\.$/,
   },
   {
     name: 'answers 404 for an unknown path that cannot be decoded',

@@ -1,0 +1,172 @@
+import { describe, expect, inject, test } from 'vitest'
+import { readLine } from '../../src/import-export/line.ts'
+import { startService } from '../support/service.ts'
+import { newApp } from './valid-requests.ts'
+
+/** Addresses that owners send, by request and by import. */
+
+const begin = 'must begin with "https://"; leave it out if there is no such address'
+const host = 'must have a valid host: example.org'
+const dot = 'must have a host with a dot: example.org'
+const ip = 'must have the name of a host, not an IP address'
+const user = 'must not have a user name or password'
+const backslash = 'must not have a backslash'
+const pattern = 'must be an address such as https://example.org/page'
+const character = (code: string) => `must not have the character U+${code}`
+
+const hostile: [address: string, message: string][] = [
+  // Other schemes, and what looks like one.
+  ['http://example.org/', begin],
+  ['HTTPS://example.org/', begin],
+  ['javascript:alert(1)', begin],
+  ['javascript://example.org/%0Aalert(1)', begin],
+  ['data:text/html,<script>alert(1)</script>', begin],
+  ['vbscript:x', begin],
+  ['file:///etc/passwd', begin],
+  ['ftp://example.org/', begin],
+  ['blob:https://example.org/1', begin],
+  ['//example.org/', begin],
+  ['/apps', begin],
+  ['example.org', begin],
+  ['https:example.org', begin],
+  ['https:/example.org', begin],
+  ['h\u200Bttps://example.org/', character('200B (zero width space)')],
+  // Users and passwords, which put another host in front.
+  ['https://bank.example@evil.example/', user],
+  ['https://a:b@evil.example/', user],
+  ['https://@evil.example/', user],
+  ['https://bank.example%2F@evil.example/', user],
+  ['https://bank.example:443@evil.example/', user],
+  // Backslashes, which browsers read as slashes.
+  ['https:\\\\example.org', begin],
+  ['https://bank.example\\@evil.example/', backslash],
+  ['https://example.org/a\\b', backslash],
+  ['https://example.org?\\', backslash],
+  // Addresses of machines, in every notation.
+  ['https://127.0.0.1/', ip],
+  ['https://10.0.0.1:8443/', ip],
+  ['https://169.254.169.254/latest/meta-data', ip],
+  ['https://2130706433/', ip],
+  ['https://0x7f000001/', ip],
+  ['https://0x7f.1/', ip],
+  ['https://0177.0.0.1/', ip],
+  ['https://127.1/', ip],
+  ['https://１２７.0.0.1/', ip],
+  ['https://127.0.0.１/', ip],
+  ['https://127。0。0。1/', ip],
+  ['https://[::1]/', ip],
+  ['https://[::ffff:127.0.0.1]:443/', ip],
+  ['https://[fe80::1%25eth0]/', ip],
+  // Hosts without a name that others have.
+  ['https://localhost/', dot],
+  ['https://intranet:8443/', dot],
+  ['https://example', dot],
+  ['https://', host],
+  ['https:///example.org/', host],
+  ['https://?a.b', host],
+  // Hosts that are none.
+  ['https://example.org./', host],
+  ['https://.example.org/', host],
+  ['https://example..org/', host],
+  ['https://example.123/', host],
+  ['https://example.0x7f/', host],
+  ['https://exam ple.org/', character('0020 (white space)')],
+  ['https://exam%20ple.org/', host],
+  ['https://example.org%2F.evil.example/', host],
+  ['https://example.org∕path.evil.example/', host],
+  ['https://example.org⁄path.evil.example/', host],
+  ['https://example.org／path.evil.example/', host],
+  ['https://exa<script>.org/', host],
+  ["https://exa'mple.org/", host],
+  ['https://i❤.example/', host],
+  ['https://example。org/', dot],
+  // Ports.
+  ['https://example.org:65536/', host],
+  ['https://example.org./', host],
+  ['https://example.org:0x1BB/', host],
+  ['https://example.org:-1/', host],
+  // Characters that nobody sees, or that turn the text around.
+  [' https://example.org/', character('0020 (white space)')],
+  ['https://example.org/a b', character('0020 (white space)')],
+  ['https://example.org/\u00A0', character('00A0 (white space)')],
+  ['https://example.org/\u3000x', character('3000 (white space)')],
+  ['https://exa\tmple.org/', character('0009 (control character)')],
+  ['https://example.org/\r\nSet-Cookie:a=b', character('000D (control character)')],
+  ['https://example.org/\u0000', character('0000 (control character)')],
+  ['https://example.org/\u007F', character('007F (control character)')],
+  ['https://example.org/\u202Egpj.exe', character('202E (right-to-left override)')],
+  ['https://example.org/\u2066x', character('2066 (left-to-right isolate)')],
+  ['https://exam\u200Eple.org/', character('200E (left-to-right mark)')],
+  ['https://exam\u00ADple.org/', character('00AD (soft hyphen)')],
+  ['https://exam\u2060ple.org/', character('2060 (word joiner)')],
+  ['https://example.org/\uFEFF', character('FEFF (zero width no-break space)')],
+  ['https://example.org/\uD800', character('D800 (half of a surrogate pair)')],
+  ['https://example.org/\u{E0041}', character('E0041 (tag)')],
+]
+
+const usual = [
+  'https://example.org',
+  'https://example.org/',
+  'https://EXAMPLE.org/Page',
+  'https://www.example.co.uk:8443/a/b.html?c=d&e=%20f#g',
+  'https://code.example.org/@ada/tide-clock',
+  'https://example.org/~ada/?q=a@b:c',
+  'https://my_app.example.org/',
+  'https://xn--bcher-kva.example/',
+  'https://bücher.example/größe',
+  'https://例え.example/',
+  'https://пример.испытание/',
+  'https://1and1.example/',
+  'https://a-b--c.example/',
+  'https://example.org?a',
+  'https://example.org#a',
+  `https://example.org/${'x'.repeat(480)}`,
+]
+
+const fields = ['website_url', 'source_code_url'] as const
+const { keys } = inject('world')
+
+describe('an address that no reader should open is refused', () => {
+  test('by requests, in both fields, each with what is wrong', async () => {
+    const { request } = await startService()
+    for (const [address, message] of hostile) {
+      const json = { ...newApp, website_url: address, source_code_url: address }
+      const created = await request('POST', '/apps', { key: keys.ada, json })
+      const addresses = { website_url: address, source_code_url: address }
+      const updated = await request('PUT', '/apps/1', { key: keys.ada, json: addresses })
+      for (const { status, body } of [created, updated])
+        expect([status, body.data.errors], address).toEqual([
+          400,
+          fields.map((field) => ({ in: 'body', field: `/${field}`, message })),
+        ])
+    }
+  })
+
+  test('by imports, which refuse the line', () => {
+    // Imports remove white space around texts.
+    for (const [address, message] of hostile.filter(([address]) => address === address.trim())) {
+      const line = {
+        name: 'Star Map',
+        description: 'The sky.',
+        category: 'tools',
+        developer_name: 'Ada',
+        website_url: address,
+        source_code_url: address,
+      }
+      expect(readLine(JSON.stringify(line)).outcome, address).toEqual(
+        fields.map((field) => ({ in: 'body', field: `/${field}`, message })),
+      )
+    }
+  })
+})
+
+test('a usual address is kept as it was sent, and stays in the detail', async () => {
+  const { request, get } = await startService()
+  for (const address of usual) {
+    const json = { website_url: address }
+    const { status, body } = await request('PUT', '/apps/1', { key: keys.ada, json })
+    expect([status, body.data.app?.website_url], address).toEqual([200, address])
+  }
+  const { body } = await get('/apps')
+  for (const app of body.data.apps) expect(Object.keys(app)).toHaveLength(8)
+})
