@@ -82,7 +82,7 @@ const hostile: [address: string, message: string][] = [
   ['https://example。org/', dot],
   // Ports.
   ['https://example.org:65536/', host],
-  ['https://example.org./', host],
+  ['https://example.org:/', pattern],
   ['https://example.org:0x1BB/', host],
   ['https://example.org:-1/', host],
   // Characters that nobody sees, or that turn the text around.
