@@ -12,6 +12,9 @@ type DemoApp = {
   description: string
   version: string
   package_name?: string
+  website_url?: string
+  source_code_url?: string
+  license?: string
   category: string
   developer_name: string
   status: AppStatus
@@ -46,6 +49,9 @@ export async function addDemoCatalogue(runner: QueryRunner) {
       category_id,
       short_description: app.short_description ?? null,
       package_name: app.package_name ?? null,
+      website_url: app.website_url ?? null,
+      source_code_url: app.source_code_url ?? null,
+      license: app.license ?? null,
       rejection_reason: app.rejection_reason ?? null,
       approved_at: app.approved_at ?? null,
       updated_at: app.approved_at ?? app.created_at,
