@@ -41,7 +41,7 @@ export const buildCommand = <Args extends unknown[], Result>({
   toJson = (result) => result,
   print,
 }: CommandParts<Result> & { run: (...args: Args) => Promise<Result> }) =>
-  command
+  withRequiredUsage(command)
     .addHelpText('after', help)
     .option('--json', 'print JSON')
     .action(async (...args) => {
@@ -49,6 +49,12 @@ export const buildCommand = <Args extends unknown[], Result>({
       if (command.opts().json) printJson(toJson(result))
       else print?.(result)
     })
+
+/** Its usage also names the options that it requires, which commander leaves out. */
+function withRequiredUsage(command: Command) {
+  const required = command.options.filter(({ mandatory }) => mandatory).map(({ flags }) => flags)
+  return command.usage(command.usage().replace('[options]', ['[options]', ...required].join(' ')))
+}
 
 /** A command that works on the database of `DATABASE_URL`. */
 export const buildDatabaseCommand = <Args extends unknown[], Result>({

@@ -7,6 +7,7 @@ import { OperatorError, UsageError } from '../contract/errors.ts'
 import { readText } from '../import-export/read-lines.ts'
 import { cannotRead } from './file-errors.ts'
 import { errorPrefix, printError, printInfo } from './output.ts'
+import { usageError } from './usage-error.ts'
 
 /**
  * The command line: finds the command, runs it, prints its error and sets the exit code. Called by
@@ -61,9 +62,9 @@ export async function run(args: string[]) {
     program,
     ...program.commands.flatMap((group) => [group, ...group.commands]),
   ]) {
-    command
-      .exitOverride()
-      .configureOutput({ outputError: (text) => printInfo(commandLineError(text, program)) })
+    command.exitOverride().configureOutput({
+      outputError: (text) => printInfo(errorPrefix + usageError(text, program, command, words)),
+    })
   }
   try {
     // deploy/as-service-account.sh names an empty file to Node, and sets the variables itself.
@@ -118,20 +119,6 @@ export async function programFor(name: string): Promise<Command> {
     program.addCommand(command)
   }
   return program
-}
-
-/**
- * commander's error with the prefix of all others. It suggests only commands of the top level, so a
- * command of a group is looked up here.
- */
-function commandLineError(text: string, program: Command): string {
-  const message = text.trim().replace(/^error: /, '')
-  const [, unknown] = /^unknown command '(.+)'/.exec(message) ?? []
-  const found = program.commands
-    .filter(({ commands }) => commands.some((command) => command.name() === unknown))
-    .map((group) => `${group.name()} ${unknown}`)
-  if (found.length === 0) return errorPrefix + message.replaceAll('\n', ' ')
-  return `${errorPrefix}unknown command '${unknown}'; did you mean ${found.join(' or ')}?`
 }
 
 /**

@@ -28,8 +28,9 @@ test.for<[how: string, args: string[], output: RegExp]>([
   [
     'with a mistyped command',
     ['migrat'],
-    /^apps-service: unknown command 'migrat' \(Did you mean migrate\?\)\n$/,
+    /^apps-service: unknown command 'migrat'; did you mean migrate\?\n$/,
   ],
+  ['with a mistyped help', ['hlep'], /unknown command 'hlep'; did you mean help\?\n$/],
   [
     'with a command of a group',
     ['approve', '3'],
@@ -41,9 +42,29 @@ test.for<[how: string, args: string[], output: RegExp]>([
     /^apps-service: unknown command 'rename'; did you mean category rename or developer rename\?\n$/,
   ],
   [
+    'with a mistyped command of a group, without the group',
+    ['aprove', '1'],
+    /^apps-service: unknown command 'aprove'; did you mean moderation approve\?\n$/,
+  ],
+  [
+    'with a mistyped command of several groups',
+    ['renmae', 'Ada'],
+    /unknown command 'renmae'; did you mean category rename or developer rename\?\n$/,
+  ],
+  [
+    'with a command that is mistyped like one of the top level and one of a group',
+    ['serv'],
+    /unknown command 'serv'; did you mean serve\?\n$/,
+  ],
+  [
     'with a mistyped command of a group',
     ['moderation', 'aprove'],
-    /unknown command 'aprove' \(Did you mean approve\?\)/,
+    /unknown command 'aprove'; did you mean moderation approve\?\n$/,
+  ],
+  [
+    'with a mistyped command of a group, an argument and a mistyped option',
+    ['moderation', 'aprove', '1', '--as-fo', '1h'],
+    /unknown command 'aprove'; did you mean moderation approve\?\n$/,
   ],
   ['with help for an unknown command', ['help', 'frobnicate'], /Usage: apps-service/],
 ])('exits with 2 %s', async ([, args, output]) => {
@@ -73,6 +94,8 @@ test('every command has help that fits a terminal, describes all its parts, and 
     // commander leaves an argument without description out of its list.
     for (const part of [...command.registeredArguments, ...command.options])
       expect([part.name(), part.description], name).not.toContain('')
+    for (const { flags } of command.options.filter(({ mandatory }) => mandatory))
+      expect(help.split('\n\n', 1).join(), name).toContain(` ${flags}`)
     if (help.includes('--json'))
       expect(help).toMatch(/\nExamples?:\n {2}\.\/apps-service [\s\S]*\nJSON: /)
     seen.push(name)
@@ -113,6 +136,10 @@ function helpOf(command: Command): string {
 test('a usage error is one line, and nothing is done', async () => {
   const cases: [command: string, complaint: RegExp][] = [
     ['moderation queue --loud', /unknown option '--loud'/],
+    ['moderation queue --chagned', /unknown option '--chagned' \(Did you mean --changed\?\)\n/],
+    ['key issue --develper Ada', /'--develper' \(Did you mean --developer\?\)\n/],
+    ['category add --slug a --nmae A', /unknown option '--nmae' \(Did you mean --name\?\)\n/],
+    ['review remove 2 --because Spam', /unknown option '--because'\n/],
     ['moderation queue --limit all', /must be a whole number from 1/],
     ['moderation queue --limit 1001', /must be 1000 at most/],
     ['moderation queue --page 0', /must be a whole number from 1/],
