@@ -7,6 +7,11 @@ if [ "$(id -u)" != 0 ]; then
   exit 1
 fi
 export OPERATOR="${SUDO_USER:-${OPERATOR:-$(id -un)}}"
+# Printed commands begin like the one that was typed: with its path, or its name if the PATH has it.
+typed=$0
+[ "$(command -v "${0##*/}")" != "$0" ] || typed=${0##*/}
+case "${SUDO_COMMAND:-} " in "$0 "*) typed="sudo $typed" ;; esac
+export APPS_SERVICE_COMMAND="$typed"
 node=$home/node_modules/.bin/node
 # With the empty file, it does not read the .env of the caller's directory.
 exec setpriv --reuid=apps-service --regid=apps-service --init-groups \

@@ -14,9 +14,11 @@ const [file = '', command = '', ...rest] = isEnvironmentFirst ? args.slice(1) : 
 try {
   const text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file))
   const settings = parseSettings(text)
-  const variables = isEnvironmentFirst
-    ? { ...settings, ...process.env }
-    : { ...process.env, ...settings }
+  const variables = {
+    // For the commands that a unit prints.
+    APPS_SERVICE_COMMAND: 'sudo apps-service',
+    ...(isEnvironmentFirst ? { ...settings, ...process.env } : { ...process.env, ...settings }),
+  }
   if (!process.execve) throw new Error('this system cannot replace a process')
   process.execve(command, [command, ...rest], variables)
 } catch (error) {

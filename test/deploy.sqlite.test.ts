@@ -85,6 +85,8 @@ test('the image runs as an account of its own, and says what it keeps and listen
   expect(instructions('VOLUME')).toEqual(['/data'])
   expect(instructions('EXPOSE')).toEqual(['3000'])
   expect(instructions('ENTRYPOINT')).toEqual(['["/app/apps-service"]'])
+  // As README and docs/running.md write commands of a container.
+  expect(instructions('ENV')).toContain('APPS_SERVICE_COMMAND=./apps-service')
   // SIGTERM, the default, is the signal that the server expects.
   expect(instructions('STOPSIGNAL')).toEqual([])
   const [check = ''] = instructions('HEALTHCHECK')
@@ -418,7 +420,7 @@ describe('with-settings.ts', () => {
     const variables = Object.fromEntries(
       stdout.split('\0').map((line) => /^([^=]*)=?([\s\S]*)$/.exec(line)?.slice(1) ?? []),
     )
-    const { PATH: _, '': __, ...others } = variables
+    const { PATH: _, '': __, APPS_SERVICE_COMMAND: ___, ...others } = variables
     return { status, stderr, variables: others }
   }
 
@@ -458,6 +460,17 @@ describe('with-settings.ts', () => {
       encoding: 'utf8',
     })
     expect([status, stdout, stderr]).toEqual([7, 'A B||--json|input', ''])
+  })
+
+  test('a command of a unit prints commands as people type them', () => {
+    const file = writeSettings('DATABASE_URL=sqlite:/missing/live.sqlite\n')
+    const { stderr } = runWith(process.execPath, [
+      launcher,
+      file,
+      join(root, 'apps-service'),
+      'serve',
+    ])
+    expect(stderr).toContain(' does not exist; sudo apps-service migrate creates ')
   })
 
   test('does not start the command if the settings cannot be read', () => {
@@ -503,6 +516,7 @@ function startWrapper(settings: string) {
     exec "$@"`,
   )
   return {
+    file: join(folder, 'apps-service'),
     run: (args: string[], variables: Record<string, string> = {}, cwd?: string) => {
       const environment = { ...variables, PATH: `${folder}:${process.env.PATH}` }
       return runWith(join(folder, 'apps-service'), args, environment, cwd)
@@ -542,6 +556,23 @@ describe('as-service-account.sh', () => {
       })
       const { stdout } = run(['audit', '--limit', '1', '--json'])
       expect(JSON.parse(stdout)[0].operator_name).toBe(name)
+    }
+  })
+
+  test('prints commands as they are typed: after sudo, or by root itself', () => {
+    const { run, file } = startWrapper('DATABASE_URL=sqlite:/missing/live.sqlite\n')
+    const callers: [printed: string, variables: Record<string, string>][] = [
+      ['sudo apps-service', { SUDO_USER: 'ada', SUDO_COMMAND: `${file} status` }],
+      ['sudo apps-service', { SUDO_USER: 'ada', SUDO_COMMAND: file }],
+      ['apps-service', { SUDO_USER: 'ada', SUDO_COMMAND: '/bin/bash' }],
+      ['apps-service', { SUDO_USER: 'ada', SUDO_COMMAND: `${file}-2 status` }],
+      ['apps-service', {}],
+      ['apps-service', { APPS_SERVICE_COMMAND: 'other' }],
+    ]
+    for (const [printed, variables] of callers) {
+      expect(run(['status'], variables).stderr).toContain(
+        ` does not exist; ${printed} migrate creates `,
+      )
     }
   })
 

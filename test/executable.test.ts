@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import {
   copyFileSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   realpathSync,
   rmSync,
@@ -9,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import document from '../generated/openapi.json' with { type: 'json' }
 
@@ -43,6 +44,31 @@ test('runs from another directory, through a link, on the Node of its clone', ()
     stdout: `${document.info.version}\n`,
     stderr: '',
   })
+})
+
+test.for<[how: string, link: string, typed: string, path: string, printed: string]>([
+  ['in its directory', 'apps-service', './apps-service', '', './apps-service'],
+  ['in another one', 'apps-2.1/apps-service', 'apps-2.1/apps-service', '', 'apps-2.1/apps-service'],
+  ['by the name of a link on the PATH', 'bin/apps', 'apps', 'FOLDER/bin:', 'apps'],
+  ['by its path, although the PATH has it', 'bin/apps', 'bin/apps', 'FOLDER/bin:', 'bin/apps'],
+  ['beside another one on the PATH', 'apps', './apps', 'FOLDER/bin:', './apps'],
+  ['in a directory with a space', 'my apps/run', "'my apps/run'", '', "'my apps/run'"],
+  ['in a directory with a quote', "it's/run", "it\\'s/run", '', "'it'\\''s/run'"],
+  ['in a directory with a command', '`id`;$(id)/run', "'`id`;$(id)/run'", '', "'`id`;$(id)/run'"],
+  ['in a directory with a line break', 'a\nb/run', "'a\nb/run'", '', "'a b/run'"],
+])('prints commands as it was called %s', ([, link, typed, path, printed]) => {
+  const folder = temporaryFolder()
+  for (const name of [dirname(link), 'bin']) mkdirSync(join(folder, name), { recursive: true })
+  symlinkSync(executable, join(folder, link))
+  if (!existsSync(join(folder, 'bin/apps'))) symlinkSync('/bin/true', join(folder, 'bin/apps'))
+  const { status, stdout } = spawnSync('/bin/sh', ['-c', `${typed} key revoke --help`], {
+    cwd: folder,
+    env: { PATH: `${path.replace('FOLDER', folder)}/usr/bin:/bin` },
+    encoding: 'utf8',
+  })
+  expect(status).toBe(0)
+  expect(stdout).toContain(`Usage: ${printed} key revoke [options] <key>\n`)
+  expect(stdout).toContain(`\n  ${printed} key revoke apps_3k9x0v2m1qzt\n`)
 })
 
 test('reads variables of .env in the working directory', () => {
@@ -90,7 +116,7 @@ test.for<[where: string, file: string, variables: NodeJS.ProcessEnv, path: strin
   for (const command of ['serve', 'status']) {
     const { status, stderr } = run(executable, folder, command, variables)
     const from = origin.replace('FOLDER', folder)
-    const advice = './apps-service migrate creates a new, empty one'
+    const advice = `${executable} migrate creates a new, empty one`
     expect(stderr).toBe(
       `apps-service: the database ${join(folder, path)} does not exist; ${advice} (${from})\n`,
     )

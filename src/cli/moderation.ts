@@ -16,6 +16,7 @@ import {
   type DecisionResult,
   moderationStore,
 } from '../moderation/moderation-store.ts'
+import { formatCommand } from '../util/command.ts'
 import { pick, required, secondsSince } from '../util/helpers.ts'
 import { sanitize } from '../util/text.ts'
 import { formatAge } from '../util/time.ts'
@@ -198,7 +199,9 @@ function printDetails(details: AppReviewDetails & { developer: Account }) {
     printEntries(history, false)
   }
   if (hasOlderHistory)
-    printInfo(`The newest ${historyLimit} entries; audit --app ${app.id} --limit shows more.`)
+    printInfo(
+      `The newest ${historyLimit} entries; ${formatCommand(`audit --app ${app.id} --limit 1000`)} shows more.`,
+    )
 }
 
 const prefixLines = (prefix: string, text: string | null) =>

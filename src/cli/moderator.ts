@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { parseKeyId } from '../accounts/keys.ts'
 import { moderatorStore } from '../accounts/moderator-store.ts'
 import { UsageError } from '../contract/errors.ts'
+import { formatCommand } from '../util/command.ts'
 import { formatAge, formatMinute } from '../util/time.ts'
 import { buildDatabaseCommand, commandGroup, currentOperator } from './command.ts'
 import { print, printInfo, printTable } from './output.ts'
@@ -43,7 +44,8 @@ state}. state is active, expired or revoked; revoked_at and last_used_at may be
 null. last_used_at is the last time that somebody signed in with the key.`,
   run: (database) => database.read((runner) => moderatorStore(runner).all()),
   print(moderators) {
-    if (moderators.length === 0) return printInfo('No moderators; moderator add NAME adds one.')
+    if (moderators.length === 0)
+      return printInfo(`No moderators; ${formatCommand('moderator add NAME')} adds one.`)
     printTable(
       moderators.map(({ id, name, created_at, expires_at, last_used_at, state }) => ({
         ID: id,

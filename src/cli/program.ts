@@ -5,6 +5,7 @@ import document from '../../generated/openapi.json' with { type: 'json' }
 import { envFile } from '../config.ts'
 import { OperatorError, UsageError } from '../contract/errors.ts'
 import { readText } from '../import-export/read-lines.ts'
+import { formatCommands } from '../util/command.ts'
 import { cannotRead } from './file-errors.ts'
 import { errorPrefix, printError, printInfo } from './output.ts'
 import { usageError } from './usage-error.ts'
@@ -63,6 +64,8 @@ export async function run(args: string[]) {
     ...program.commands.flatMap((group) => [group, ...group.commands]),
   ]) {
     command.exitOverride().configureOutput({
+      writeOut: (text) => process.stdout.write(formatCommands(text)),
+      writeErr: (text) => process.stderr.write(formatCommands(text)),
       outputError: (text) => printInfo(errorPrefix + usageError(text, program, command, words)),
     })
   }
@@ -109,7 +112,7 @@ async function readTrusted(file: string) {
 
 /** The program with the named command only; with all commands for help or an unknown name. */
 export async function programFor(name: string): Promise<Command> {
-  const program = new Command('apps-service')
+  const program = new Command('./apps-service')
     .description('A catalogue of applications: its server, and the commands of its operators.')
     .version(document.info.version)
   // Most of a command's time is spent loading modules.

@@ -3,6 +3,7 @@ import { addDemoCatalogue } from '../../seeds/demo-catalogue.ts'
 import { accountStore } from '../accounts/account-store.ts'
 import { categoryStore } from '../catalogue/category-store.ts'
 import { readConfig } from '../config.ts'
+import { formatCommand } from '../util/command.ts'
 import { currentOperator, withDatabase } from './command.ts'
 import { print } from './output.ts'
 
@@ -17,8 +18,8 @@ async function seed() {
   const addresses = `  Address    ${baseUrl}\n  Reference  ${baseUrl}/docs`
   const page = `on the page ${moderation.baseUrl}, with a key that the first of these prints:
 
-  ./apps-service moderator add NAME
-  ./apps-service moderation serve
+  ${formatCommand('moderator add NAME')}
+  ${formatCommand('moderation serve')}
 `
   await withDatabase(async (database) => {
     // Each app, even a deleted one, has a category.
@@ -26,7 +27,7 @@ async function seed() {
       return print(`A catalogue is already present; nothing was changed.
 
 ${addresses}
-  Key        for another one: ./apps-service key issue --developer "Demo Developer"
+  Key        for another one: ${formatCommand('key issue --developer "Demo Developer"')}
 
 Moderate ${page}`)
     }
@@ -52,7 +53,7 @@ Create an app:
 
 Approve it, with the app_id of the response:
 
-  ./apps-service moderation approve ID
+  ${formatCommand('moderation approve ID')}
 
 Or ${page}`)
   })

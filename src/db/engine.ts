@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type { MatchFinder } from '../search/best-matches.ts'
 import type { IndexedApp } from '../search/terms.ts'
+import { formatCommand } from '../util/command.ts'
 import type { ErrorMeaning } from './errors.ts'
 
 /**
@@ -9,10 +10,10 @@ import type { ErrorMeaning } from './errors.ts'
  */
 
 /** The health error of an empty database, or one with an older schema. */
-export const notMigrated = 'is not migrated to this version; run ./apps-service migrate'
+export const notMigrated = `is not migrated to this version; run ${formatCommand('migrate')}`
 
 /** The health error of a missing database that `migrate` would create. */
-export const notCreated = 'does not exist; ./apps-service migrate creates a new, empty one'
+export const notCreated = `does not exist; ${formatCommand('migrate')} creates a new, empty one`
 
 /** Options for PostgreSQL; SQLite ignores them. */
 export type ServerOptions = {

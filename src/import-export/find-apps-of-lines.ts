@@ -1,5 +1,6 @@
 import type { NamedAppRow } from '../catalogue/app-store.ts'
 import { toSlug } from '../catalogue/slugs.ts'
+import { formatCommand } from '../util/command.ts'
 import { pick } from '../util/helpers.ts'
 import { type ImportLine, isSet, type Line, orderProblems, problem } from './line.ts'
 import type { LineProblem } from './rejects.ts'
@@ -138,7 +139,7 @@ function findContradictions(line: Line, app: NamedAppRow | undefined): LineProbl
     problems.push(problem('/slug', message, 'belongs to an app with another package name'))
   }
   if (app.deleted_at !== null && !isSet(line.deleted_at) && !isRestored(line, app.updated_at)) {
-    const message = `describes app ${app.id}, which was deleted; restore it with: app restore ${app.id}`
+    const message = `describes app ${app.id}, which was deleted; restore it with: ${formatCommand(`app restore ${app.id}`)}`
     problems.push(problem('', message, 'describes a deleted app'))
   }
   return problems

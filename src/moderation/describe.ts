@@ -4,6 +4,7 @@ import { appColumns, type LabelledColumn } from '../catalogue/app-columns.ts'
 import type { NamedAppRow } from '../catalogue/app-store.ts'
 import type { SimilarApp } from '../catalogue/similar-names.ts'
 import { keyPrefix } from '../contract/key-format.ts'
+import { formatCommand } from '../util/command.ts'
 import { formatCount, formatMegabytes, formatQuantity } from '../util/text.ts'
 import { formatAge, formatMinute } from '../util/time.ts'
 import { formatReference } from './app-reference.ts'
@@ -57,7 +58,7 @@ export function statusFields(status: Awaited<ReturnType<typeof readStatus>>): Fi
     Migrations:
       pending_migrations.length === 0
         ? null
-        : `missing: ${pending_migrations.join(', ')}; run migrate`,
+        : `missing: ${pending_migrations.join(', ')}; run ${formatCommand('migrate')}`,
   }
 }
 

@@ -1111,7 +1111,9 @@ describe('printed for people,', () => {
     for (let version = 1; version <= 99; version++) await put(service, 1, { version: `${version}` })
     const cli = commandLine(service.databaseUrl)
     const { stdout, stderr } = await cli.run('moderation', 'show', '1')
-    expect(stderr).toBe('The newest 100 entries; audit --app 1 --limit shows more.\n')
+    expect(stderr).toBe(
+      'The newest 100 entries; ./apps-service audit --app 1 --limit 1000 shows more.\n',
+    )
     expect(stdout.match(/ {2}app (?:create|approve|update)$/gm)).toHaveLength(100)
     expect((await cli.run('moderation', 'show', '2')).stderr).toBe('')
   })

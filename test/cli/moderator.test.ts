@@ -103,7 +103,7 @@ describe('moderator list', () => {
     expect(await cli.run('moderator', 'list')).toEqual({
       code: 0,
       stdout: '',
-      stderr: 'No moderators; moderator add NAME adds one.\n',
+      stderr: 'No moderators; ./apps-service moderator add NAME adds one.\n',
     })
   })
 

@@ -79,7 +79,7 @@ test('status of a database that lacks migrations names them', async () => {
   const cli = commandLine(migrated)
   expect(await cli.json('status')).toMatchObject({ pending_migrations: [newest], catalogue: null })
   expect((await cli.run('status')).stdout).toMatch(
-    new RegExp(`^Database .*\\nMigrations +missing: ${newest}; run migrate\\n$`),
+    new RegExp(`^Database .*\\nMigrations +missing: ${newest}; run ./apps-service migrate\\n$`),
   )
   await useDatabase(migrated, ({ sql }) => sql('knex_migrations').insert({ name: '9999-later.ts' }))
   expectRefusal(await cli.run('status'), /the database \S+ was migrated by a newer version/)

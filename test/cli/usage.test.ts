@@ -23,7 +23,7 @@ test('--version prints the version', async () => {
 })
 
 test.for<[how: string, args: string[], output: RegExp]>([
-  ['without a command', [], /Usage: apps-service/],
+  ['without a command', [], /Usage: \.\/apps-service/],
   ['with an unknown command', ['frobnicate'], /^apps-service: unknown command 'frobnicate'\n$/],
   [
     'with a mistyped command',
@@ -66,7 +66,7 @@ test.for<[how: string, args: string[], output: RegExp]>([
     ['moderation', 'aprove', '1', '--as-fo', '1h'],
     /unknown command 'aprove'; did you mean moderation approve\?\n$/,
   ],
-  ['with help for an unknown command', ['help', 'frobnicate'], /Usage: apps-service/],
+  ['with help for an unknown command', ['help', 'frobnicate'], /Usage: \.\/apps-service/],
 ])('exits with 2 %s', async ([, args, output]) => {
   const { code, stdout, stderr } = await run(args)
   expect([code, stdout]).toEqual([2, ''])
@@ -78,7 +78,7 @@ test('every command has help that fits a terminal, describes all its parts, and 
   const seen: string[] = []
   const read = (command: Command, name: string) => {
     const help = helpOf(command)
-    expect(help).toMatch(new RegExp(`^Usage: ${['apps-service', name].join(' ').trim()} `))
+    expect(help).toMatch(new RegExp(`^Usage: ${['\\./apps-service', name].join(' ').trim()} `))
     expect(
       help.split('\n').filter((line) => line.length > 80),
       name,

@@ -337,7 +337,7 @@ describe('a line is refused', () => {
       'of this app is star-map and cannot change',
       'belongs to app 8, moon',
       'belongs to an app with the package name org.example.stars',
-      'describes app 7, which was deleted; restore it with: app restore 7',
+      'describes app 7, which was deleted; restore it with: ./apps-service app restore 7',
       'belongs to an app of Eve: leave it out to get another',
       'belongs to app 7, which was created at another time and has the package name org.example.stars: leave it out to get another, or give that package name to update app 7',
     ])

@@ -32,7 +32,15 @@ function usesEngine(file: string, seen = new Set<string>()): boolean {
 const onAnyEngine = [
   ...[
     ...['app', 'audit', 'category', 'decide', 'developer', 'env-file', 'import', 'key'],
-    ...['moderation', 'moderator', 'review', 'serve', 'start-errors', 'terminal-output'],
+    ...[
+      'moderation',
+      'moderator',
+      'review',
+      'serve',
+      'start-errors',
+      'terminal-output',
+      'typed-command',
+    ],
   ].map((name) => `test/cli/${name}.test.ts`),
   ...['accepted-values', 'examples', 'validation'].map((name) => `test/contract/${name}.test.ts`),
   ...[
