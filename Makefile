@@ -54,7 +54,7 @@ dev: $(installed) generated/docs.html ## like run, but restarts when src/ or gen
 	@$(call with_demo,node scripts/dev.ts)
 
 .PHONY: shop
-shop: $(installed) ## serve the example shop window on http://localhost:8080, with the catalogue of make run; API_URL=URL uses another one
+shop: $(installed) ## serve the example shop window on http://localhost:8080, with the catalogue of make run; PORT is that of make run, API_URL=URL uses another one
 	@node scripts/shop.ts
 
 .PHONY: generate

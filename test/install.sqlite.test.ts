@@ -29,6 +29,11 @@ const which = (program: string) => spawnSync('which', [program], { encoding: 'ut
  */
 const npm = `#!/bin/sh
 echo "$1 $2 $npm_config_build_from_source" >> npm.log
+if [ "$1" != prune ]; then
+  echo "npm prints this of $1"
+  echo "and this of $1" >&2
+fi
+[ "$1" != "$FAILING" ] || exit 7
 case $1 in
   ci)
     mkdir -p node_modules/sqlite3/build/Release
@@ -40,7 +45,13 @@ case $1 in
 esac
 `
 
-type Machine = { downloaded?: string; compiled?: string; compilers?: string[] }
+type Machine = {
+  downloaded?: string
+  compiled?: string
+  compilers?: string[]
+  /** The command of npm that fails. */
+  failing?: string
+}
 
 /**
  * Files of the repository in a new directory, on a PATH with nothing else than the installation may
@@ -73,12 +84,12 @@ function layOutClone(files: string[]) {
 
   function run(
     command: string,
-    { downloaded = broken, compiled = workingBinary, compilers }: Machine,
+    { downloaded = broken, compiled = workingBinary, compilers, failing = '' }: Machine,
   ) {
     for (const compiler of compilers ?? ['g++', 'make', 'python3'])
       if (!existsSync(join(programs, compiler))) symlinkSync('/bin/true', join(programs, compiler))
-    const env = { PATH: programs, DOWNLOADED: downloaded, COMPILED: compiled }
-    const { status, stderr } = spawnSync('/bin/sh', ['-c', command], {
+    const env = { PATH: programs, DOWNLOADED: downloaded, COMPILED: compiled, FAILING: failing }
+    const { status, stdout, stderr } = spawnSync('/bin/sh', ['-c', command], {
       cwd: folder,
       env,
       encoding: 'utf8',
@@ -87,7 +98,7 @@ function layOutClone(files: string[]) {
     writeFileSync(join(folder, 'npm.log'), '')
     const loads =
       spawnSync(process.execPath, ['-e', "require('sqlite3')"], { cwd: folder }).status === 0
-    return { status, stderr, calls: calls.map((call) => call.trim()), loads }
+    return { status, stdout, stderr, calls: calls.map((call) => call.trim()), loads }
   }
   return { run, broken }
 }
@@ -113,11 +124,14 @@ describe.each<[how: string, files: string[], command: string, after: string[]]>(
     ['run --silent', 'prune --omit=dev'],
   ],
 ])('%s', (_, files, command, after) => {
+  const begin = expect.stringMatching(/^Installing packages, once: about .*\n$/)
+
   test('keeps a downloaded driver that loads', () => {
     const { run } = layOutClone(files)
     const machine = { downloaded: workingBinary, compilers: [] }
     expect(run(command, machine)).toEqual({
       status: 0,
+      stdout: begin,
       stderr: '',
       calls: ['ci', ...after],
       loads: true,
@@ -129,6 +143,7 @@ describe.each<[how: string, files: string[], command: string, after: string[]]>(
     const { stderr, ...result } = run(command, {})
     expect(result).toEqual({
       status: 0,
+      stdout: begin,
       calls: ['ci', 'rebuild sqlite3 sqlite3', ...after],
       loads: true,
     })
@@ -148,10 +163,29 @@ describe.each<[how: string, files: string[], command: string, after: string[]]>(
     expect(run(command, {})).toMatchObject({ status: 0, loads: true })
   })
 
+  test.for(['ci', 'rebuild'])('prints what npm printed if npm %s fails', (failing) => {
+    const { run } = layOutClone(files)
+    const { status, stderr } = run(command, { failing })
+    expect(status).not.toBe(0)
+    expect(stderr).toContain(`npm prints this of ${failing}\nand this of ${failing}\n`)
+    expect(run(command, {})).toMatchObject({ status: 0, loads: true })
+  })
+
   test('fails if the compiled driver does not load either', () => {
     const { run, broken } = layOutClone(files)
     const { stderr, status } = run(command, { compiled: broken })
     expect(status).not.toBe(0)
     expect(stderr).toMatch(/The compiled SQLite driver does not load: .*\.node: .+\n/)
+  })
+})
+
+test('make install does nothing the second time, and does not say that it installs', () => {
+  const { run } = layOutClone(makeFiles)
+  const machine = { downloaded: workingBinary }
+  expect(run(`${make} install`, machine)).toMatchObject({ status: 0, calls: ['ci'] })
+  expect(run(`${make} install`, machine)).toMatchObject({
+    status: 0,
+    stdout: expect.not.stringContaining('Installing'),
+    calls: [''],
   })
 })
