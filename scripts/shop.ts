@@ -1,10 +1,15 @@
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { envFile, readConfig } from '../src/config.ts'
 
-/** Serves examples/shop-window/ with the catalogue of API_URL on SHOP_PORT. */
+/**
+ * Serves examples/shop-window/ on SHOP_PORT, with the catalogue of API_URL or, without it, of the
+ * server that `make run` starts with the same settings.
+ */
 
-const { API_URL = 'http://localhost:3000', SHOP_PORT = '8080' } = process.env
+const { API_URL = ownAddress(), SHOP_PORT = '8080' } = process.env
 
 const directory = `${import.meta.dirname}/../examples/shop-window`
 const files = new Map([
@@ -43,6 +48,15 @@ server.listen(port, '127.0.0.1', () => {
 
 // Without this, make reports an error after Ctrl-C.
 process.on('SIGINT', () => process.exit())
+
+function ownAddress(): string {
+  try {
+    if (existsSync(envFile)) process.loadEnvFile(envFile)
+    return readConfig().baseUrl
+  } catch (error) {
+    return fail((error as Error).message)
+  }
+}
 
 function fail(message: string): never {
   console.error(message)

@@ -4,14 +4,15 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { importLines } from '../support/catalogue-file.ts'
-import { emptyCatalogueUrl } from '../support/database.ts'
+import { emptyCatalogueUrl, temporaryFolder } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { share, whenFinished } from '../support/lifetime.ts'
 import { commandLine, type Served, serve } from '../support/process.ts'
@@ -69,8 +70,9 @@ beforeAll(() =>
 )
 
 /** Starts `make shop` with these variables. */
-function startShop(env: Record<string, string>) {
+function startShop(env: Record<string, string>, cwd = temporaryFolder()) {
   const child = spawn(process.execPath, [script], {
+    cwd,
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -687,6 +689,38 @@ test('make shop serves only the files of the example', async () => {
   ])
   // Another address of this machine.
   await expect(fetch(shop.replace('localhost', '127.0.0.2'))).rejects.toThrow()
+})
+
+test.for<[what: string, env: Record<string, string>, file: string, catalogue: string]>([
+  ['no setting', {}, '', 'http://localhost:3000'],
+  ['the port of make run', { PORT: '4321' }, '', 'http://localhost:4321'],
+  ['the port in .env', {}, 'PORT=4321\n', 'http://localhost:4321'],
+  ['both, of which .env loses', { PORT: '4322' }, 'PORT=4321\n', 'http://localhost:4322'],
+  ['its address', { BASE_URL: 'http://a.test/x/', PORT: '1' }, '', 'http://a.test/x'],
+  ['API_URL', { API_URL: 'http://b.test', PORT: 'none' }, 'PORT=1\n', 'http://b.test'],
+])('make shop uses the catalogue of make run with %s', async ([, env, file, catalogue]) => {
+  const folder = temporaryFolder()
+  if (file !== '') writeFileSync(join(folder, '.env'), file)
+  const { stdout } = startShop({ SHOP_PORT: '0', ...env }, folder)
+  const [line] = await once(createInterface({ input: stdout }), 'line')
+  expect(line).toMatch(/^Serving the shop window on \S+, with the catalogue of /)
+  expect(line.split(' ').at(-1)).toBe(catalogue)
+})
+
+test('make shop says what is wrong with the port of make run', async () => {
+  const child = startShop({ PORT: 'none' })
+  const printed = text(child.stderr)
+  expect(await once(child, 'exit')).toEqual([1, null])
+  expect(await printed).toMatch(/^bad environment: PORT must be a whole number .*\n$/)
+})
+
+test('without JavaScript, a line says what is missing, and nothing seems to load', async () => {
+  const { page, shop } = await start({ javaScriptEnabled: false })
+  await page.goto(shop)
+  expect(await page.locator('body').innerText()).toBe(
+    'Shop window\n\nThis page needs JavaScript to show the catalogue.',
+  )
+  await saveScreenshot(page, 'shop-window-without-script')
 })
 
 test.for([
