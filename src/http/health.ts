@@ -34,7 +34,8 @@ function readinessCheck(database: Database): () => Promise<void> {
   async function check() {
     const healthError = await database.checkHealth()
     if (healthError !== undefined)
-      throw new ServiceError('unavailable', `The database ${healthError}.`)
+      // What follows is for operators, and may have the program's path.
+      throw new ServiceError('unavailable', `The database ${healthError.replace(/;.*/, '')}.`)
     const age = await database.schemaAge().catch(() => undefined)
     if (age !== 'current')
       throw new ServiceError('unavailable', 'The database does not answer or is not migrated.')

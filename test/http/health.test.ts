@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import type { Database } from '../../src/db/database.ts'
+import { notMigrated } from '../../src/db/engine.ts'
 import { startService } from '../support/service.ts'
 
 const read = 'GET, HEAD, OPTIONS'
@@ -52,6 +53,11 @@ test.for(['/healthz/', '/Healthz', '/readyz/', '/v1/apps/', '/V1/apps', '/v1/App
 
 test.for<[what: string, database: Partial<Database>, message: string]>([
   ['is damaged', { checkHealth: async () => 'is damaged' }, 'The database is damaged.'],
+  [
+    'is not migrated, without the command that only operators need',
+    { checkHealth: async () => notMigrated },
+    'The database is not migrated to this version.',
+  ],
   [
     'is older',
     { schemaAge: async () => 'older' },
