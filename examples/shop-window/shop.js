@@ -104,6 +104,11 @@ function fill(template, texts) {
     part.textContent = texts[part.dataset.text] ?? ''
     if (part.href) part.href = texts.href
   }
+  for (const link of copy.querySelectorAll('[data-href]')) {
+    const address = texts[link.dataset.href]
+    if (address?.startsWith('https://')) Object.assign(link, { href: address, title: address })
+    else link.remove()
+  }
   return copy
 }
 

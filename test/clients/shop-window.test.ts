@@ -139,6 +139,42 @@ test('shows an app with its texts and reviews', async () => {
   expect(shop.links('#back')).toEqual(['?category=tools&page=2'])
 })
 
+describe('the addresses and the licence of an app', () => {
+  const linksOf = (shop: ReturnType<typeof open>) =>
+    shop
+      .all('#content a')
+      .map((link) => ['href', 'rel', 'title'].map((name) => link.getAttribute(name)))
+  const rel = 'noopener nofollow ugc'
+
+  test('are shown as links that pass on nothing, and as text', async () => {
+    const shop = await start('/?app=tide-clock')
+    await shop.drawn()
+    expect(shop.texts('#content a')).toEqual(['Website', 'Source'])
+    const addresses = ['https://tideclock.example.org/', 'https://code.example.org/tide-clock']
+    expect(linksOf(shop)).toEqual(addresses.map((address) => [address, rel, address]))
+    expect(shop.text('[data-text=license]')).toBe('MIT')
+  })
+
+  test('are left out if the app has none', async () => {
+    const shop = await start('/?app=bird-song')
+    await shop.drawn()
+    expect([shop.texts('#content a'), shop.text('[data-text=license]')]).toEqual([[], ''])
+  })
+
+  test('are no links if another server sends other addresses', async () => {
+    const source_code_url = 'https://code.example/'
+    const app = { id: 1, name: 'A', average_rating: 0, total_downloads: 0, review_count: 0 }
+    const addresses = { website_url: 'javascript:alert(1)', source_code_url }
+    const shop = open('/?app=a', 'http://api.test', {
+      '/apps?': [success({ apps: [app] })],
+      '/apps/': [success({ app: { ...app, ...addresses, reviews: [] } })],
+      '/categories': [success({ categories: [] })],
+    })
+    await shop.drawn()
+    expect(linksOf(shop)).toEqual([[source_code_url, rel, source_code_url]])
+  })
+})
+
 describe('requests', () => {
   test.for<[path: string, ...requests: string[]]>([
     ['/', '/apps?limit=24'],

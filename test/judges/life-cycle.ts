@@ -29,6 +29,9 @@ export async function lifeCycle(connect: Connect) {
     category_id: categories.tools,
     short_description: 'Stars',
     package_name,
+    website_url: 'https://stars.example/',
+    source_code_url: 'https://code.example/stars',
+    license: 'MIT',
   }
 
   // Created: pending, and visible only to its owner.
