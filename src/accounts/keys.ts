@@ -1,6 +1,7 @@
 import { hash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import base from 'base-x'
+import DataLoader from 'dataloader'
 import type { Caller } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { withArticle } from '../contract/problems.ts'
@@ -8,6 +9,9 @@ import type { Database } from '../db/database.ts'
 import type { ApiKeyRow, ModeratorRow } from '../db/rows.ts'
 
 const hour = 60 * 60 * 1000
+
+/** Keys per statement. Each number of keys is another prepared statement. */
+const maxBatchSize = 8
 
 /** Keys of developers, and those with which moderators sign in: their table, prefix and name. */
 const kinds = {
@@ -36,14 +40,22 @@ export function keyFinder<K extends Kind>(
 ): (key: string) => Promise<RowOf[K]> {
   const { table, name } = kinds[kind]
   const recording = new Set<string>()
+  /** Requests that arrive in one turn of the event loop share a statement. */
+  const rows = new DataLoader(
+    async (ids: readonly string[]) => {
+      const found = await database.read(({ rows }) =>
+        rows<RowOf[K]>(`select * from ${table} where id in (${ids.map(() => '?')})`, [...ids]),
+      )
+      return ids.map((id) => found.find((row) => row.id === id))
+    },
+    { cache: false, maxBatchSize, batchScheduleFn: setImmediate },
+  )
 
   return async (key) => {
     const id = parseKeyId(key, kind)
     if (!id)
       throw unauthorized(`This is not ${withArticle(name)}; check that it was copied completely.`)
-    const [row] = await database.read(({ rows }) =>
-      rows<RowOf[K]>(`select * from ${table} where id = ?`, [id]),
-    )
+    const row = await rows.load(id)
     if (!row || !isSameKey(key, row.sha256)) throw unauthorized(`This ${name} is not known.`)
     const now = Date.now()
     const state = keyState(row, now)

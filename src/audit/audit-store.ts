@@ -77,24 +77,30 @@ type StoredEntry = AuditRow & {
 
 const maxReasons = 10
 
+const actorColumns = (actor: Actor) =>
+  'operator' in actor
+    ? {
+        operator: actor.operator,
+        operator_name: actor.operatorName ?? null,
+        operator_id: actor.operatorId ?? null,
+        key_id: null,
+      }
+    : { operator: null, operator_name: null, operator_id: null, key_id: actor.keyId }
+
 export const auditStore = (runner: QueryRunner) => ({
   /** Writes entries, in the transaction of the change. */
-  async record(actor: Actor, ...entries: NewAuditEntry[]) {
-    const actorColumns =
-      'operator' in actor
-        ? {
-            operator: actor.operator,
-            operator_name: actor.operatorName ?? null,
-            operator_id: actor.operatorId ?? null,
-            key_id: null,
-          }
-        : { operator: null, operator_name: null, operator_id: null, key_id: actor.keyId }
-    const rows = entries.map(({ before, after, ...entry }) => ({
+  record(actor: Actor, ...entries: NewAuditEntry[]) {
+    return this.recordAll(entries.map((entry) => ({ ...entry, actor })))
+  },
+
+  /** Writes entries of several actors. */
+  async recordAll(entries: (NewAuditEntry & { actor: Actor })[]) {
+    const rows = entries.map(({ before, after, actor, ...entry }) => ({
       app_id: null,
       developer_id: null,
       category_id: null,
       ...entry,
-      ...actorColumns,
+      ...actorColumns(actor),
       before: before === undefined ? null : JSON.stringify(before),
       after: JSON.stringify(after),
     }))

@@ -68,11 +68,12 @@ type AppChange = {
   before?: AppRow
   after: AppRow
   at: string
+  actor: Actor
   /** Made from `after` if missing. */
   document?: SearchDocument | undefined
 }
 
-type NewApp = { app: NewAppRow; at: string; document?: SearchDocument | undefined }
+type NewApp = { app: NewAppRow } & Pick<AppChange, 'at' | 'actor' | 'document'>
 
 /** Apps per statement that reads them for the search index. */
 const reindexBatchSize = 100
@@ -80,25 +81,23 @@ const reindexBatchSize = 100
 export const appStore = (runner: QueryRunner) => {
   const { sql, search } = runner
 
-  /** Inserts apps and returns their rows. Throws `package_name_taken`. */
-  async function insertAll(action: Action, apps: NewApp[], actor: Actor): Promise<AppRow[]> {
-    const rows = await insertWithFreeSlugs(
-      apps.map(({ app }) => app),
-      actor,
-    )
-    const changes = apps.map(({ at, document }, index) => ({
+  /** Throws `package_name_taken` if it is a single app. */
+  async function insertApps(action: Action, apps: NewApp[]): Promise<AppRow[]> {
+    const rows = await insertWithFreeSlugs(apps)
+    const changes = apps.map(({ app: _app, ...change }, index) => ({
+      ...change,
       after: required(rows[index], 'the row'),
-      at,
-      document,
     }))
-    await applySideEffects(action, changes, actor)
+    await applySideEffects(action, changes)
     return rows
   }
 
-  async function insertWithFreeSlugs(apps: NewAppRow[], actor: Actor): Promise<AppRow[]> {
-    const [app] = apps
-    if (app && apps.length === 1) {
+  async function insertWithFreeSlugs(newApps: NewApp[]): Promise<AppRow[]> {
+    const apps = newApps.map(({ app }) => app)
+    const [first] = newApps
+    if (first && newApps.length === 1) {
       // Most slugs and package names are free, so one statement is enough.
+      const { app, actor } = first
       const row = toRow(app, app.slug ?? toSlug(app.name))
       const id = await runner.insertUnlessTaken('apps', row, ['slug', 'package_key'])
       if (id !== undefined) return [{ ...row, id }]
@@ -130,17 +129,18 @@ export const appStore = (runner: QueryRunner) => {
   }
 
   /** Applies changes of apps to the search index, the categories' counts and the audit log. */
-  async function applySideEffects(action: Action, changes: AppChange[], actor: Actor) {
+  async function applySideEffects(action: Action, changes: AppChange[]) {
     await updateIndex(changes)
     await updateCounts(changes)
-    const entries = changes.map(({ before, after, at }) => ({
+    const entries = changes.map(({ before, after, at, actor }) => ({
       action,
       at,
+      actor,
       app_id: after.id,
       developer_id: after.developer_id,
       ...auditedDifference(before, after),
     }))
-    await auditStore(runner).record(actor, ...entries)
+    await auditStore(runner).recordAll(entries)
   }
 
   async function updateIndex(changes: AppChange[]) {
@@ -269,11 +269,26 @@ export const appStore = (runner: QueryRunner) => {
 
     /** Inserts an app. Throws `package_name_taken`. */
     async insert(app: NewAppRow, actor: Actor): Promise<AppRow> {
-      const [inserted] = await insertAll('app create', [{ app, at: app.created_at }], actor)
+      const [inserted] = await insertApps('app create', [{ app, at: app.created_at, actor }])
       return required(inserted, 'the inserted app')
     },
 
-    insertAll,
+    /**
+     * Inserts apps of several actors with few statements. If a package name is taken, throws
+     * `package_name_taken` for a single app, but an error of the database for several.
+     */
+    insertTogether: (apps: Pick<NewApp, 'app' | 'actor'>[]): Promise<AppRow[]> =>
+      insertApps(
+        'app create',
+        apps.map((one) => ({ ...one, at: one.app.created_at })),
+      ),
+
+    /** Inserts apps whose package names are free, and returns their rows. */
+    insertAll: (action: Action, apps: Omit<NewApp, 'actor'>[], actor: Actor): Promise<AppRow[]> =>
+      insertApps(
+        action,
+        apps.map((app) => ({ ...app, actor })),
+      ),
 
     /**
      * Writes the columns that differ, if any. Returns the row as it is then. Throws
@@ -299,7 +314,7 @@ export const appStore = (runner: QueryRunner) => {
       if (package_name !== before.package_name)
         await assertPackageNameFree(package_name, actor, before.id)
       await sql('apps').where({ id: before.id }).update(columns)
-      await applySideEffects(action, [{ before, after, at }], actor)
+      await applySideEffects(action, [{ before, after, at, actor }])
       return after
     },
   }

@@ -14,7 +14,7 @@ const cleanupBatchSize = 100
 type CreatedApp = Pick<AppRow, 'id' | 'slug'>
 
 /** A create request after validation. */
-type CreateRequest = { caller: Caller; idempotencyKey: string | undefined; body: NewApp }
+export type CreateRequest = { caller: Caller; body: NewApp }
 
 /**
  * Creates an app, or returns the one that this developer's key and body created within the last 24
@@ -24,10 +24,10 @@ type CreateRequest = { caller: Caller; idempotencyKey: string | undefined; body:
  */
 export async function createOnce(
   { sql }: QueryRunner,
-  { caller, idempotencyKey, body }: CreateRequest,
+  { caller, body }: CreateRequest,
+  idempotencyKey: string,
   create: () => Promise<CreatedApp>,
 ): Promise<CreatedApp> {
-  if (idempotencyKey === undefined) return create()
   const table = () => sql('idempotency_keys')
   const developerKey = { developer_id: caller.developerId, key: parseKey(idempotencyKey) }
   const body_hash = hashOf(body)

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import DataLoader from 'dataloader'
 import type { Knex } from 'knex'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { Bulkhead } from '../util/bulkhead.ts'
@@ -120,6 +121,7 @@ export function databaseFor(engine: Engine) {
   async function transaction<T>(
     work: Work<T>,
     changesPublicData: (result: T) => boolean,
+    writeCount = 1,
   ): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -131,7 +133,7 @@ export function databaseFor(engine: Engine) {
           }
           return result
         })
-        writes++
+        writes += writeCount
         return result
       } catch (error) {
         if (attempt === maxAttempts || !engine.explain(error).isConflict) throw error
@@ -170,6 +172,33 @@ export function databaseFor(engine: Engine) {
       { signal, changesPublicData = () => true }: WriteOptions<T> = {},
     ): Promise<T> =>
       writing.run(() => transaction(work, changesPublicData), { signal }).catch(rethrowUnavailable),
+
+    /**
+     * Returns a function that writes an input as `write` does. Inputs that wait for one transaction
+     * are passed to the work together, so that they share its statements. If that fails, each is
+     * written alone, so that it fails alone.
+     */
+    batchedWrite<Input, Result>(
+      work: (runner: QueryRunner, inputs: readonly Input[]) => Promise<Result[]>,
+      { changesPublicData = () => true }: Pick<WriteOptions<Result[]>, 'changesPublicData'> = {},
+    ) {
+      const writeAll = (inputs: readonly Input[]) =>
+        transaction((runner) => work(runner, inputs), changesPublicData, inputs.length)
+      const writeAlone = async (input: Input) => {
+        const [result] = await writeAll([input])
+        return required(result, 'the result')
+      }
+      const loader = new DataLoader<Input, Result>(
+        (inputs) =>
+          writeAll(inputs).catch((error) => {
+            if (inputs.length === 1 || engine.explain(error).isUnavailable) throw error
+            return Promise.all(inputs.map((input) => writeAlone(input).catch((own: Error) => own)))
+          }),
+        { cache: false, maxBatchSize: engine.groupCommitSize },
+      )
+      return (input: Input, { signal }: Pick<WorkOptions, 'signal'> = {}): Promise<Result> =>
+        writing.run(() => loader.load(input), { signal }).catch(rethrowUnavailable)
+    },
 
     /** See `Engine.withExclusiveLock`. */
     withExclusiveLock: <T>(work: Work<T>): Promise<T> =>

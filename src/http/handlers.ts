@@ -11,18 +11,10 @@ import {
   type NewAppRow,
 } from '../catalogue/app-store.ts'
 import { categoryStore } from '../catalogue/category-store.ts'
-import { createOnce } from '../catalogue/idempotency.ts'
+import { type CreateRequest, createOnce } from '../catalogue/idempotency.ts'
 import { findOwnApps } from '../catalogue/own-apps.ts'
 import { assertOwner, isListed, mergeUnreviewed, statusAfterUpdate } from '../catalogue/policy.ts'
-import type {
-  App,
-  AppChanges,
-  Caller,
-  Handlers,
-  NewApp,
-  OwnApp,
-  Pagination,
-} from '../contract/contract.ts'
+import type { App, AppChanges, Caller, Handlers, OwnApp, Pagination } from '../contract/contract.ts'
 import { notFound, ServiceError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
 import type { Nullable } from '../db/rows.ts'
@@ -62,6 +54,22 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
     },
     { cache: false, maxBatchSize, batchScheduleFn: setImmediate },
   )
+
+  const createApp = database.batchedWrite(
+    (runner, requests: readonly CreateRequest[]) =>
+      appStore(runner).insertTogether(requests.map(newApp)),
+    { changesPublicData: () => false },
+  )
+
+  const createAppOnce = (request: CreateRequest, key: string, signal?: AbortSignal) =>
+    database.write(
+      (runner) =>
+        createOnce(runner, request, key, async () => {
+          const { app, actor } = newApp(request)
+          return appStore(runner).insert(app, actor)
+        }),
+      { signal, changesPublicData: () => false },
+    )
 
   return {
     async listApps({ query, signal }) {
@@ -118,16 +126,12 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
     },
 
     async createApp({ caller, header, body, signal }) {
-      const request = { caller, idempotencyKey: header['Idempotency-Key'], body }
-      const created = await database
-        .write(
-          (runner) =>
-            createOnce(runner, request, () =>
-              appStore(runner).insert(newApp(caller, body), caller),
-            ),
-          { signal, changesPublicData: () => false },
-        )
-        .catch((error) => explainUnknownCategory(error, body.category_id))
+      const request = { caller, body }
+      const key = header['Idempotency-Key']
+      const created = await (key === undefined
+        ? createApp(request, { signal })
+        : createAppOnce(request, key, signal)
+      ).catch((error) => explainUnknownCategory(error, body.category_id))
       const { id, slug } = created
       return {
         status: 201,
@@ -210,9 +214,9 @@ const found = (app: AppWithReviews) => ({ message: 'App found.', data: { app: ap
 /** The ETag of that response. */
 const etagOfApp = (app: AppWithReviews) => etagOfResponse(found(app))
 
-function newApp(caller: Caller, body: NewApp): NewAppRow {
+function newApp({ caller, body }: CreateRequest): { app: NewAppRow; actor: Caller } {
   const now = new Date().toISOString()
-  return {
+  const app: NewAppRow = {
     ...ownerValues(body),
     developer_id: caller.developerId,
     status: 'pending',
@@ -220,6 +224,7 @@ function newApp(caller: Caller, body: NewApp): NewAppRow {
     updated_at: now,
     total_downloads: 0,
   }
+  return { app, actor: caller }
 }
 
 function rowChanges(app: AppWithReviews, body: AppChanges): AppRowChanges {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
-import { generateKey } from '../../src/accounts/keys.ts'
+import { authenticator, generateKey } from '../../src/accounts/keys.ts'
 import { moderatorStore } from '../../src/accounts/moderator-store.ts'
 import type { Database } from '../../src/db/database.ts'
 import { freezeClock } from '../support/clock.ts'
@@ -155,6 +155,27 @@ test.for<[what: string, key: (keys: World['keys']) => string, message: string]>(
       expect([reply.status, reply.body.message]).toEqual([401, message])
   },
 )
+
+test('keys that arrive in one turn of the event loop are found by a statement for every eight', async () => {
+  const { database, world } = await startService()
+  const { ada, bob, expired } = world.keys
+  const authenticate = authenticator(database)
+  const statements: string[] = []
+  database.onStatement((statement) => statements.push(statement))
+  const keys = [...Array<string>(8).fill(ada), expired, bob, generateKey().key]
+  const callers = await Promise.all(
+    keys.map((key) => authenticate(key).catch((error: Error) => error.message)),
+  )
+  expect(callers).toEqual([
+    ...Array(8).fill({ developerId: 1, keyId: ada.slice(5, 17) }),
+    `This API key expired at ${past}.`,
+    { developerId: 2, keyId: bob.slice(5, 17) },
+    'This API key is not known.',
+  ])
+  expect(statements.filter((statement) => /^select .* from api_keys/.test(statement))).toHaveLength(
+    2,
+  )
+})
 
 test('finds a developer by any name, and creates one only with a valid name', async () => {
   const { database } = await startService()

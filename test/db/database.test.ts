@@ -438,6 +438,58 @@ test('of writes that wait together, one that fails leaves nothing, and the other
   })
 })
 
+describe('batched writes', () => {
+  /** Adds developers. Those named Mallory are refused after they were inserted. */
+  function batchedAdd(database: Database) {
+    const batches: string[][] = []
+    const add = database.batchedWrite(async ({ sql }, names: readonly string[]) => {
+      batches.push([...names])
+      await sql('developers').insert(
+        names.map((name) => ({ name, created_at: '', changed_at: '' })),
+      )
+      if (names.includes('Mallory')) throw new Error('refused')
+      return names.map((name) => `added ${name}`)
+    })
+    return { add, batches }
+  }
+  const names = (database: Database) =>
+    database.read(({ sql }) => sql('developers').orderBy('name').pluck('name'))
+
+  test.for<[what: string, inputs: string[], onSqlite: number[]]>([
+    ['one is written alone', ['Carol'], [1]],
+    ['those that wait are written together', ['Carol', 'Dave', 'Eve', 'Frank'], [1, 3]],
+    [
+      'those that wait are written up to 32 at a time',
+      Array.from({ length: 40 }, (_, index) => `Developer ${index}`),
+      [1, 32, 7],
+    ],
+    [
+      'one that fails fails alone, and the others are written',
+      ['Carol', 'Dave', 'Mallory', 'Eve'],
+      [1, 3, 1, 1, 1],
+    ],
+    ['one that fails first leaves the others', ['Mallory', 'Dave', 'Eve'], [1, 2]],
+  ])('%s', async ([, inputs, onSqlite]) => {
+    await withDatabase(async (database) => {
+      const before = await names(database)
+      const { add, batches } = batchedAdd(database)
+      const { writes } = database.usage()
+      const results = await Promise.allSettled(inputs.map((input) => add(input)))
+      expect(
+        results.map((result) =>
+          result.status === 'fulfilled' ? result.value : result.reason.message,
+        ),
+      ).toEqual(inputs.map((name) => (name === 'Mallory' ? 'refused' : `added ${name}`)))
+      expect(batches.map(({ length }) => length)).toEqual(
+        inject('engine') === 'sqlite' ? onSqlite : inputs.map(() => 1),
+      )
+      const added = inputs.filter((name) => name !== 'Mallory')
+      expect(await names(database)).toEqual([...before, ...added].toSorted())
+      expect(database.usage().writes - writes).toBe(added.length)
+    })
+  })
+})
+
 test.for<[what: string, writes: ('public' | 'private' | 'public, fails')[], isNewVersion: boolean]>(
   [
     ['private ones', ['private', 'private'], false],
@@ -481,13 +533,18 @@ test.for<[what: string, writes: ('public' | 'private' | 'public, fails')[], isNe
   },
 )
 
-test.for(['read', 'snapshot', 'write'] as const)(
+test.for(['read', 'snapshot', 'write', 'batchedWrite'] as const)(
   'a %s whose caller has disconnected is not begun, and the next one is',
   async (method) => {
     await withDatabase(async (database) => {
       const begun: string[] = []
+      const batched = database.batchedWrite(async (_, callers: readonly string[]) =>
+        callers.map((caller) => begun.push(caller)),
+      )
       const begin = (caller: string, signal?: AbortSignal) =>
-        database[method](async () => begun.push(caller), { signal })
+        method === 'batchedWrite'
+          ? batched(caller, { signal })
+          : database[method](async () => begun.push(caller), { signal })
       await expect(begin('disconnected', AbortSignal.abort())).rejects.toMatchObject({
         code: 'unavailable',
       })

@@ -211,7 +211,7 @@ describe('refused keys and tokens', () => {
     const statements: string[] = []
     page.database.onStatement((sql) => statements.push(sql))
     expect((await page.post('/sign-in', { key: makeKey() })).status).toBe(429)
-    const lookUp = expect.stringMatching(/^select \* from operators where id = /)
+    const lookUp = expect.stringMatching(/^select \* from operators where id in /)
     expect(statements).toEqual(Array(count).fill(lookUp))
   })
 })
