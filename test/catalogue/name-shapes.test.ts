@@ -1,3 +1,4 @@
+import unhomoglyph from 'unhomoglyph'
 import { expect, test } from 'vitest'
 import { NameMatcher, shapesOf } from '../../src/catalogue/name-shapes.ts'
 import { skeletonsOf } from '../../src/search/terms.ts'
@@ -12,6 +13,14 @@ function isSimilar(popular: string, name: string): boolean {
     skeletonsOf(popular).some((skeleton) => skeletons.has(skeleton))
   )
 }
+
+test('each ASCII character that looks like another has its skeleton', () => {
+  const characters = Array.from({ length: 95 }, (_, index) => String.fromCharCode(32 + index))
+  const lookAlikes = characters.filter((character) => unhomoglyph(character) !== character)
+  expect(lookAlikes).toContain('I')
+  for (const character of lookAlikes)
+    expect(skeletonsOf(`a${character}`)).toContain(skeletonsOf(`a${unhomoglyph(character)}`)[0])
+})
 
 test.for<[row: string, popular: string, imitations: string[]]>([
   [

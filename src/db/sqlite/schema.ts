@@ -36,6 +36,8 @@ export const schema: SchemaHelpers = {
     // FTS5 merges 8 segments at a time, not 4: indexing an app again takes a third less, with as
     // many segments for searches.
     await sql.raw(`insert into app_search (app_search, rank) values ('automerge', 8)`)
+    // A batch of an import becomes one segment of the index instead of several. In bytes.
+    await sql.raw(`insert into app_search (app_search, rank) values ('hashsize', 8388608)`)
     await fill(searchIndex(sql))
     // Merges the segments, which halves the time of most searches.
     await sql.raw(`insert into app_search (app_search) values ('optimize')`)

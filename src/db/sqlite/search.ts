@@ -149,7 +149,9 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       const rows = apps
         .map((app) => ({ ...app, tokens: indexedTokens(app), rank: searchRank(app) }))
         .toSorted((a, b) => a.rank - b.rank)
-      const words = new Set(rows.flatMap(({ tokens }) => tokens.filter(isWordToken)))
+      const words = new Set<string>()
+      for (const { tokens } of rows)
+        for (const token of tokens) if (isWordToken(token)) words.add(token)
       await sql.raw(
         'insert into app_search_words (word) select value from json_each(?) where true order by value on conflict do nothing',
         [JSON.stringify([...words])],
