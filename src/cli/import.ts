@@ -158,6 +158,12 @@ async function runImport(
 const linesPerSecond = (lines: number, seconds: number) =>
   Math.round(lines / Math.max(seconds, 0.01))
 
+/** Does not repeat the reason if the example begins with it. */
+const describeExample = (example: string, reason: string) =>
+  example.startsWith(reason)
+    ? `${example.slice(reason.length)}, for example`
+    : `; for example ${example}`
+
 /** Reasons that are printed. */
 const maxReasons = 10
 
@@ -173,7 +179,7 @@ export function printProblems(
     const all = reasons.all()
     for (const { reason, count, example } of all.slice(0, maxReasons)) {
       const shown = count === 1 ? (example ?? reason) : reason
-      const more = count > 1 && example !== undefined ? `; for example ${example}` : ''
+      const more = count > 1 && example !== undefined ? describeExample(example, reason) : ''
       printInfo(`  ${formatCount(count)} × ${shown}${more}`)
     }
     const more = all.length - maxReasons

@@ -17,6 +17,7 @@ import { objectProblems } from '../contract/problems.ts'
 import type { AppRow, CategoryRow, ReviewRow } from '../db/rows.ts'
 import { idLimit, type SearchDocument } from '../search/terms.ts'
 import { pick, required } from '../util/helpers.ts'
+import { shorten, toSingleLine } from '../util/text.ts'
 import { isNestedTooDeeply, isObject, type LineProblem, unwrapReject } from './rejects.ts'
 
 /** A line of a catalogue file: an app. An omitted field keeps its value; null removes it. */
@@ -99,6 +100,7 @@ const Timestamp = {
   ...schemas.Timestamp,
   maxLength: 40,
   'x-type-message': timeMessage,
+  'x-maxLength-message': timeMessage,
   'x-format-message': timeMessage,
   'x-utc': true,
 }
@@ -364,9 +366,40 @@ function readValid<T>(
   if (isNestedTooDeeply(unwrapped)) return [problem('', 'is nested too deeply')]
   const line = trimTexts(unwrapped)
   const isValid = ajv.validate<T>(schema, line)
-  const problems = isValid ? [] : objectProblems(required(ajv.errors, 'the errors of a line'))
+  const problems: LineProblem[] = []
+  if (!isValid) {
+    // Parsed again, because the validation has converted times.
+    const given = unwrapReject(JSON.parse(text))
+    const found = objectProblems(required(ajv.errors, 'the errors of a line'))
+    problems.push(...found.map((one) => quoteValue(one, given)))
+  }
   if (isObject(line)) problems.push(...orderProblems(withoutFields(line, problems)))
   return isValid && problems.length === 0 ? line : problems
+}
+
+/** Fields whose values other stores write in other forms. */
+const quotedFields = new Set([
+  ...['created_at', ...laterTimes],
+  ...['website_url', 'source_code_url', 'license'],
+])
+
+const maxQuotedLength = 60
+
+const shortenToLine = (text: string) =>
+  shorten(
+    toSingleLine(text.slice(0, 10 * maxQuotedLength)),
+    maxQuotedLength,
+    ({ length }) => length,
+  )
+
+/** Adds the value of such a field to its problem, shortened, and safe for a terminal. */
+function quoteValue({ field, message }: Problem, line: unknown): LineProblem {
+  const path = field.split('/').slice(1)
+  const value = path.reduce((part, name) => (isObject(part) ? part[name] : undefined), line)
+  if (!quotedFields.has(path.at(-1) ?? '') || value === undefined || isObject(value))
+    return problem(field, message)
+  const shown = typeof value === 'string' ? shortenToLine(value) : value
+  return problem(field, `${message}; got ${JSON.stringify(shown)}`, message)
 }
 
 const withoutFields = (line: object, problems: Problem[]) =>

@@ -171,7 +171,9 @@ describe('import', () => {
       '  800 × /package_name: must have at least three parts separated by dots, each a letter followed by letters, digits, "_" or "-"',
       '  267 × /category: does not exist: give slug and name to add it, not unknown alone',
     ])
-    expect(reply.stderr).toContain('1 × /created_at: must be a time such as 2026-03-04T09:12:45Z')
+    expect(reply.stderr).toMatch(
+      /\n {2}1 × \/created_at: must be a time such as .*; got "yesterday"\n/,
+    )
     const rejects = readFileSync(`${file}.rejects.ndjson`, 'utf8')
     const numbers = rejects
       .trimEnd()
@@ -208,6 +210,18 @@ describe('import', () => {
         .map(({ length }, field) => `  ${length} × /field${field}: is not a field that can be set`),
       '  and 2 more reasons',
     ])
+  })
+
+  test('prints one reason with the first value for lines whose values are refused', async () => {
+    const lines = ['http://example.org/', 'http://example.com/'].map((website_url) => ({
+      ...app,
+      website_url,
+    }))
+    const env = { DATABASE_URL: await copyWorld() }
+    const reply = await run(['import', '-', '--rejects', '/dev/null'], env, toLines(lines))
+    expect(reply.stderr.split('\n')[1]).toBe(
+      '  2 × /website_url: must begin with "https://"; leave it out if there is no such address; got "http://example.org/", for example',
+    )
   })
 
   test('prints one reason with an example for lines that belong to apps of different developers', async () => {
