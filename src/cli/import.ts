@@ -7,7 +7,7 @@ import { OperatorError } from '../contract/errors.ts'
 import { withTemporaryCopy } from '../db/copy-database.ts'
 import type { Database } from '../db/database.ts'
 import { type ImportSummary, importLines } from '../import-export/import-lines.ts'
-import { type LineUpdate, lineSchema } from '../import-export/line.ts'
+import { type Line, type LineUpdate, lineSchema } from '../import-export/line.ts'
 import { catalogueLines } from '../import-export/write-lines.ts'
 import { keepYoungGeneration } from '../util/memory.ts'
 import { formatCount, nounOf } from '../util/text.ts'
@@ -17,6 +17,26 @@ import { formatChanges, print, printError, printInfo, printJson, printTable } fr
 import { showProgress } from './progress.ts'
 import { hasEarlierRejects, rejectsWriter } from './rejects-file.ts'
 import { elapsedSeconds } from './time.ts'
+
+/** The required fields, and those that most other stores have, too. */
+const exampleLine = {
+  name: 'Tide Clock',
+  description: 'High and low water for 4,000 harbours.',
+  category: { slug: 'weather', name: 'Weather' },
+  developer_name: 'Ada Lovelace',
+  short_description: 'High and low water at a glance',
+  version: '2.4.1',
+  package_name: 'org.example.tideclock',
+  website_url: 'https://tideclock.example.org/',
+  source_code_url: 'https://code.example.org/tide-clock',
+  license: 'MIT',
+  status: 'approved',
+  total_downloads: 5482,
+  average_rating: 4.2,
+  rating_count: 310,
+  created_at: '2026-01-02T03:04:05Z',
+  updated_at: '2026-03-04T09:12:45Z',
+} satisfies Line
 
 export const command = buildDatabaseCommand({
   command: new Command('import')
@@ -37,8 +57,14 @@ export const command = buildDatabaseCommand({
       throw new CommanderError(0, 'schema', 'The schema has been printed.')
     }),
   help: `
-Existing apps are updated; importing the same file twice changes nothing.
-docs/moving-data.md says which app a line updates.
+Each line needs name, description, category and developer_name. Without status,
+its app waits for a decision. A line with the most common fields:
+
+${JSON.stringify(exampleLine)}
+
+--schema describes all fields. docs/moving-data.md has commands that convert the
+files of other stores, and says which app a line updates. Existing apps are
+updated; importing the same file twice changes nothing.
 
 Invalid lines are refused and the others imported; the exit code is then 1. The
 rejects file has the refused lines with their problems: correct them there, and
@@ -47,6 +73,7 @@ if there are none. An interrupted import finishes when it is run again.
 
 Examples:
   ./apps-service import catalogue.ndjson.gz
+  ./apps-service import --help | grep '^{' > line.ndjson
   ./apps-service import --schema
   ./apps-service import - --dry-run --json < catalogue.ndjson.gz
 

@@ -212,6 +212,23 @@ describe('import', () => {
     ])
   })
 
+  test('imports the line in its help, which has the required fields and others', async () => {
+    const env = { DATABASE_URL: await emptyCatalogueUrl() }
+    const [line = ''] = /^\{".*$/m.exec((await run(['import', '--help'])).stdout) ?? []
+    expect(await run(['import', '-'], env, line)).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('1 created'),
+    })
+    const exported = (await run(['export'], env)).stdout.trimEnd().split('\n')
+    const { created_at, updated_at, category, ...fields } = JSON.parse(line)
+    expect(JSON.parse(exported.at(-1) ?? '')).toMatchObject({
+      ...fields,
+      category: expect.objectContaining(category),
+      created_at: new Date(created_at).toISOString(),
+      updated_at: new Date(updated_at).toISOString(),
+    })
+  })
+
   test('prints one reason with the first value for lines whose values are refused', async () => {
     const lines = ['http://example.org/', 'http://example.com/'].map((website_url) => ({
       ...app,

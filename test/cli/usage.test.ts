@@ -80,7 +80,8 @@ test('every command has help that fits a terminal, describes all its parts, and 
     const help = helpOf(command)
     expect(help).toMatch(new RegExp(`^Usage: ${['\\./apps-service', name].join(' ').trim()} `))
     expect(
-      help.split('\n').filter((line) => line.length > 80),
+      // A line of a catalogue file cannot be wrapped.
+      help.split('\n').filter((line) => line.length > 80 && !line.startsWith('{"')),
       name,
     ).toEqual([])
     expect(help).toMatch(/^Usage: [^\n]+(?:\n[^\n]+)*\n\n(?!Arguments:|Options:|Commands:)[A-Za-z]/)
