@@ -13,6 +13,7 @@ type Listing = {
   genre: string
   genreId: string
   developer: string
+  developerWebsite?: string
   version: string
   updated: number
   minInstalls: number
@@ -50,6 +51,9 @@ function lineOf(listing: Listing, reviews: SampleReview[]): object {
       name: nameOf(listing.genreId),
     },
     developer_name: listing.developer,
+    ...(listing.developerWebsite?.startsWith('https://') && {
+      website_url: listing.developerWebsite,
+    }),
     status: 'approved',
     total_downloads: listing.minInstalls,
     ...(reviews.length === 0 && { average_rating: Math.round(listing.score * 100) / 100 }),

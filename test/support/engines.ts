@@ -35,6 +35,7 @@ const onAnyEngine = [
     ...[
       'moderation',
       'moderator',
+      'other-stores',
       'review',
       'serve',
       'start-errors',

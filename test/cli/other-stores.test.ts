@@ -1,0 +1,190 @@
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { emptyCatalogueUrl, temporaryFolder } from '../support/database.ts'
+import { run } from '../support/process.ts'
+
+/** The commands of docs/moving-data.md that convert files of other stores, as they are printed. */
+
+const page = readFileSync(`${import.meta.dirname}/../../docs/moving-data.md`, 'utf8')
+const commands = [...page.matchAll(/^```sh\n(.*?)^```$/gms)]
+  .map(([, command = '']) => command)
+  .filter((command) => command.includes('jq -c'))
+
+const hasJq = spawnSync('jq', ['--version']).status === 0
+
+/** Runs the command that reads a file, beside the files, and imports and exports what it writes. */
+async function convert(reads: string, files: Record<string, string | object>) {
+  const folder = temporaryFolder()
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true })
+    const text = typeof content === 'string' ? content : JSON.stringify(content)
+    writeFileSync(join(folder, name), text)
+  }
+  const command = commands.find((one) => one.includes(reads)) ?? expect.fail()
+  const { stderr } = spawnSync('sh', ['-c', command], { cwd: folder, encoding: 'utf8' })
+  expect(stderr).toBe('')
+  const env = { DATABASE_URL: await emptyCatalogueUrl() }
+  expect(await run(['import', join(folder, 'apps.ndjson')], env)).toMatchObject({ stderr: '' })
+  const exported = (await run(['export'], env)).stdout.trimEnd().split('\n')
+  return exported
+    .map((line) => JSON.parse(line))
+    .filter(({ name }) => name)
+    .map(({ id, reviews, rejection_reason, deleted_at, ...app }) => app)
+}
+
+const noRatings = { total_downloads: 0, average_rating: null, rating_count: null }
+
+test.skipIf(!hasJq)("an index of F-Droid's becomes apps", async () => {
+  const times = { added: 1767225600000, lastUpdated: 1767312000123 }
+  const apps = await convert('index-v2.json', {
+    'index-v2.json': {
+      repo: {
+        categories: { Time: { name: { de: 'Zeit', 'en-US': 'Time' } }, 'Phone & SMS': {} },
+      },
+      packages: {
+        'org.example.tideclock': {
+          metadata: {
+            ...times,
+            categories: ['Time', 'Phone & SMS'],
+            name: { de: 'Tidenuhr', 'en-US': 'Tide Clock' },
+            summary: { de: 'Hoch und niedrig', en: 'High and low' },
+            description: { 'en-US': '<b>High</b> and low.\n<ul><li>1 < 2</li></ul>' },
+            authorName: 'Ada',
+            webSite: 'https://example.org/',
+            sourceCode: 'https://code.example.org/tides',
+            license: 'GPL-3.0-or-later',
+          },
+          versions: {
+            b2: { manifest: { versionName: '2.0', versionCode: 12 } },
+            a1: { manifest: { versionName: '1.0', versionCode: 9 } },
+          },
+        },
+        'com.example': {
+          metadata: {
+            ...times,
+            categories: ['Phone & SMS'],
+            name: { fi: 'Esimerkki' },
+            webSite: 'http://example.com/',
+            sourceCode: '',
+            license: 'Unknown',
+          },
+          versions: { c3: { manifest: { versionName: '', versionCode: 1 } } },
+        },
+        'org.example.bare': { metadata: { ...times, description: { en: '' } }, versions: {} },
+      },
+    },
+  })
+  const imported = {
+    status: 'approved',
+    created_at: '2026-01-01T00:00:00.000Z',
+    approved_at: '2026-01-01T00:00:00.000Z',
+    updated_at: '2026-01-02T00:00:00.000Z',
+    ...noRatings,
+  }
+  const unknown = { website_url: null, source_code_url: null, license: null }
+  expect(apps).toEqual([
+    {
+      ...imported,
+      name: 'Tide Clock',
+      slug: 'tide-clock',
+      description: 'High and low.\n1 < 2',
+      category: expect.objectContaining({ slug: 'time', name: 'Time' }),
+      developer_name: 'Ada',
+      short_description: 'High and low',
+      version: '2.0',
+      package_name: 'org.example.tideclock',
+      website_url: 'https://example.org/',
+      source_code_url: 'https://code.example.org/tides',
+      license: 'GPL-3.0-or-later',
+    },
+    {
+      ...imported,
+      ...unknown,
+      name: 'Esimerkki',
+      slug: 'com-example',
+      description: 'Esimerkki',
+      category: expect.objectContaining({ slug: 'phone-sms', name: 'Phone & SMS' }),
+      developer_name: 'Unknown',
+      short_description: null,
+      version: '1.0.0',
+      package_name: null,
+    },
+    {
+      ...imported,
+      ...unknown,
+      name: 'org.example.bare',
+      slug: 'org-example-bare',
+      description: 'org.example.bare',
+      category: expect.objectContaining({ slug: 'other', name: 'Other' }),
+      developer_name: 'Unknown',
+      short_description: null,
+      version: '1.0.0',
+      package_name: 'org.example.bare',
+    },
+  ])
+})
+
+test.skipIf(!hasJq)('folders with a config.json become apps', async () => {
+  const config = {
+    name: 'Tide Clock',
+    id: 'tides',
+    version: '2.0',
+    categories: ['utilities', 'data'],
+    description: 'Not this one.',
+    short_desc: 'High and low',
+    author: 'Ada',
+    source: 'https://code.example.org/tides',
+    website: 'https://example.org/',
+    created_at: 1767225600000,
+    updated_at: 1767312000123,
+  }
+  const { website, ...others } = config
+  const apps = await convert('config.json', {
+    'apps/tides/config.json': config,
+    'apps/tides/metadata/description.md': '# Tide Clock\n\nHigh and low water.\n',
+    'apps/other one/config.json': {
+      ...others,
+      name: 'Moon Map',
+      id: 'moon-map',
+      author: '',
+      categories: null,
+      source: 'http://code.example.org/moon',
+    },
+    'apps/other one/metadata/description.md': 'm'.repeat(20_001),
+  })
+  const imported = {
+    version: '2.0',
+    package_name: null,
+    short_description: 'High and low',
+    license: null,
+    status: 'approved',
+    created_at: '2026-01-01T00:00:00.000Z',
+    approved_at: '2026-01-01T00:00:00.000Z',
+    updated_at: '2026-01-02T00:00:00.000Z',
+    ...noRatings,
+  }
+  expect(apps).toEqual([
+    {
+      ...imported,
+      name: 'Moon Map',
+      slug: 'moon-map',
+      description: 'm'.repeat(20_000),
+      category: expect.objectContaining({ slug: 'other', name: 'Other' }),
+      developer_name: 'Unknown',
+      website_url: null,
+      source_code_url: null,
+    },
+    {
+      ...imported,
+      name: 'Tide Clock',
+      slug: 'tides',
+      description: '# Tide Clock\n\nHigh and low water.',
+      category: expect.objectContaining({ slug: 'utilities', name: 'Utilities' }),
+      developer_name: 'Ada',
+      website_url: 'https://example.org/',
+      source_code_url: 'https://code.example.org/tides',
+    },
+  ])
+})
