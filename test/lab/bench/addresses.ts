@@ -22,17 +22,22 @@ const smallestShare = 0.015
  * work.
  */
 export function nearPages(size: number): string[] {
-  const pages = upTo(Math.max(1, Math.min(lastPage, Math.floor((size * smallestShare) / 20))))
-  const paths = pages.flatMap((page) =>
-    sorts.flatMap((sort) => {
-      const query = [`page=${page}`, 'limit=20', `sort=${sort}`]
-      return [
-        ...listPaths(query),
-        ...categories.flatMap((category) => listPaths([...query, `category=${category}`])),
-      ]
-    }),
-  )
+  const paths = nearQueries(size).flatMap((query) => [
+    ...listPaths(query),
+    ...categories.flatMap((category) => listPaths([...query, `category=${category}`])),
+  ])
   return randomFrom(1).shuffled(paths)
+}
+
+/** The same pages of all apps only. Empty filters, which select all apps, make more paths. */
+export function nearPagesOfAll(size: number): string[] {
+  const paths = nearQueries(size).flatMap((query) => listPaths([...query, 'category=', 'search=']))
+  return randomFrom(6).shuffled(paths)
+}
+
+function nearQueries(size: number): string[][] {
+  const pages = upTo(Math.max(1, Math.min(lastPage, Math.floor((size * smallestShare) / 20))))
+  return pages.flatMap((page) => sorts.map((sort) => [`page=${page}`, 'limit=20', `sort=${sort}`]))
 }
 
 /** Page 1 only: a catalogue of one app has no other. */

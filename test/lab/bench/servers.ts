@@ -56,6 +56,9 @@ export async function startStaticServers(service: Server, folder: string) {
 export const startFastify = (databaseFile: string, folder: string) =>
   startPeer('fastify', folder, databaseFile)
 
+export const startFrameworks = (databaseFile: string, folder: string) =>
+  startPeer('frameworks', folder, databaseFile)
+
 /** The second request puts the response into the cache, so the third is a hit. */
 async function getCached({ origin }: Server, target: string): Promise<HttpResponse> {
   for (let times = 1; times < 3; times++) await getOk(origin, target)

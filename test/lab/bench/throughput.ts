@@ -2,7 +2,7 @@ import { deepStrictEqual } from 'node:assert'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { required } from '../../../src/util/helpers.ts'
-import { itemPaths, missingItem, nearPages, splitEvenly } from './addresses.ts'
+import { itemPaths, missingItem, nearPages, nearPagesOfAll, splitEvenly } from './addresses.ts'
 import { get } from './client.ts'
 import { type Load, putUnderLoad, type Throughput } from './load.ts'
 import { figure, type Section, type Target } from './report.ts'
@@ -12,6 +12,7 @@ import {
   hotList,
   type Server,
   startFastify,
+  startFrameworks,
   startService,
   startStaticServers,
 } from './servers.ts'
@@ -23,6 +24,7 @@ const serverNames = {
   bare: 'node:http',
   express: 'Express',
   fastify: 'fastify + node:sqlite',
+  frameworks: 'the frameworks alone',
   service: 'this service',
 }
 type ServerName = keyof typeof serverNames
@@ -50,6 +52,7 @@ export async function measureThroughput(
     service,
     ...(await startStaticServers(service, folder)),
     fastify: await startFastify(databaseFile, folder),
+    frameworks: await startFrameworks(databaseFile, folder),
   }
   try {
     await assertSameResponses(servers)
@@ -63,9 +66,10 @@ export async function measureThroughput(
 
 function casesOf({ compared, rounds }: Scale): Case[] {
   const lists = splitEvenly(nearPages(compared), rounds + 1)
+  const listsOfAll = splitEvenly(nearPagesOfAll(compared), rounds + 1)
   const apps = splitEvenly(itemPaths(compared), rounds + 1)
-  const all = ['bare', 'express', 'fastify', 'service'] as const
-  const withDatabase = ['fastify', 'service'] as const
+  const all = ['bare', 'express', 'fastify', 'frameworks', 'service'] as const
+  const withDatabase = ['fastify', 'frameworks', 'service'] as const
   return [
     { name: 'hot list', servers: all, paths: () => [hotList] },
     { name: 'hot item', servers: all, paths: () => [hotItem] },
@@ -74,6 +78,12 @@ function casesOf({ compared, rounds }: Scale): Case[] {
       name: 'cold list',
       servers: withDatabase,
       paths: (round) => required(lists[round], `round ${round}`),
+      once: true,
+    },
+    {
+      name: 'cold list of all apps',
+      servers: ['frameworks', 'service'],
+      paths: (round) => required(listsOfAll[round], `round ${round}`),
       once: true,
     },
     {
@@ -86,37 +96,37 @@ function casesOf({ compared, rounds }: Scale): Case[] {
   ]
 }
 
-/** Fails if fastify's responses differ from the service's: their speeds could not be compared. */
-async function assertSameResponses({ service, fastify }: Servers) {
-  const lists = [
-    '',
-    '?page=2&limit=7',
-    '?sort=rating&category=category-3',
-    '?category=none',
-    '?page=900000&sort=popular',
-  ]
-  for (const target of [
-    ...lists.map((query) => `/apps${query}`),
+/**
+ * Fails if a peer's statuses or data differ from the service's: their speeds could not be compared.
+ * Messages may differ.
+ */
+async function assertSameResponses({ service, fastify, frameworks }: Servers) {
+  const targets = [
+    hotList,
+    '/apps?page=2&limit=7',
+    '/apps?sort=rating&category=category-3',
+    '/apps?category=none',
+    '/apps?page=900000&sort=popular',
     hotItem,
     '/apps/2',
     missingItem,
-  ]) {
-    const [ours, theirs] = await Promise.all([
-      get(service.origin, target),
-      get(fastify.origin, target),
-    ])
-    deepStrictEqual(
-      contentOf(theirs),
-      contentOf(ours),
-      `fastify's response to ${target} differs from the service's`,
-    )
+  ]
+  for (const target of targets) {
+    const ours = await get(service.origin, target)
+    for (const [name, peer] of Object.entries({ fastify, frameworks })) {
+      deepStrictEqual(
+        contentOf(await get(peer.origin, target)),
+        contentOf(ours),
+        `the response of ${name} to ${target} differs from the service's`,
+      )
+    }
   }
 }
 
-const contentOf = ({ status, body }: { status: number; body: Buffer }) => ({
-  status,
-  body: JSON.parse(String(body)),
-})
+const contentOf = ({ status, body }: { status: number; body: Buffer }) => {
+  const { success, data } = JSON.parse(String(body))
+  return { status, success, data }
+}
 
 type Results = Map<Case, Map<ServerName, Throughput[]>>
 
@@ -209,6 +219,15 @@ function sectionOf(
     target('hot list + writes / hot list', 'hot list + writes', 'hot list', 'service', 0.8),
     target('cold list / fastify', 'cold list', 'cold list', 'fastify', 0.45),
     target('cold item / fastify', 'cold item', 'cold item', 'fastify', 0.35),
+    target('hot list / frameworks', 'hot list', 'hot list', 'frameworks', 6),
+    target(
+      'cold list of all apps / frameworks',
+      'cold list of all apps',
+      'cold list of all apps',
+      'frameworks',
+      5,
+    ),
+    target('cold item / frameworks', 'cold item', 'cold item', 'frameworks', 2.2),
   ]
   if (memory !== undefined) {
     const values = [memory / 2 ** 20]
