@@ -96,6 +96,14 @@ export const ownerColumns = columnsWith('owner')
 export const auditedColumns = columnsWith('audited')
 export const importedColumns = columnsWith('imported')
 
+const addressColumns: readonly string[] = [
+  'website_url',
+  'source_code_url',
+] satisfies readonly OwnerColumn[]
+
+/** Whether the column, or the field of this name, has addresses of websites. */
+export const isAddressColumn = (column: string) => addressColumns.includes(column)
+
 /** Whether everybody sees the field of a listed app. Fields that are no columns are public. */
 export const isPublicField = (field: string) =>
   !(field in appColumns) || hasUse(field as AppColumn, 'public')

@@ -1,7 +1,9 @@
 import { Command, InvalidArgumentError } from 'commander'
 import type { AuditEntry } from '../audit/audit-store.ts'
 import { actorOf, changesOf, subjectOf } from '../audit/describe-entry.ts'
+import { isAddressColumn } from '../catalogue/app-columns.ts'
 import { findEntries, findEntriesAfter } from '../moderation/audit-entries.ts'
+import { formatAddress } from '../moderation/describe.ts'
 import { toSingleLine } from '../util/text.ts'
 import { formatMinute } from '../util/time.ts'
 import { buildDatabaseCommand, parsePositiveInteger } from './command.ts'
@@ -89,10 +91,11 @@ const maxValueWidth = 24
 /** Returns one line with all changes; no line if there are none. */
 function changeLines(entry: AuditEntry): string[] {
   const changes = changesOf(entry).map(({ column, before, after }) => {
+    const shown = (text: string) => (isAddressColumn(column) ? formatAddress(text) : text)
     const change =
       before === undefined
-        ? truncate(toSingleLine(after), maxValueWidth)
-        : formatDifference(before, after, maxValueWidth)
+        ? truncate(toSingleLine(shown(after)), maxValueWidth)
+        : formatDifference(shown(before), shown(after), maxValueWidth)
     return `${column}: ${change}`
   })
   return changes.length === 0 ? [] : [changes.join('; ')]

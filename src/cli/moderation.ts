@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander'
+import stringWidth from 'string-width'
 import { type Account, accountStore } from '../accounts/account-store.ts'
-import type { OwnerColumn } from '../catalogue/app-columns.ts'
+import { isAddressColumn, type OwnerColumn } from '../catalogue/app-columns.ts'
 import type { Decision } from '../catalogue/policy.ts'
 import { readConfig } from '../config.ts'
 import { parseReason } from '../contract/field-rules.ts'
@@ -8,17 +9,18 @@ import type { Database } from '../db/database.ts'
 import type { AppFilter } from '../moderation/app-filter.ts'
 import { type AppReference, formatReference } from '../moderation/app-reference.ts'
 import { decideEach, type GivenDecision } from '../moderation/decisions.ts'
-import { appFields, formatSimilar } from '../moderation/describe.ts'
+import { appFields, formatAddress, formatSimilar, otherHostOf } from '../moderation/describe.ts'
 import {
   type AppReviewDetails,
   type Change,
   type DecisionOptions,
   type DecisionResult,
   moderationStore,
+  type QueuedApp,
 } from '../moderation/moderation-store.ts'
 import { formatCommand } from '../util/command.ts'
 import { pick, required, secondsSince } from '../util/helpers.ts'
-import { sanitize } from '../util/text.ts'
+import { sanitize, shortenDifference } from '../util/text.ts'
 import { formatAge } from '../util/time.ts'
 import { printEntries } from './audit.ts'
 import {
@@ -34,6 +36,7 @@ import {
 } from './command.ts'
 import { readDecisions } from './decision-file.ts'
 import {
+  detailWidth,
   formatChanges,
   noValue,
   print,
@@ -41,6 +44,7 @@ import {
   printFields,
   printInfo,
   printTable,
+  truncate,
 } from './output.ts'
 import { writeTimeout } from './serve.ts'
 import { parseTimeUntilNow } from './time.ts'
@@ -65,9 +69,9 @@ Examples:
   ./apps-service moderation queue --json | jq '.apps[].id'
 
 JSON: {apps, pagination: {current_page, total_pages, per_page, total}}.
-An app: {id, revision, name, slug, short_description, developer_name,
-category_slug, created_at, updated_at, waiting_since, changes, similar,
-waiting_seconds}. A change: {field, before, after}; before is the value at the
+An app: {id, revision, name, slug, short_description, website_url,
+source_code_url, license, developer_name, category_slug, created_at, updated_at,
+waiting_since, changes, similar, waiting_seconds}. A change: {field, before, after}; before is the value at the
 last decision. A similar app: {id, name, developer_name, status,
 total_downloads}, an app of another developer that is listed (approved) or
 pending, too. Texts are not shortened. There is also {as_of}, the time of the
@@ -85,7 +89,8 @@ Without --limit, JSON has the first 10,000 apps.`,
     const updates = apps.map(({ updated_at }) => (updated_at < now ? updated_at : now)).toSorted()
     return {
       apps: apps.map((app) => ({
-        ...pick(app, 'id', 'revision', 'name', 'slug', 'short_description', 'developer_name'),
+        ...pick(app, 'id', 'revision', 'name', 'slug', 'short_description', 'website_url'),
+        ...pick(app, 'source_code_url', 'license', 'developer_name'),
         ...pick(app, 'category_slug', 'created_at', 'updated_at', 'waiting_since'),
         ...pick(app, 'changes', 'similar'),
         waiting_seconds: secondsSince(app.waiting_since),
@@ -105,9 +110,9 @@ Without --limit, JSON has the first 10,000 apps.`,
         UPDATED: formatAge(app.updated_at),
       })),
       ['NAME', 'DEVELOPER', 'CATEGORY'],
-      apps.map(({ short_description, similar, changes }) => [
-        ...similar.map((app) => `similar: ${formatSimilar(app)}`),
-        ...(changed ? changeLines(changes) : [short_description ?? []].flat()),
+      apps.map((app) => [
+        ...app.similar.map((one) => `similar: ${formatSimilar(one)}`),
+        ...(changed ? changeLines(app.changes) : textLines(app)),
       ]),
     )
     const [first] = apps
@@ -119,8 +124,37 @@ Without --limit, JSON has the first 10,000 apps.`,
   },
 })
 
+type Texts = Pick<QueuedApp, 'short_description' | 'website_url' | 'source_code_url' | 'license'>
+
+const textLines = ({ short_description, website_url, source_code_url, license }: Texts) => [
+  ...[short_description ?? []].flat(),
+  ...Object.entries({ website_url, source_code_url }).flatMap(([field, address]) => {
+    if (address === null) return []
+    const [label, suffix] = [`${field}: `, otherHostOf(address)]
+    return label + truncate(address, roomBetween(label, suffix)) + suffix
+  }),
+  ...(license === null ? [] : [`license: ${license}`]),
+]
+
 const changeLines = (changes: Change[]): string[] =>
-  changes.length === 0 ? ['changed and reverted'] : formatChanges(changes)
+  changes.length === 0
+    ? ['changed and reverted']
+    : changes.flatMap((change) =>
+        isAddressColumn(change.field) ? addressLines(change) : formatChanges([change]),
+      )
+
+/** A line for each address, because a swapped letter is hard to see in a part of one. */
+function addressLines({ field, before, after }: Change): string[] {
+  const label = `${field}: `
+  const [oldSuffix, suffix] = [otherHostOf(before ?? ''), otherHostOf(after ?? '')]
+  const width = Math.min(roomBetween(label, oldSuffix), roomBetween(label, suffix))
+  const [old, now] = shortenDifference(before ?? noValue, after ?? noValue, width, stringWidth)
+  return [label + old + oldSuffix, `→ ${now}${suffix}`]
+}
+
+/** Columns for an address whose host has another form behind it. */
+const roomBetween = (label: string, suffix: string) =>
+  Math.max(20, detailWidth() - stringWidth(label + suffix))
 
 /** How many history entries `show` prints. */
 const historyLimit = 100
@@ -192,7 +226,11 @@ function printDetails(details: AppReviewDetails & { developer: Account }) {
   print(`\n${sanitize(app.description)}`)
   if (changes.length > 0) print('\nChanged since the last decision')
   for (const { field, before, after } of changes) {
-    print(`\n  ${field}\n${prefixLines('  - ', before)}\n${prefixLines('  + ', after)}`)
+    const shown = (text: string | null) =>
+      text !== null && isAddressColumn(field) ? formatAddress(text) : text
+    print(
+      `\n  ${field}\n${prefixLines('  - ', shown(before))}\n${prefixLines('  + ', shown(after))}`,
+    )
   }
   if (history.length > 0) {
     print('\nHistory\n')

@@ -69,7 +69,7 @@ const separator = '  '
 const indent = '    '
 
 /** The width of the lines below a table's rows. */
-const detailWidth = () => terminalWidth() - indent.length
+export const detailWidth = () => terminalWidth() - indent.length
 
 /**
  * Prints rows, of which there is at least one. Its fields are the columns. If the table is wider

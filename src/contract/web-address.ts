@@ -1,3 +1,5 @@
+import { domainToASCII, domainToUnicode } from 'node:url'
+
 /** Addresses of websites, which owners write and moderators judge. Nothing here opens them. */
 
 /**
@@ -18,3 +20,24 @@ export function addressProblem(address: string): string | undefined {
   const isNamed = /^[\p{L}\p{M}\p{N}._-]+$/u.test(host) && /^[\w-]+(\.[\w-]+)+$/.test(asciiHost)
   return isNamed ? undefined : 'must have a valid host: example.org'
 }
+
+/** `rest` is the port, the path and what follows it. */
+export type AddressParts = { scheme: string; host: string; rest: string; otherHost: string | null }
+
+/**
+ * An address in parts, to show its host. The host is as sent; if it is internationalized,
+ * `otherHost` is its ASCII form, or its Unicode form if it was sent in ASCII. Undefined if the
+ * address is not valid, as one accepted under older rules may be.
+ */
+export function addressParts(address: string): AddressParts | undefined {
+  if (addressProblem(address) !== undefined) return undefined
+  const [, scheme = '', host = '', rest = ''] = /^(https:\/\/)([^/?#:]*)(.*)$/s.exec(address) ?? []
+  const ascii = domainToASCII(host)
+  const otherHost = ascii === host.toLowerCase() ? domainToUnicode(host) : ascii
+  return { scheme, host, rest, otherHost: otherHost === host.toLowerCase() ? null : otherHost }
+}
+
+/** Whether browsers open the same host with both. */
+export const haveSameHost = (address: string, other: string) => hostOf(address) === hostOf(other)
+
+const hostOf = (address: string) => URL.parse(address)?.hostname ?? address

@@ -5,6 +5,7 @@ import type { NamedAppRow } from '../catalogue/app-store.ts'
 import type { SimilarApp } from '../catalogue/similar-names.ts'
 import { keyPrefix } from '../contract/key-format.ts'
 import { formatCommand } from '../util/command.ts'
+import { addressParts } from '../contract/web-address.ts'
 import { formatCount, formatMegabytes, formatQuantity } from '../util/text.ts'
 import { formatAge, formatMinute } from '../util/time.ts'
 import { formatReference } from './app-reference.ts'
@@ -21,6 +22,14 @@ export const similarityOf = ({ status, total_downloads }: SimilarApp) =>
 export const formatSimilar = (app: SimilarApp) =>
   `${app.id} ${app.name} by ${app.developer_name}, ${similarityOf(app)}`
 
+/** The other form of an address's host, ` (xn--bcher-kva.example)`; an empty text if it has none. */
+export function otherHostOf(address: string): string {
+  const other = addressParts(address)?.otherHost ?? null
+  return other === null ? '' : ` (${other})`
+}
+
+export const formatAddress = (address: string) => address + otherHostOf(address)
+
 export function appFields({ app, developer }: { app: NamedAppRow; developer: Account }): Fields {
   const states = Object.entries(developer.apps).map(([state, count]) => `${count} ${state}`)
   // A column with a label that is missing here does not compile. The description is shown below.
@@ -32,8 +41,8 @@ export function appFields({ app, developer }: { app: NamedAppRow; developer: Acc
     name: app.name,
     version: app.version,
     package_name: app.package_name,
-    website_url: app.website_url,
-    source_code_url: app.source_code_url,
+    website_url: app.website_url && formatAddress(app.website_url),
+    source_code_url: app.source_code_url && formatAddress(app.source_code_url),
     license: app.license,
     category_id: `${app.category_name} (${app.category_slug})`,
     developer_id: `${developer.name}: ${states.join(', ')}`,

@@ -59,6 +59,9 @@ export type QueuedApp = Pick<
   | 'short_description'
   | 'description'
   | 'version'
+  | 'website_url'
+  | 'source_code_url'
+  | 'license'
   | 'developer_id'
   | 'developer_name'
   | 'category_slug'
@@ -103,6 +106,7 @@ export const moderationStore = (runner: QueryRunner) => {
 
   const toQueued = (app: NamedAppRow, slugs: Map<unknown, string>) => ({
     ...pick(app, 'id', 'revision', 'status', 'name', 'slug', 'short_description', 'version'),
+    ...pick(app, 'website_url', 'source_code_url', 'license'),
     ...pick(app, 'developer_id', 'developer_name', 'category_slug', 'category_name'),
     ...pick(app, 'created_at', 'updated_at'),
     description: app.description.slice(0, maxBeginning),

@@ -34,6 +34,9 @@ describe('the queue', () => {
     name: 'Cloud Atlas',
     slug: 'cloud-atlas',
     short_description: null,
+    website_url: null,
+    source_code_url: null,
+    license: null,
     developer_name: 'Ada',
     category_slug: 'tools',
     created_at: past,
@@ -112,6 +115,62 @@ describe('the queue', () => {
     expect((await cli.json('moderation', 'queue')).apps[0].short_description).toBe(
       'Seen from above, in all weathers',
     )
+  })
+
+  test('has addresses, with the other form of an internationalized host, and licences', async () => {
+    const service = await startService()
+    const fields = {
+      website_url: 'https://bücher.example/',
+      source_code_url: `https://xn--bcher-kva.example/${'x'.repeat(100)}`,
+      license: 'MIT',
+    }
+    await put(service, service.world.apps.pending, fields)
+    const cli = commandLine(service.databaseUrl)
+    expect((await cli.run('moderation', 'queue')).stdout.split('\n').slice(2, -2)).toEqual([
+      '    website_url: https://bücher.example/ (xn--bcher-kva.example)',
+      `    source_code_url: https://xn--bcher-kva.example/${'x'.repeat(11)}… (bücher.example)`,
+      '    license: MIT',
+    ])
+    expect((await cli.json('moderation', 'queue')).apps[0]).toMatchObject(fields)
+  })
+
+  test.for<[what: string, before: string, after: string, lines: string[]]>([
+    [
+      'a host with another letter',
+      'https://example.org/',
+      'https://exarnple.org/',
+      ['website_url: https://example.org/', '→ https://exarnple.org/'],
+    ],
+    [
+      'a host with a Cyrillic letter',
+      'https://example.org/',
+      'https://ex\u0430mple.org/',
+      ['website_url: https://example.org/', '→ https://ex\u0430mple.org/ (xn--exmple-4nf.org)'],
+    ],
+    [
+      'the host of a long address, whose other form is at the end of the line',
+      `https://example.org/${'x'.repeat(100)}`,
+      `https://ex\u0430mple.org/${'x'.repeat(100)}`,
+      [
+        `website_url: …tps://example.org/${'x'.repeat(22)}…`,
+        `→ …tps://ex\u0430mple.org/${'x'.repeat(22)}… (xn--exmple-4nf.org)`,
+      ],
+    ],
+    [
+      'the end of a long path',
+      `https://example.org/${'x'.repeat(100)}y`,
+      `https://example.org/${'x'.repeat(100)}z`,
+      ['website_url: …xxxxxxxxy', '→ …xxxxxxxxz'],
+    ],
+    ['no address', 'https://example.org/', '', ['website_url: https://example.org/', '→ (none)']],
+  ])('of changed apps has a line for each address: %s', async ([, before, after, lines]) => {
+    const service = await startService()
+    await put(service, 1, { website_url: before })
+    await service.decide('approve', 1)
+    await put(service, 1, { website_url: after })
+    const cli = commandLine(service.databaseUrl)
+    const { stdout } = await cli.run('moderation', 'queue', '--changed')
+    expect(stdout.split('\n').slice(2, -1)).toEqual(lines.map((line) => `    ${line}`))
   })
 
   test.for<[what: string, filter: AppFilter, found: string[]]>([
@@ -1069,6 +1128,32 @@ describe('printed for people,', () => {
     expect(unrated.stdout).toContain(
       '\nDownloads       0\nRatings         none\nReviews         0\n',
     )
+  })
+
+  test('an app’s internationalized hosts are in both forms; JSON has them as sent', async () => {
+    const service = await startService()
+    const cli = commandLine(service.databaseUrl)
+    const before = { website_url: 'https://example.org/', source_code_url: '' }
+    await put(service, 1, before)
+    await service.decide('approve', 1)
+    const website_url = 'https://ex\u0430mple.org/'
+    const source_code_url = 'https://xn--bcher-kva.example/a'
+    await put(service, 1, { website_url, source_code_url })
+    const { stdout } = await cli.run('moderation', 'show', '1')
+    for (const text of [
+      '\nWebsite         https://ex\u0430mple.org/ (xn--exmple-4nf.org)\n',
+      '\nSource code     https://xn--bcher-kva.example/a (bücher.example)\n',
+      '\n  website_url\n  - https://example.org/\n  + https://ex\u0430mple.org/ (xn--exmple-4nf.org)\n',
+      '\n  source_code_url\n  - (none)\n  + https://xn--bcher-kva.example/a (bücher.example)\n',
+      'website_url: …tps://example.org/ → …tps://ex\u0430mple.org/ (xn…',
+    ])
+      expect(stdout).toContain(text)
+    const { changes, ...fields } = await cli.json('moderation', 'show', '1')
+    expect(fields).toMatchObject({ website_url, source_code_url })
+    expect(changes).toEqual([
+      { field: 'website_url', before: 'https://example.org/', after: website_url },
+      { field: 'source_code_url', before: null, after: source_code_url },
+    ])
   })
 
   test('an app that was changed and changed back is still in the queue', async () => {

@@ -202,13 +202,13 @@ const looks = [
   { view: 'narrow', viewport: narrow, colorScheme: 'dark' },
 ] as const
 
-/** Words of up to 20 letters, digits and _ that are on more than one line. */
+/** Words of up to 20 letters, digits and _ that are on more than one line. Addresses may be. */
 const findBrokenWords = (page: Page) =>
   page.getByRole('main').evaluate((main) => {
     const broken: string[] = []
     const texts = document.createTreeWalker(main, NodeFilter.SHOW_TEXT)
     for (let text = texts.nextNode(); text; text = texts.nextNode()) {
-      if (text.parentElement?.closest('.hidden, option')) continue
+      if (text.parentElement?.closest('.hidden, option, .address')) continue
       for (const { 0: word, index } of String(text.nodeValue).matchAll(/(?<!\w)\w{1,20}(?!\w)/g)) {
         const range = document.createRange()
         range.setStart(text, index)
@@ -424,8 +424,18 @@ test('long words and other scripts do not widen a page', async () => {
   const long = `${'W'.repeat(200)} שלום עולם مرحبا ${'宽'.repeat(80)} 👩‍👩‍👧‍👦`
   const database = openDatabase(databaseUrl)
   await database.write(async ({ sql }) => {
-    const texts = { name: long, short_description: long, description: long, version: long }
-    const former = { name: `${long} 0`, version: '1', description: `${long} 0` }
+    const address = (begin: string) =>
+      `https://${begin}${'w'.repeat(200)}.שלום.example/${'"'.repeat(270)}`
+    const addresses = (begin: string) => ({
+      website_url: address(begin),
+      source_code_url: address(begin),
+      license: 'W'.repeat(100),
+    })
+    const texts = {
+      ...{ name: long, short_description: long, description: long, version: long },
+      ...addresses('b'),
+    }
+    const former = { name: `${long} 0`, version: '1', description: `${long} 0`, ...addresses('a') }
     await sql('apps')
       .whereIn('id', [1, 21])
       .update({ ...texts, unreviewed_since: at, unreviewed_changes: JSON.stringify(former) })

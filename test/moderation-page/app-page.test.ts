@@ -75,6 +75,9 @@ test('says what the command `moderation show` says, in people’s words', async 
     })
     const optional = {
       'Package name': fields.package_name,
+      Website: fields.website_url,
+      'Source code': fields.source_code_url,
+      Licence: fields.license,
       'Last rejected because': fields.rejection_reason,
       // Counts of 0 say nothing.
       Downloads: fields.total_downloads === 0 ? null : String(fields.total_downloads),
@@ -151,6 +154,9 @@ test('puts the look-alikes beside the app', async () => {
     ['Category', 'Games', 'Tools'],
     ['In short', '', 'High and low water'],
     ['Package name', '', 'org.example.tideclock'],
+    ['Website', '', 'https://tideclock.example.org/'],
+    ['Source code', '', 'https://code.example.org/tide-clock'],
+    ['Licence', '', 'MIT'],
     ['Downloads', '0', '100'],
     ['Created', '1 Jan 2026', '1 Jan 2020'],
   ])

@@ -94,8 +94,15 @@ describe('texts with markup, reversed and terminal characters', () => {
         short_description: text('short_description'),
         description: text('description'),
         version: text('version'),
+        website_url: text('website'),
+        source_code_url: `https://source.example/${hostile}`,
+        license: text('licence'),
         unreviewed_since: '2026-01-01T00:00:00.000Z',
-        unreviewed_changes: JSON.stringify({ name: text('before'), version: text('before') }),
+        unreviewed_changes: JSON.stringify({
+          name: text('before'),
+          version: text('before'),
+          website_url: text('website before'),
+        }),
       }
       const package_name = text('package')
       await sql('apps')
@@ -143,14 +150,18 @@ describe('texts with markup, reversed and terminal characters', () => {
       // The list of categories has only the beginning of so long a name.
       ['/', ['moderator', 'name', 'short_description', 'description', 'developer', 'category']],
       ['/?queue=changed', ['name', 'developer']],
+      [`/apps/${listed}#changes`, ['website before']],
       [`/?queue=pending&search=${encodeURIComponent('name')}`, ['name', 'developer']],
       [`/?decided=${listed}+${rejected}&refused=${pending}`, ['name']],
-      [`/apps/${pending}?queue=pending&decided=${listed}`, ['name', 'package']],
+      [
+        `/apps/${pending}?queue=pending&decided=${listed}`,
+        ['name', 'package', 'website', 'licence'],
+      ],
       [`/apps?text=${pending}`, ['name', 'short_description', 'developer', 'category']],
       [
         `/apps/${listed}`,
         [
-          ...['name', 'short_description', 'description', 'version'],
+          ...['name', 'short_description', 'description', 'version', 'website', 'licence'],
           ...['developer', 'category', 'moderator', 'reviewer', 'comment', 'person'],
         ],
       ],
@@ -168,6 +179,8 @@ describe('texts with markup, reversed and terminal characters', () => {
       for (const field of fields)
         expect(textOf(text), `${path} ${field}`).toContain(`${field}: ${readable}`)
     }
+    const { text: shown } = await ada.get(`/apps/${listed}`)
+    expect(textOf(shown)).toContain(`Source code https://source.example/${readable}`)
     const written = `${hostile} `
     const echoes = [
       await ada.get(
@@ -333,6 +346,15 @@ describe.for(fillers)('if others wrote as much as they may, of %s,', ([, pattern
     description: fill(20_000, begin),
     version: fill(50, begin),
   })
+  /** Shown in parts, with a host whose other form is longest for its size. */
+  const scattered = Array.from({ length: 40 }, (_, index) => 0x4e00 + ((index * 7919) % 20_000))
+  const address = (begin: string) =>
+    fill(500, `https://${begin}${String.fromCodePoint(...scattered)}.example/`)
+  const addresses = (begin: string) => ({
+    website_url: address(begin),
+    source_code_url: address(begin),
+    license: fill(100, begin),
+  })
   const at = '2026-05-01T00:00:00.000Z'
   const fullReview = { reviewer_name: fill(100), rating: 1, created_at: at }
   let page: ModerationPage
@@ -349,12 +371,16 @@ describe.for(fillers)('if others wrote as much as they may, of %s,', ([, pattern
       const slugOf = (index: number) => `${'s'.repeat(74)}-${index}`
       const added = await addApps(
         page,
-        Array.from({ length: 100 }, (_, index) => ({ ...columns('b'), slug: slugOf(index) })),
+        Array.from({ length: 100 }, (_, index) => ({
+          ...columns('b'),
+          ...addresses('b'),
+          slug: slugOf(index),
+        })),
       )
       pending = added.slice(0, 50)
       changed = added.slice(50)
       const [app_id = 0] = pending
-      const before = { ...columns('a'), package_name: `a.b.${'c'.repeat(251)}` }
+      const before = { ...columns('a'), ...addresses('a'), package_name: `a.b.${'c'.repeat(251)}` }
       const audited = { category_id: 1, status: 'rejected', developer_id: bobsId, deleted_at: at }
       await page.database.write(async (runner) => {
         const { sql, insertRows } = runner
@@ -391,7 +417,7 @@ describe.for(fillers)('if others wrote as much as they may, of %s,', ([, pattern
             app_id,
             developer_id: bobsId,
             before: { ...before, ...audited, rejection_reason: fill(1000) },
-            after: { ...before, ...audited, ...columns('b'), rejection_reason },
+            after: { ...before, ...audited, ...columns('b'), ...addresses('b'), rejection_reason },
           })
         }
       })

@@ -88,7 +88,9 @@ export const textOf = (page: string): string =>
   decode(
     page
       .replace(/^[\s\S]*<body>/, '')
-      .replace(/<[^>]*>/g, (tag) => (/^<\/?(bdi|a|ins|del|code|time|span)\b/.test(tag) ? '' : ' ')),
+      .replace(/<[^>]*>/g, (tag) =>
+        /^<\/?(bdi|a|ins|del|code|time|span|strong)\b/.test(tag) ? '' : ' ',
+      ),
   )
     .replace(/\s+/g, ' ')
     .trim()

@@ -1,5 +1,7 @@
 import type { AuditEntry } from '../../audit/audit-store.ts'
 import { actorOf, changesOf, type EntryChange, subjectOf } from '../../audit/describe-entry.ts'
+import { isAddressColumn } from '../../catalogue/app-columns.ts'
+import { haveSameHost } from '../../contract/web-address.ts'
 import type { Change } from '../../moderation/moderation-store.ts'
 import { yieldBetween } from '../../util/helpers.ts'
 import { shorten, shortenDifference } from '../../util/text.ts'
@@ -19,13 +21,32 @@ const optionSize = 60
 /** Characters of a comment that are read for a list: one more than it can show. */
 export const maxReadComment = commentSize + 1
 
-const shortenValue = (text: string) => shorten(text, valueSize, htmlSize)
+export const shortenValue = (text: string) => shorten(text, valueSize, htmlSize)
 
 export const shortenOption = (text: string) => shorten(text, optionSize, htmlSize)
 
 export const shortenBeginning = (text: string) => shorten(text, beginningSize, htmlSize)
 
 export const shortenComment = (text: string) => shorten(text, commentSize, htmlSize)
+
+/** Of an address behind its host, if the host leaves less of a value's size. */
+const minRestSize = 40
+
+/** Addresses keep their hosts, which show where they lead; what differs behind these follows. */
+function shortenChange(column: string, before: string, after: string): [string, string] {
+  const [origin, other] = [originOf(before), originOf(after)]
+  const hasRoom = [origin, other].every((text) => htmlSize(text) <= valueSize)
+  if (!isAddressColumn(column) || !hasRoom)
+    return shortenDifference(before, after, valueSize, htmlSize)
+  if (origin !== other) return [shortenValue(before), shortenValue(after)]
+  const size = Math.max(minRestSize, valueSize - htmlSize(origin))
+  const rests = [before.slice(origin.length), after.slice(origin.length)] as const
+  const [old, now] = shortenDifference(...rests, size, htmlSize)
+  return [origin + old, origin + now]
+}
+
+/** The beginning of an address, up to the character behind its host and port. */
+const originOf = (address: string) => /^https:\/\/[^/?#]*[/?#]?/.exec(address)?.[0] ?? ''
 
 /** An entry of the audit log as a page shows it. */
 export type ShownEntry = Pick<AuditEntry, 'id' | 'at' | 'action' | 'app_id'> & {
@@ -50,14 +71,29 @@ export function shortEntry(entry: AuditEntry): ShownEntry {
   const whole = wholeEntry(entry)
   const changes = whole.changes.map(({ column, before, after }): EntryChange => {
     if (before === undefined) return { column, after: shortenValue(after) }
-    const [old, now] = shortenDifference(before, after, valueSize, htmlSize)
+    const [old, now] = shortenChange(column, before, after)
     return { column, before: old, after: now }
   })
   return { ...whole, changes, isShortened: differ(changes, whole.changes) }
 }
 
+/** A change as a page shows it: also whether an address leads to another host than before. */
+export type ShownChange = Change & { isOtherHost: boolean }
+
+export const wholeChange = (change: Change): ShownChange => {
+  const { field, before, after } = change
+  const hasBoth = before !== null && after !== null
+  return {
+    ...change,
+    isOtherHost: isAddressColumn(field) && hasBoth && !haveSameHost(before, after),
+  }
+}
+
 /** An app of a queue, with what its list shows of the changes. */
-export type WithShortChanges<App> = App & { isShortened: boolean }
+export type WithShortChanges<App> = Omit<App, 'changes'> & {
+  changes: ShownChange[]
+  isShortened: boolean
+}
 
 /** Other requests run between the apps. */
 export async function shortenChanges<App extends { changes: Change[] }>(
@@ -66,9 +102,10 @@ export async function shortenChanges<App extends { changes: Change[] }>(
 ): Promise<WithShortChanges<App>[]> {
   const shortened = []
   for await (const app of yieldBetween(apps, signal)) {
-    const changes = app.changes.map(({ field, before, after }): Change => {
-      const [old, now] = shortenDifference(before ?? '', after ?? '', valueSize, htmlSize)
-      return { field, before: before && old, after: after && now }
+    const changes = app.changes.map((change): ShownChange => {
+      const { field, before, after, ...shown } = wholeChange(change)
+      const [old, now] = shortenChange(field, before ?? '', after ?? '')
+      return { field, before: before && old, after: after && now, ...shown }
     })
     shortened.push({ ...app, changes, isShortened: differ(changes, app.changes) })
   }

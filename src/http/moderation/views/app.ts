@@ -8,11 +8,12 @@ import { formatCount, formatQuantity } from '../../../util/text.ts'
 import { formatWait } from '../../../util/time.ts'
 import { type Html, html } from '../../html.ts'
 import type { QueueView } from '../queue-view.ts'
-import { type ShownEntry, shortenComment } from '../short-texts.ts'
+import { type ShownEntry, shortenComment, wholeChange } from '../short-texts.ts'
 import { wordChanges } from './changes.ts'
 import { historyList } from './entries.ts'
 import { type Frame, layout } from './layout.ts'
 import {
+  addressText,
   alert,
   appLink,
   day,
@@ -75,7 +76,7 @@ ${news.length > 0 && html`<section class="card"><h2>Changed since you looked</h2
 ${
   changes.length > 0 &&
   html`<section class="card" id="changes"><h2>Changed since the last decision</h2>
-${wordChanges(changes)}
+${wordChanges(changes.map(wholeChange))}
 </section>`
 }
 ${app.unreviewed_since && changes.length === 0 && html`<p><span class="chip">Changed and reverted</span></p>`}
@@ -176,6 +177,9 @@ ${fieldList({
   Category: html`<bdi>${app.category_name}</bdi>`,
   Version: app.version,
   'Package name': app.package_name,
+  Website: app.website_url && addressText(app.website_url),
+  'Source code': app.source_code_url && addressText(app.source_code_url),
+  Licence: app.license,
   'Last rejected because': app.rejection_reason,
   Created: day(app.created_at),
   'First approved': app.approved_at && day(app.approved_at),
@@ -204,6 +208,9 @@ function lookAlikes({ links }: Frame, { app, similar, lookAlikes }: AppPage) {
     ['Category', (one) => html`<bdi>${one.category_name}</bdi>`],
     ['In short', (one) => html`<span dir="auto">${one.short_description}</span>`],
     ['Package name', (one) => one.package_name],
+    ['Website', (one) => one.website_url && addressText(one.website_url)],
+    ['Source code', (one) => one.source_code_url && addressText(one.source_code_url)],
+    ['Licence', (one) => one.license],
     ['Downloads', (one) => formatCount(one.total_downloads)],
     ['Created', (one) => day(one.created_at)],
   ]

@@ -2,7 +2,7 @@ import type { NamedAppRow } from '../../../catalogue/app-store.ts'
 import { formatQuantity } from '../../../util/text.ts'
 import { html } from '../../html.ts'
 import { type Frame, layout } from './layout.ts'
-import { appLink, day, icon, stateChip } from './parts.ts'
+import { appLink, day, icon, leadsTo, stateChip } from './parts.ts'
 
 /** Finds apps in any state. */
 
@@ -28,6 +28,7 @@ ${text !== '' && html`<p class="quiet">${apps.length === 0 ? 'No app in any stat
     <h2>${appLink(frame.links, app)} ${stateChip(app)}</h2>
     <p class="quiet"><a href="${frame.links.apps(app.developer_name)}"><bdi>${app.developer_name}</bdi></a> · <bdi>${app.category_name}</bdi> · ${formatQuantity(app.total_downloads, 'download')} · changed ${day(app.updated_at)}</p>
     ${app.short_description && html`<p dir="auto">${app.short_description}</p>`}
+    ${leadsTo(app)}
   </div>
 </li>`,
     )}

@@ -1,7 +1,8 @@
+import { isAddressColumn } from '../../../catalogue/app-columns.ts'
 import { html } from '../../html.ts'
 import type { Links } from '../links.ts'
 import type { ShownEntry } from '../short-texts.ts'
-import { moment } from './parts.ts'
+import { addressText, moment } from './parts.ts'
 import { actionWords, columnLabel, type Names, valueText } from './words.ts'
 
 /** Entries of the audit log, as sentences with their values folded. */
@@ -61,11 +62,15 @@ function entryValues({ id, changes, isShortened }: ShownEntry, { links, names, a
     <summary>${summaryOf(values)}</summary>
     <dl class="changes">${values.map(
       ({ column, before, after }) => html`
-<div><dt>${columnLabel(column)}</dt><dd dir="auto" class="text">${before !== undefined && html`<del>${valueText(column, before, names)}</del> → `}<ins>${valueText(column, after, names)}</ins></dd></div>`,
+<div><dt>${columnLabel(column)}</dt><dd dir="auto" class="text">${before !== undefined && html`<del>${value(column, before)}</del> → `}<ins>${value(column, after)}</ins></dd></div>`,
     )}
 </dl>
     ${isShortened && whole()}
   </details>`
+
+  function value(column: string, text: string) {
+    return isAddressColumn(column) ? addressText(text) : valueText(column, text, names)
+  }
 
   function whole() {
     return html`<p><a href="${links.audit({ entry: id })}">Show entry ${id} whole</a></p>`

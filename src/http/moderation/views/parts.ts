@@ -1,11 +1,13 @@
 import type { NamedAppRow } from '../../../catalogue/app-store.ts'
 import type { SimilarApp } from '../../../catalogue/similar-names.ts'
+import { addressParts } from '../../../contract/web-address.ts'
 import { type Fields, similarityOf } from '../../../moderation/describe.ts'
 import { formatDay, formatMoment } from '../../../util/time.ts'
 import { type Html, html } from '../../html.ts'
 import type { Links } from '../links.ts'
 import type { QueueView } from '../queue-view.ts'
-import { stateNames } from './words.ts'
+import { shortenValue } from '../short-texts.ts'
+import { columnLabel, stateNames } from './words.ts'
 
 /** Parts of several pages. */
 
@@ -26,6 +28,32 @@ export const appLink = (
 
 export const alert = (problem: string | undefined) =>
   problem !== undefined && html`<p role="alert" class="problem">${problem}</p>`
+
+/**
+ * An address as text, its host in bold, and the other form of an internationalized host. Never a
+ * link: nobody has judged where it leads. Left to right and isolated, so that no letter of a
+ * right-to-left script moves the host.
+ */
+export function addressText(address: string): Html {
+  const { scheme, host, rest, otherHost } = addressParts(address) ?? { rest: address }
+  return html`<span class="address" dir="ltr">${scheme}${host && html`<strong dir="ltr">${host}</strong>`}${rest}${otherHost && html` <bdi dir="ltr">(${otherHost})</bdi>`}</span>`
+}
+
+/** The addresses and the licence of an app in a list, shortened; false if it has none. */
+export function leadsTo(app: Pick<NamedAppRow, 'website_url' | 'source_code_url' | 'license'>) {
+  const address = (text: string | null) => text && addressText(shortenValue(text))
+  const values = {
+    website_url: address(app.website_url),
+    source_code_url: address(app.source_code_url),
+    license: app.license && html`<bdi>${shortenValue(app.license)}</bdi>`,
+  }
+  const parts = Object.entries(values).filter(([, value]) => value)
+  if (parts.length === 0) return false
+  return html`<p class="leads">${parts.map(
+    ([column, value]) =>
+      html`<span><span class="quiet">${columnLabel(column)}</span> ${value}</span> `,
+  )}</p>`
+}
 
 type State = Pick<NamedAppRow, 'status' | 'deleted_at'>
 

@@ -10,7 +10,15 @@ import type { QueueView } from '../queue-view.ts'
 import { shortenBeginning, shortenOption, type WithShortChanges } from '../short-texts.ts'
 import { changeList } from './changes.ts'
 import { type Frame, layout } from './layout.ts'
-import { alert, appLink, icon, noDefaultButton, reasonField, similarChip } from './parts.ts'
+import {
+  alert,
+  appLink,
+  icon,
+  leadsTo,
+  noDefaultButton,
+  reasonField,
+  similarChip,
+} from './parts.ts'
 import { developerRecord } from './words.ts'
 
 /** A queue, and a form that decides the selected apps. */
@@ -146,6 +154,7 @@ function queuedApp({ links }: Frame, page: QueuePage, app: WithShortChanges<Queu
     <p class="quiet"><a href="${links.apps(app.developer_name)}"><bdi>${app.developer_name}</bdi></a> (${developerRecord(records.get(app.developer_id))}) · <bdi>${app.category_name}</bdi> · waits ${formatWait(app.waiting_since)}</p>
     ${app.similar.length > 0 && html`<p class="chips">${app.similar.map((one) => html`${similarChip(links, one)} `)}</p>`}
     ${app.short_description && html`<p dir="auto">${app.short_description}</p>`}
+    ${leadsTo(app)}
     ${view.queue === 'changed' && changes(app)}
     <details>
       <summary>Description</summary>
