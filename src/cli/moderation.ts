@@ -71,11 +71,12 @@ Examples:
 JSON: {apps, pagination: {current_page, total_pages, per_page, total}}.
 An app: {id, revision, name, slug, short_description, website_url,
 source_code_url, license, developer_name, category_slug, created_at, updated_at,
-waiting_since, changes, similar, waiting_seconds}. A change: {field, before, after}; before is the value at the
-last decision. A similar app: {id, name, developer_name, status,
-total_downloads}, an app of another developer that is listed (approved) or
-pending, too. Texts are not shortened. There is also {as_of}, the time of the
-newest update, for --as-of of approve, reject and decide; null without apps.
+waiting_since, changes, similar, waiting_seconds}. A change: {field, before,
+after}; before is the value at the last decision. A similar app: {id, name,
+developer_name, status, total_downloads}, an app of another developer that is
+listed (approved) or pending, too. Texts are not shortened. There is also
+{as_of}, the time of the newest update, for --as-of of approve, reject and
+decide; null without apps.
 Without --limit, JSON has the first 10,000 apps.`,
   rows: 'apps',
   jsonLimit: 10_000,

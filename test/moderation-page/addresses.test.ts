@@ -12,9 +12,16 @@ import {
 const { categories } = inject('world')
 const at = '2026-05-01T00:00:00.000Z'
 
-type Shown = { before: string; after: string; hosts: string[]; isOtherHost: boolean }
+type Shown = {
+  before: string
+  after: string
+  hosts: string[]
+  /** What differs in both. */
+  marked: string[]
+  isOtherHost: boolean
+}
 
-/** The change of the address on a page, and the parts of it that are bold. */
+/** The change of the address on a page, and the parts of it that are bold or marked. */
 function changeOf(page: string): Shown {
   const [, values = ''] = /<dt>Website<\/dt><dd>([\s\S]*?)<\/dd>/.exec(page) ?? []
   const [before = '', after = '', note] = values
@@ -23,8 +30,13 @@ function changeOf(page: string): Shown {
   return {
     before: before.replace(/ →$/, ''),
     after,
-    hosts: [...values.matchAll(/<strong dir="ltr">(.*?)<\/strong>/g)].map(([, host = '']) => host),
+    hosts: partsOf(/<strong dir="ltr">(.*?)<\/strong>/g),
+    marked: partsOf(/<mark>(.*?)<\/mark>/g),
     isOtherHost: note === 'Another host',
+  }
+
+  function partsOf(pattern: RegExp) {
+    return [...values.matchAll(pattern)].map(([, text]) => textOf(`<body>${text}`))
   }
 }
 
@@ -52,7 +64,7 @@ describe('a changed address is whole before and after, with its host in bold:', 
       'letters that look like one',
       example,
       'https://exarnple.org/',
-      { hosts: ['example.org', 'exarnple.org'], isOtherHost: true },
+      { hosts: ['example.org', 'exarnple.org'], marked: ['m', 'rn'], isOtherHost: true },
     ],
     [
       'a Cyrillic letter',
@@ -61,6 +73,7 @@ describe('a changed address is whole before and after, with its host in bold:', 
       {
         after: 'https://ex\u0430mple.org/ (xn--exmple-4nf.org)',
         hosts: ['example.org', 'ex\u0430mple.org'],
+        marked: ['a', '\u0430'],
         isOtherHost: true,
       },
     ],
@@ -74,19 +87,41 @@ describe('a changed address is whole before and after, with its host in bold:', 
       'another top-level domain',
       example,
       'https://example.com/',
-      { hosts: ['example.org', 'example.com'], isOtherHost: true },
+      { hosts: ['example.org', 'example.com'], marked: ['org', 'com'], isOtherHost: true },
     ],
     [
       'the former host as a part of another',
       example,
       'https://example.org.evil.example/',
-      { hosts: ['example.org', 'example.org.evil.example'], isOtherHost: true },
+      {
+        hosts: ['example.org', 'example.org.evil.example'],
+        marked: ['.evil.example'],
+        isOtherHost: true,
+      },
     ],
     [
       'another path alone',
+      'https://example.org/harbour',
+      'https://example.org/harb\u043Eur',
+      { hosts: ['example.org', 'example.org'], marked: ['o', '\u043E'], isOtherHost: false },
+    ],
+    [
+      'characters with the same half of a surrogate pair',
+      'https://example.org/😀/',
+      'https://example.org/😁/',
+      { marked: ['😀', '😁'], isOtherHost: false },
+    ],
+    [
+      'the end of the host and the beginning of the path',
       'https://example.org/a',
-      'https://example.org/b',
-      { hosts: ['example.org', 'example.org'], isOtherHost: false },
+      'https://example.com/b',
+      { marked: ['org', '/a', 'com', '/b'], isOtherHost: true },
+    ],
+    [
+      'a letter that is there twice',
+      'https://example.org/a',
+      'https://example.org/aa',
+      { marked: ['a'], isOtherHost: false },
     ],
     [
       'another form of the same host alone',
@@ -102,13 +137,13 @@ describe('a changed address is whole before and after, with its host in bold:', 
       'the first address',
       null,
       example,
-      { before: 'none', hosts: ['example.org'], isOtherHost: false },
+      { before: 'none', hosts: ['example.org'], marked: [], isOtherHost: false },
     ],
     [
       'an older one with a user in front',
       example,
       'https://example.org@evil.example/',
-      { hosts: ['example.org'], isOtherHost: true },
+      { hosts: ['example.org'], marked: ['@evil.example'], isOtherHost: true },
     ],
   ])('%s', async ([, before, after, shown]) => {
     const page = await startModerationPage()
@@ -127,6 +162,7 @@ describe('a changed address is whole before and after, with its host in bold:', 
         before: `${example}…xxxxxxxxa`,
         after: `${example}…xxxxxxxxb`,
         hosts: ['example.org', 'example.org'],
+        marked: ['a', 'b'],
         isOtherHost: false,
       },
     ],
@@ -138,6 +174,8 @@ describe('a changed address is whole before and after, with its host in bold:', 
         before: `${example}${'x'.repeat(127)}…`,
         after: `https://ex\u0430mple.org/${'x'.repeat(126)}… (xn--exmple-4nf.org)`,
         hosts: ['example.org', 'ex\u0430mple.org'],
+        // An end that is cut elsewhere is not shared.
+        marked: ['ample.org', '/x', '\u0430mple.org', '/'],
         isOtherHost: true,
       },
     ],
@@ -145,19 +183,33 @@ describe('a changed address is whole before and after, with its host in bold:', 
       'with a host that has no room begins shortly before the difference',
       `https://${'x.'.repeat(100)}org/`,
       `https://${'x.'.repeat(100)}com/`,
-      { before: '…x.x.x.x.org/', after: '…x.x.x.x.com/', hosts: [], isOtherHost: true },
+      {
+        before: '…x.x.x.x.org/',
+        after: '…x.x.x.x.com/',
+        hosts: [],
+        marked: ['org', 'com'],
+        isOtherHost: true,
+      },
     ],
     [
       'with such a host and another path is not said to have another host',
       `https://${'x.'.repeat(100)}org/a`,
       `https://${'x.'.repeat(100)}org/b`,
-      { before: '…x.x.org/a', after: '…x.x.org/b', hosts: [], isOtherHost: false },
+      {
+        before: '…x.x.org/a',
+        after: '…x.x.org/b',
+        hosts: [],
+        marked: ['a', 'b'],
+        isOtherHost: false,
+      },
     ],
   ])('in the queue, a long one %s', async ([, before, after, shown]) => {
     const page = await startModerationPage()
     const ada = await page.signIn('Ada')
     const { queue, app } = await change(page, ada, before, after)
     expect(changeOf(queue)).toEqual(shown)
+    // Nor is it whole in the line of the app.
+    expect(textOf(queue)).not.toContain(after)
     expect(linksOf(queue).map(([name]) => name)).toContainEqual(
       expect.stringMatching(/^Show the changes of app \d+ whole$/),
     )

@@ -28,12 +28,26 @@ const list = (changes: ShownChange[], values: (change: ShownChange) => Html) =>
 
 /** One below the other, so that a letter more, less or swapped is seen; as words, it could hide. */
 function addresses({ before, after, isOtherHost }: ShownChange) {
-  const old = before === null ? none : html`<del>${addressText(before)}</del>`
+  const shared = before !== null && after !== null ? sharedEnds(before, after) : undefined
   return html`<dd>
-<p>${old} →</p>
-<p>${after === null ? none : html`<ins>${addressText(after)}</ins>`}</p>
+<p>${before === null ? none : html`<del>${addressText(before, shared)}</del>`} →</p>
+<p>${after === null ? none : html`<ins>${addressText(after, shared)}</ins>`}</p>
 ${isOtherHost && html`<p><span class="chip warning">Another host</span></p>`}
 </dd>`
+}
+
+/** The lengths of the beginning and the end that two texts share, which split no character. */
+function sharedEnds(before: string, after: string) {
+  const [old, now] = [[...before], [...after]]
+  const shortest = Math.min(old.length, now.length)
+  let start = 0
+  while (start < shortest && old[start] === now[start]) start++
+  let end = 0
+  while (end < shortest - start && old.at(-1 - end) === now.at(-1 - end)) end++
+  return {
+    start: old.slice(0, start).join('').length,
+    end: old.slice(old.length - end).join('').length,
+  }
 }
 
 function words({ before, after }: ShownChange) {

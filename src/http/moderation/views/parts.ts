@@ -30,13 +30,21 @@ export const alert = (problem: string | undefined) =>
   problem !== undefined && html`<p role="alert" class="problem">${problem}</p>`
 
 /**
- * An address as text, its host in bold, and the other form of an internationalized host. Never a
- * link: nobody has judged where it leads. Left to right and isolated, so that no letter of a
- * right-to-left script moves the host.
+ * An address as text, its host in bold, and the other form of an internationalized host. Marks all
+ * but the beginning and the end that it shares with another one. Never a link: nobody has judged
+ * where it leads. Left to right and isolated, so that no right-to-left letter moves the host.
  */
-export function addressText(address: string): Html {
-  const { scheme, host, rest, otherHost } = addressParts(address) ?? { rest: address }
-  return html`<span class="address" dir="ltr">${scheme}${host && html`<strong dir="ltr">${host}</strong>`}${rest}${otherHost && html` <bdi dir="ltr">(${otherHost})</bdi>`}</span>`
+export function addressText(address: string, shared = { start: address.length, end: 0 }): Html {
+  const { scheme = '', host = '', otherHost } = addressParts(address) ?? {}
+  const hostEnd = scheme.length + host.length
+  return html`<span class="address" dir="ltr">${part(0, scheme.length)}${host && html`<strong dir="ltr">${part(scheme.length, hostEnd)}</strong>`}${part(hostEnd, address.length)}${otherHost && html` <bdi dir="ltr">(${otherHost})</bdi>`}</span>`
+
+  function part(start: number, end: number) {
+    const within = (index: number) => Math.min(Math.max(index, start), end)
+    const [from, to] = [within(shared.start), within(address.length - shared.end)]
+    const marked = from < to && html`<mark>${address.slice(from, to)}</mark>`
+    return html`${address.slice(start, from)}${marked}${address.slice(to, end)}`
+  }
 }
 
 /** The addresses and the licence of an app in a list, shortened; false if it has none. */
