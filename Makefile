@@ -88,6 +88,10 @@ judge-packages: $(judges_installed) $(client_installed)
 judge: $(installed) judge-packages generated/docs.html ## check the contract and the server with third-party clients and tools
 	npm run --silent judge
 
+.PHONY: pictures
+pictures: $(installed) $(judges_installed) generated/docs.html ## take the pictures of README.md and docs/ again
+	@node test/judges/pictures.ts
+
 .PHONY: diff
 diff: $(installed) $(judges_installed) ## list changes of the document since the last release, and the version they require
 	@node test/judges/diff.ts

@@ -2,41 +2,22 @@
 /// <reference lib="dom" />
 /// <reference lib="dom.iterable" />
 
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import {
-  type Browser,
-  type BrowserContext,
-  type BrowserContextOptions,
-  chromium,
-  type Locator,
-  type Page,
-} from 'playwright-core'
+import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { beforeAll, expect } from 'vitest'
 import { whenFinished } from '../support/lifetime.ts'
+import { launchChromium } from './chromium.ts'
 
 /** Chromium for a test file, and checks of any page. */
 
 /** The timeout for asynchronous changes of the page. */
 export const pollTimeout = { timeout: 20_000 }
 
-const executablePath = process.env.CHROMIUM || '/usr/bin/chromium'
 let browser: Browser
 
 beforeAll(async () => {
-  if (!existsSync(executablePath)) {
-    throw new Error(
-      `There is no ${executablePath}. On Debian: apt-get install chromium; else name one in CHROMIUM.`,
-    )
-  }
-  const quiet = [
-    '--no-first-run',
-    '--disable-background-networking',
-    '--disable-component-update',
-    '--disable-sync',
-  ]
-  const args = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', ...quiet]
-  browser = await chromium.launch({ executablePath, args })
+  browser = await launchChromium()
   // After windows that a file shares, which beforeAll opens later.
   return () => browser.close()
 })

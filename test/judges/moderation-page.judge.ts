@@ -20,7 +20,7 @@ import { findViolations, openWindow, saveScreenshot } from './browser.ts'
 
 /**
  * Days of moderators in Chromium, with the keyboard alone. SCREENSHOTS names a directory for
- * pictures of the pages; moderation-look-alikes-wide-light is that of docs/moderating.md.
+ * pictures of the pages.
  */
 
 const actor = { operator: 'test' }

@@ -26,7 +26,7 @@ import {
 
 /**
  * Compares what a reader of /docs and of the home page sees in Chromium with the document.
- * SCREENSHOTS names a directory for a picture of each first screen, such as the one in README.md.
+ * SCREENSHOTS names a directory for a picture of each first screen.
  */
 
 const headings = [...document.info.description.matchAll(/^## (.+)$/gm)].map(
@@ -101,8 +101,7 @@ test('the search finds a header of an operation, and the introduction', async ()
 
 describe.for(screens)('the first screen, $view', ({ view, width, height }) => {
   test('shows each operation with its method and path', async () => {
-    // So that the picture in README.md has this address.
-    const { page } = await openDocs(width, '', height, { BASE_URL: documentedUrl })
+    const { page } = await openDocs(width, '', height)
     for (const { summary, method, path } of operations) {
       const request = `${method.toUpperCase()} ${path}`
       const row = page

@@ -20,7 +20,7 @@ import { expectAccessible, openWindow, pollTimeout, saveScreenshot } from './bro
 
 /**
  * Uses the example shop window, on another origin than the service, with the demo catalogue.
- * SCREENSHOTS names a directory for pictures, such as the one in docs/clients.md.
+ * SCREENSHOTS names a directory for pictures.
  */
 
 const examples = `${import.meta.dirname}/../../examples/shop-window`
@@ -644,14 +644,6 @@ describe.for(looks)('$view and $colorScheme', ({ view, ...options }) => {
         expect(await page.getByRole(role).count()).toBe(1)
     },
   )
-})
-
-test('takes the picture of docs/clients.md', async () => {
-  const { page } = await open('/?sort=popular', 'All apps', {
-    viewport: { width: 1200, height: 700 },
-  })
-  await link(page, 'Categories', 'Travel').waitFor()
-  await saveScreenshot(page, 'shop-window')
 })
 
 test('the example, besides the theme, has at most 250 lines of at most 100 columns', () => {
