@@ -3,7 +3,7 @@ import * as api from './apps-api.ts'
 
 /**
  * Lets clients.judge.ts call the client that orval generates, apps-api.ts. The client reads its
- * base URL from APPS_URL, as orval.config.ts says.
+ * base URL from APPS_URL, as docs/clients.md says.
  */
 export const connect: Connect = (baseUrl, key) => {
   process.env.APPS_URL = baseUrl
