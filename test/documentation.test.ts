@@ -104,6 +104,21 @@ test('the CI of the host runs .ci/run, and no actions of others', () => {
   ])
 })
 
+test('renovate.json knows packages and files that are there, and each exact version', () => {
+  const { packageRules } = JSON.parse(read('renovate.json'))
+  const rules: { matchPackageNames?: string[]; matchFileNames?: string[] }[] = packageRules
+  const files = rules.flatMap(({ matchFileNames = [] }) => matchFileNames)
+  expect(files.filter((file) => !existsSync(join(root, file)))).toEqual([])
+  const packageFiles = ['package.json', 'test/judges/package.json', 'test/lab/package.json']
+  const sources = [...packageFiles, 'deploy/Containerfile', 'deploy/compose.yaml'].map(read)
+  const names = rules.flatMap(({ matchPackageNames = [] }) => matchPackageNames)
+  const isUsed = (name: string) => sources.some((source) => source.includes(name))
+  expect(names.filter((name) => !isUsed(name))).toEqual([])
+  const versions = Object.entries({ ...manifest.dependencies, ...manifest.devDependencies })
+  const exact = versions.flatMap(([name, version]) => (/^\d/.test(version) ? [name] : []))
+  expect(exact.filter((name) => !names.includes(name))).toEqual([])
+})
+
 test.for(['bug', 'feature'])('the issue form %s has what the host requires', (name) => {
   const { body, ...form } = parse(read(`.github/ISSUE_TEMPLATE/${name}.yml`))
   expect(form).toMatchObject({ name: expect.any(String), description: expect.any(String) })
