@@ -81,6 +81,7 @@ export async function lifeCycle(connect: Connect) {
     package_name,
     created_at: time,
     updated_at: time,
+    waiting_since: time,
   })
   const rejected = dataOf(await ada.listOwnApps({ query: { status: 'rejected' } }), 200)
   expect(rejected.apps.map(({ status, rejection_reason }) => [status, rejection_reason])).toEqual([
