@@ -166,6 +166,7 @@ export const failing =
     },
     snapshot: () => Promise.reject(error),
     write: () => Promise.reject(error),
+    batchedWrite: () => () => Promise.reject(error),
   })
 
 /** Sends one request to a server or base URL, and returns the response unchanged. */
