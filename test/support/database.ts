@@ -7,6 +7,7 @@ import { type Database, openDatabase } from '../../src/db/database.ts'
 import { whenFinished } from './lifetime.ts'
 import {
   addressAt,
+  administer,
   configuredServer,
   copyStrategy,
   emptyCatalogue,
@@ -76,9 +77,10 @@ async function newPostgres(templateIn: (factory: DatabaseFactory) => string): Pr
   whenFinished(async () => {
     // Otherwise a node's background process would wait for a new session in the database, and the
     // drop for that process.
-    await onAllNodes(
-      `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${name}'`,
-    )
+    if (administrators.length > 1)
+      await onAllNodes(
+        `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${name}'`,
+      )
     await onAllNodes(`drop database ${name} with (force)`)
   })
   return addressAt(server, name)
@@ -101,6 +103,11 @@ async function createFactory(): Promise<DatabaseFactory> {
   const { source } = inject('world')
   const own = configuredServer === undefined ? await startPostgres(source) : undefined
   const server = own?.address ?? configuredServer ?? ''
+  // A server forgets at its start what sessions load first (pg_internal.init). The first session
+  // writes it again, and each copy of the database has it.
+  if (own)
+    for (const name of [worldName, emptyCatalogue(worldName)])
+      await administer(addressAt(own.address, name), 'select 1')
   const administrators = [server, ...inject('workers')].map((node) => new Client(node))
   for (const administrator of administrators) await administrator.connect()
   return {

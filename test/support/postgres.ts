@@ -77,8 +77,9 @@ export async function startPostgres(from?: string): Promise<PostgresServer> {
   let stopRunning = async (_signal: NodeJS.Signals) => {}
 
   async function start() {
+    // Creating and dropping a database look through all shared buffers.
     // biome-ignore format: one line
-    const settings = ['listen_addresses=', 'fsync=off', 'full_page_writes=off', 'autovacuum=off', 'max_connections=300']
+    const settings = ['listen_addresses=', 'fsync=off', 'full_page_writes=off', 'autovacuum=off', 'max_connections=300', 'shared_buffers=16MB']
     const child = spawn(
       'setpriv',
       // biome-ignore format: a program and its arguments
