@@ -1,10 +1,11 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { findApps } from '../../src/catalogue/app-list.ts'
 import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
 import type { Database } from '../../src/db/database.ts'
 import { toSearchDocument } from '../../src/search/terms.ts'
 import { expectConsistent, findNames } from '../support/consistency.ts'
+import { share } from '../support/lifetime.ts'
 import { addReviews } from '../support/reviews.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -43,6 +44,19 @@ async function publish({ database, world }: Service, apps: Partial<NewAppRow>[])
     })
     await appStore(runner).insertAll('app create', rows, { operator: 'test' })
   })
+}
+
+/** A service with these apps for all tests of a `describe`, if they only read. */
+function withApps(apps: Partial<NewAppRow>[], prepare?: (service: Service) => Promise<void>) {
+  let service: Service
+  beforeAll(() =>
+    share(async () => {
+      service = await startService()
+      await publish(service, apps)
+      await prepare?.(service)
+    }),
+  )
+  return { get: (path: string) => service.get(path) }
 }
 
 /** The slugs on all pages of a search among the published apps. */
@@ -128,9 +142,8 @@ describe('search', () => {
     ['does not search category names', 'search=empty', []],
     ['cannot reach into the columns of the index', 'search=category:c3', []],
   ]
+  const service = withApps(apps)
   test.for(cases)('%s', async ([, query, names]) => {
-    const service = await startService()
-    await publish(service, apps)
     expect(fullMatchesOf(await service.get(`/apps?${encodeURI(query)}&category=empty`))).toEqual(
       names,
     )
@@ -161,6 +174,7 @@ describe('search', () => {
     'Other',
     'Beginnings',
   ]
+  const rankedService = withApps(ranked)
   test.for<[string, string, string[]]>([
     ['puts apps in their best of five tiers, each by downloads', 'search=git-go', inRanks],
     [
@@ -174,9 +188,7 @@ describe('search', () => {
       ['Other', 'Git-Go', 'Git package'],
     ],
   ])('%s', async ([, query, names]) => {
-    const service = await startService()
-    await publish(service, ranked)
-    expect(fullMatchesOf(await service.get(`/apps?${query}&category=empty`))).toEqual(names)
+    expect(fullMatchesOf(await rankedService.get(`/apps?${query}&category=empty`))).toEqual(names)
   })
 
   const joined: Partial<NewAppRow>[] = [
@@ -197,6 +209,7 @@ describe('search', () => {
     { name: 'Player', description: 'كل الموسيقى 🎵', total_downloads: 10 },
     { name: 'Store news', description: 'About org.fdroid.fdroid 👩‍🚀', total_downloads: 11 },
   ]
+  const joinedService = withApps(joined)
   test.for<[string, string, string[]]>([
     ['joined words apart', 'f droid', ['F-Droid', 'Store news']],
     ['joined words together', 'fdroid', ['F-Droid', 'Store news']],
@@ -217,14 +230,15 @@ describe('search', () => {
     ['an Arabic word without its article', 'موسيقى', ['Player']],
     ['a package name before those who mention it', 'org.fdroid.fdroid', ['F-Droid', 'Store news']],
   ])('finds %s', async ([, search, names]) => {
-    const service = await startService()
-    await publish(service, joined)
-    const reply = await service.get(
+    const reply = await joinedService.get(
       `/apps?search=${/%/.test(search) ? search : encodeURIComponent(search)}&category=empty`,
     )
     expect(fullMatchesOf(reply)).toEqual(names)
   })
 
+  const quokkas = withApps([...apps, { id: 50, name: 'Quokka' }, { name: 'Quokkat' }], (service) =>
+    service.decide('reject', 50),
+  )
   test.for<[string, string, string, string[]]>([
     [
       'a letter too many',
@@ -260,10 +274,7 @@ describe('search', () => {
       ['Quokkat'],
     ],
   ])('forgives a typo: %s', async ([, search, message, names]) => {
-    const service = await startService()
-    await publish(service, [...apps, { id: 50, name: 'Quokka' }, { name: 'Quokkat' }])
-    await service.decide('reject', 50)
-    const reply = await service.get(`/apps?search=${search}&category=empty`)
+    const reply = await quokkas.get(`/apps?search=${search}&category=empty`)
     expect(fullMatchesOf(reply)).toEqual(names)
     const others = namesOf(reply).length - names.length
     const sentences = [
@@ -290,6 +301,7 @@ describe('search', () => {
     ])
   })
 
+  const ferry = withApps([{ name: 'Ferry' }])
   test.for<[place: string, search: string, names: string[]]>([
     ['the eighth', 'a1 a2 a3 a4 a5 a6 a7 ferry', ['Ferry']],
     ['the eighth of nine', 'a1 a2 a3 a4 a5 a6 a7 ferry a9', ['Ferry']],
@@ -298,10 +310,8 @@ describe('search', () => {
     ['the eighth, with a typo', 'a1 a2 a3 a4 a5 a6 a7 ferryx', ['Ferry']],
     ['the ninth, with a typo', 'a1 a2 a3 a4 a5 a6 a7 a8 ferryx', []],
   ])('only the first eight words are tried alone: one that is %s', async ([, search, names]) => {
-    const service = await startService()
-    await publish(service, [{ name: 'Ferry' }])
     for (const sort of ['', '&sort=popular'])
-      expect(namesOf(await service.get(`/apps?search=${search}${sort}`))).toEqual(names)
+      expect(namesOf(await ferry.get(`/apps?search=${search}${sort}`))).toEqual(names)
   })
 
   test.for<[apps: number, info: object | undefined]>([
@@ -316,6 +326,10 @@ describe('search', () => {
     expect(body.data.search).toEqual(info)
   })
 
+  const google = withApps([
+    { name: 'Google+', description: 'An app.' },
+    ...Array.from({ length: 21 }, (_, index) => ({ name: `Google App ${index}` })),
+  ])
   test.for<[search: string, message: string, corrected: string | undefined]>([
     ['google+ app', 'Few results for "google+"; also showing "google".', 'google app'],
     ['GOOGLE+  Äpp', 'Few results for "google+"; also showing "google".', 'google app'],
@@ -338,12 +352,9 @@ describe('search', () => {
   ])(
     'the corrected search of "%s" is what was searched for instead',
     async ([search, message, corrected]) => {
-      const service = await startService()
-      const apps = Array.from({ length: 21 }, (_, index) => ({ name: `Google App ${index}` }))
-      await publish(service, [{ name: 'Google+', description: 'An app.' }, ...apps])
       const query = `search=${encodeURIComponent(search)}`
       for (const category of ['', '&category=empty']) {
-        const { body } = await service.get(`/apps?${query}${category}`)
+        const { body } = await google.get(`/apps?${query}${category}`)
         expect(body.data.search?.corrected).toBe(corrected)
         const sentences = body.message.match(/(No|Few) results for .*?\.|No app has .*?\./g) ?? []
         expect(sentences.join(' ')).toBe(message)
@@ -486,8 +497,6 @@ describe('search', () => {
       ['Forecast', 'Weather Radar', 'Radar Weather Pro', 'Umbrella'],
     ],
   ])('finds apps %s', async ([, search, message, info, names]) => {
-    const service = await startService()
-    await publish(service, apps)
     const { body } = await service.get(`/apps?search=${encodeURIComponent(search)}&category=empty`)
     expect(body.message).toBe(`${message} Page 1 of 1.`)
     expect(body.data.search).toEqual(info)
@@ -723,6 +732,7 @@ describe('search', () => {
     },
   )
 
+  const eis = withApps([{ name: 'Eis e Mais', description: 'O gelo.' }])
   test.for<[search: string, message: string, names: string[]]>([
     ['e-mail', 'No apps match.', []],
     ['e mail', 'No apps match.', []],
@@ -731,15 +741,11 @@ describe('search', () => {
     ['maix', 'No results for "maix"; showing "mais". Page 1 of 1.', ['Eis e Mais']],
     ['e-mais', 'Page 1 of 1.', ['Eis e Mais']],
   ])('a letter beside a short word may belong to it: %s', async ([search, message, names]) => {
-    const service = await startService()
-    await publish(service, [{ name: 'Eis e Mais', description: 'O gelo.' }])
-    const { body } = await service.get(`/apps?search=${search}&category=empty`)
+    const { body } = await eis.get(`/apps?search=${search}&category=empty`)
     expect([body.message, namesOf({ body })]).toEqual([message, names])
   })
 
   test('finds nothing if no word is known', async () => {
-    const service = await startService()
-    await publish(service, apps)
     for (const sort of ['', '&sort=popular']) {
       const { body } = await service.get(`/apps?search=zzz+yyy&category=empty${sort}`)
       expect([body.message, body.data.search, namesOf({ body })]).toEqual([
@@ -765,14 +771,23 @@ describe('search', () => {
       ['Umbrella', 'Forecast', 'Radar Weather Pro', 'Weather Radar', 'Radar'],
     ],
   ])('with a sort, finds %s', async ([, search, message, names]) => {
-    const service = await startService()
-    await publish(service, apps)
     const { body } = await service.get(
       `/apps?search=${encodeURIComponent(search)}&category=empty&sort=popular`,
     )
     expect([body.message, namesOf({ body })]).toEqual([`${message}Page 1 of 1.`, names])
   })
 
+  const popular = withApps([
+    { name: 'Maps', total_downloads: 3 },
+    { name: 'Star Maps', total_downloads: 1_000_000 },
+    { name: 'Instagram', total_downloads: 1_000_000_000 },
+    { name: 'Insta Size', total_downloads: 10_000 },
+    { name: 'Tile Game', total_downloads: 100 },
+    { name: 'Game Tile', total_downloads: 100 },
+    { name: 'Gam Online', total_downloads: 100 },
+    { name: 'Planet Nine' },
+    { name: 'Popular', description: 'Planet.', total_downloads: 1_000_000_000 },
+  ])
   test.for<[what: string, search: string, first: string[]]>([
     ['an equal name, however few know it', 'maps', ['Maps', 'Star Maps']],
     [
@@ -785,19 +800,7 @@ describe('search', () => {
     ['a name before texts, however popular', 'planet', ['Planet Nine', 'Popular']],
     ['the words in their order', 'game tile', ['Game Tile', 'Tile Game']],
   ])('puts %s first', async ([, search, first]) => {
-    const service = await startService()
-    await publish(service, [
-      { name: 'Maps', total_downloads: 3 },
-      { name: 'Star Maps', total_downloads: 1_000_000 },
-      { name: 'Instagram', total_downloads: 1_000_000_000 },
-      { name: 'Insta Size', total_downloads: 10_000 },
-      { name: 'Tile Game', total_downloads: 100 },
-      { name: 'Game Tile', total_downloads: 100 },
-      { name: 'Gam Online', total_downloads: 100 },
-      { name: 'Planet Nine' },
-      { name: 'Popular', description: 'Planet.', total_downloads: 1_000_000_000 },
-    ])
-    const names = namesOf(await service.get(`/apps?search=${search}&category=empty`))
+    const names = namesOf(await popular.get(`/apps?search=${search}&category=empty`))
     expect(names.filter((name) => first.includes(name))).toEqual(first)
     expect(names[0]).toBe(first[0])
   })
