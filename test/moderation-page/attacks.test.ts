@@ -438,26 +438,27 @@ test('a form that ends too early is an aborted request, and no error of ours', a
 
 describe('NUL and other odd values', () => {
   const values = ['\0', 'a\0b', '\u{10FFFF}', '\uFFFD', "'; drop table apps; --", '%', '[object]']
-  const queries = [
-    'queue',
-    'developer',
-    'category',
-    'search',
-    'look-alikes',
-    'after',
-    'select',
-    'decided',
-    'refused',
-    'next',
-    'text',
-    'moderator',
-    'app',
-    'since',
-    'until',
-    'before',
-    'entry',
+  const filter = ['developer', 'category', 'search', 'look-alikes', 'after']
+  const report = ['decided', 'refused']
+  const pages: [path: string, parameters: string[]][] = [
+    ['/?', ['queue', ...filter, 'select', ...report]],
+    ['/?queue=changed&', [...filter, ...report]],
+    ['/?search=tide&', ['queue', 'developer', 'category', 'look-alikes', 'after']],
+    ['/apps?', ['text']],
+    ['/apps/1?', ['queue', 'review', 'next', ...report]],
+    ['/apps/1?queue=pending&', [...filter, 'review', 'next', ...report]],
+    ['/audit?', ['moderator', 'developer', 'app', 'since', 'until', 'before', 'entry']],
+    ['/sign-in?', ['next']],
+    ['/status?', []],
   ]
+  const queries = [...new Set(pages.flatMap(([, parameters]) => parameters))]
   const huge = '9'.repeat(400)
+
+  test.for(pages)('%s reads no other parameter', async ([path, parameters]) => {
+    const others = queries.filter((name) => !path.includes(name) && !parameters.includes(name))
+    const odd = formBody(Object.fromEntries(others.map((name) => [name, '\0'])))
+    expect((await ada.get(path + odd)).status).toBe(200)
+  })
 
   test.for<[name: string, value: string]>([
     ...queries.flatMap((name) => [...values, huge].map((value): [string, string] => [name, value])),
@@ -478,12 +479,9 @@ describe('NUL and other odd values', () => {
     ['since', '2026-02-30'],
     ['since', '+275760-09-13'],
   ])('in the query, %s=%j is a page, and no error of ours', async ([name, value]) => {
-    for (const path of [
-      ...['/', '/?queue=changed&', '/?search=tide&', '/audit', '/sign-in', '/status'],
-      ...['/apps', '/apps/1'],
-    ]) {
-      const query = `${path.includes('?') ? '' : '?'}${formBody({ [name]: value })}`
-      const { status, text } = await ada.get(path + query)
+    const readers = pages.filter(([, parameters]) => parameters.includes(name))
+    for (const [path] of readers) {
+      const { status, text } = await ada.get(path + formBody({ [name]: value }))
       expect([path, text.includes('Internal error')]).toEqual([path, false])
       // An app may have no such review.
       expect(name === 'review' ? [200, 400, 404] : [200, 400]).toContain(status)
@@ -556,7 +554,7 @@ test('of a repeated field, the first value counts, and the app is decided once',
 
 test('wrong keys beyond the limit leave no rows, and the page usable from elsewhere', async () => {
   freezeMonotonicClock()
-  const own = await startModerationPage({ refusedKeyLimit: 600, trustProxy: 1 })
+  const own = await startModerationPage({ refusedKeyLimit: 60, trustProxy: 1 })
   const bo = await own.signIn('Bo')
   const { key } = await own.addModerator('Cy')
   const attacker = { 'X-Forwarded-For': '192.0.2.1' }
@@ -574,8 +572,8 @@ test('wrong keys beyond the limit leave no rows, and the page usable from elsewh
   }
   // Its token is known before the attack.
   expect((await bo.get('/', { headers: attacker })).status).toBe(200)
-  await Promise.all(Array.from({ length: 20 }, () => attack(40)))
-  expect(statuses).toEqual({ 401: 600, 429: 200 })
+  await Promise.all(Array.from({ length: 20 }, () => attack(4)))
+  expect(statuses).toEqual({ 401: 60, 429: 20 })
   expect((await bo.get('/', { headers: attacker })).status).toBe(200)
   expect((await own.post('/sign-in', { key })).status).toBe(303)
   expect(await own.database.read(({ sql }) => sql('operator_sessions'))).toHaveLength(2)

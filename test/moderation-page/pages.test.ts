@@ -335,7 +335,10 @@ const fillers: [what: string, pattern: string][] = [
   ['marks above quotation marks', '"\u0301\u0323'],
 ]
 
-describe.for(fillers)('if others wrote as much as they may, of %s,', ([, pattern]) => {
+// A database stores and shortens each of them alike.
+const fillersOfEngine = inject('engine') === 'sqlite' ? fillers : fillers.slice(0, 1)
+
+describe.for(fillersOfEngine)('if others wrote as much as they may, of %s,', ([, pattern]) => {
   const maxBytes = 1_000_000
   const fill = (length: number, begin = '') =>
     begin + [...pattern.repeat(length)].slice(0, length - begin.length).join('')
@@ -369,13 +372,10 @@ describe.for(fillers)('if others wrote as much as they may, of %s,', ([, pattern
       page = await startModerationPage()
       ada = await page.signIn('Ada')
       const slugOf = (index: number) => `${'s'.repeat(74)}-${index}`
+      const after = { ...columns('b'), ...addresses('b') }
       const added = await addApps(
         page,
-        Array.from({ length: 100 }, (_, index) => ({
-          ...columns('b'),
-          ...addresses('b'),
-          slug: slugOf(index),
-        })),
+        Array.from({ length: 100 }, (_, index) => ({ ...after, slug: slugOf(index) })),
       )
       pending = added.slice(0, 50)
       changed = added.slice(50)
@@ -400,13 +400,10 @@ describe.for(fillers)('if others wrote as much as they may, of %s,', ([, pattern
         const unreviewed_changes = JSON.stringify(before)
         await sql('apps').whereIn('id', added).update({ unreviewed_since: at, unreviewed_changes })
         await sql('apps').whereIn('id', changed).update({ status: 'approved', approved_at: at })
+        const review = { ...fullReview, app_id, comment: fill(20_000) }
         await addReviews(
           runner,
-          Array.from({ length: reviewed }, () => ({
-            ...fullReview,
-            app_id,
-            comment: fill(20_000),
-          })),
+          Array.from({ length: reviewed }, () => review),
         )
         const actor = { operator: 'root', operatorName: fill(100), operatorId: ada.id }
         for (let index = 0; index < entries; index++) {
@@ -417,7 +414,7 @@ describe.for(fillers)('if others wrote as much as they may, of %s,', ([, pattern
             app_id,
             developer_id: bobsId,
             before: { ...before, ...audited, rejection_reason: fill(1000) },
-            after: { ...before, ...audited, ...columns('b'), ...addresses('b'), rejection_reason },
+            after: { ...before, ...audited, ...after, rejection_reason },
           })
         }
       })

@@ -75,10 +75,10 @@ function attributeProblems(element: string, list: string, prefix: string): strin
 
 const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }
 
+const bareAmpersand = new RegExp(`&(?!(?:${Object.keys(entities).join('|')});)[^\\s;&]*;?`, 'g')
+
 const entityProblems = (text: string): string[] =>
-  [...text.matchAll(/&([^\s;&]*;?)/g)].flatMap(([found, name = '']) =>
-    name.endsWith(';') && name.slice(0, -1) in entities ? [] : [`a bare & in ${found}`],
-  )
+  [...text.matchAll(bareAmpersand)].map(([found]) => `a bare & in ${found}`)
 
 const decode = (text: string) =>
   text.replace(/&([^;]+);/g, (whole, name: string) => entities[name] ?? whole)
