@@ -7,28 +7,33 @@ import { readFileSync } from 'node:fs'
  * EnvironmentFile= reads them (systemd.exec(5)).
  */
 
-const args = process.argv.slice(2)
-const isEnvironmentFirst = args[0] === '--environment-first'
-const [file = '', command = '', ...rest] = isEnvironmentFirst ? args.slice(1) : args
+if (import.meta.main) {
+  const args = process.argv.slice(2)
+  const isEnvironmentFirst = args[0] === '--environment-first'
+  const [file = '', command = '', ...rest] = isEnvironmentFirst ? args.slice(1) : args
 
-try {
-  const text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file))
-  const settings = parseSettings(text)
-  const variables = {
-    // For the commands that a unit prints.
-    APPS_SERVICE_COMMAND: 'sudo apps-service',
-    ...(isEnvironmentFirst ? { ...settings, ...process.env } : { ...process.env, ...settings }),
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file))
+    const { settings, ignoredLines } = parseSettings(text)
+    for (const line of ignoredLines)
+      console.error(`apps-service: ${file}: line ${line} is ignored, since it is not NAME=value`)
+    const variables = {
+      // For the commands that a unit prints.
+      APPS_SERVICE_COMMAND: 'sudo apps-service',
+      ...(isEnvironmentFirst ? { ...settings, ...process.env } : { ...process.env, ...settings }),
+    }
+    if (!process.execve) throw new Error('this system cannot replace a process')
+    process.execve(command, [command, ...rest], variables)
+  } catch (error) {
+    console.error(`apps-service: cannot read the settings in ${file}: ${(error as Error).message}`)
+    process.exitCode = 1
   }
-  if (!process.execve) throw new Error('this system cannot replace a process')
-  process.execve(command, [command, ...rest], variables)
-} catch (error) {
-  console.error(`apps-service: cannot read the settings in ${file}: ${(error as Error).message}`)
-  process.exitCode = 1
 }
 
-/** A line that has no valid name is reported and ignored. */
-function parseSettings(text: string): Record<string, string> {
+/** The settings of a file, and the numbers of lines that have no valid name. */
+export function parseSettings(text: string) {
   const settings: Record<string, string> = {}
+  const ignoredLines: number[] = []
   const comment = /[#;][^\n\r]*/
   const name = /(?<name>[^\n\r][^=\n\r]*)/
   const quoted = /(?<quoted>(?:[ \t]*(?:'[^']*'?|"(?:\\[\s\S]|[^"\\])*"?))*)/
@@ -42,11 +47,10 @@ function parseSettings(text: string): Record<string, string> {
       settings[key] = readQuoted(groups.quoted ?? '') + readBare(groups.bare)
     } else {
       const begin = index + match.length - match.trimStart().length
-      const line = text.slice(0, begin).split('\n').length
-      console.error(`apps-service: ${file}: line ${line} is ignored, since it is not NAME=value`)
+      ignoredLines.push(text.slice(0, begin).split('\n').length)
     }
   }
-  return settings
+  return { settings, ignoredLines }
 }
 
 /** In single quotes nothing is special, in double quotes a \ before ", \, `, $ and a line break. */

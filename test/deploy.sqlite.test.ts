@@ -14,6 +14,7 @@ import {
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { parseSettings } from '../deploy/with-settings.ts'
 import { exitLimit } from '../src/servers.ts'
 import { required } from '../src/util/helpers.ts'
 import { copyWorld, filePath, temporaryFolder } from './support/database.ts'
@@ -425,16 +426,15 @@ describe('with-settings.ts', () => {
   }
 
   test.for(settingLines)('reads %j as systemd does', ([text, variables, ignored = []]) => {
-    const file = writeSettings(text)
-    expect(variablesOf(file)).toEqual({
-      status: 0,
-      stderr: ignored
-        .map(
-          (line) => `apps-service: ${file}: line ${line} is ignored, since it is not NAME=value\n`,
-        )
-        .join(''),
-      variables,
-    })
+    expect(parseSettings(text)).toEqual({ settings: variables, ignoredLines: ignored })
+  })
+
+  test('reports the lines that it ignores', () => {
+    const file = writeSettings('none\nA=1\n2=x\n')
+    const report = [1, 3].map(
+      (line) => `apps-service: ${file}: line ${line} is ignored, since it is not NAME=value\n`,
+    )
+    expect(variablesOf(file)).toEqual({ status: 0, stderr: report.join(''), variables: { A: '1' } })
   })
 
   test('a setting replaces a variable, or, if the environment is first, only adds one', () => {
