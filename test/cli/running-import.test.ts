@@ -13,7 +13,7 @@ import { executable, run, runProcess, serve } from '../support/process.ts'
 
 test('kill -9 during an import leaves nothing half written, and the next run finishes it', async () => {
   const address = await copyWorld()
-  const file = manyApps(4000)
+  const file = manyApps(2500)
   const env = { PATH: process.env.PATH, DATABASE_URL: address }
   const child = spawn(executable, ['import', '-'], { env, stdio: ['pipe', 'ignore', 'ignore'] })
   const ended = new Promise((resolve) => child.on('exit', resolve))
@@ -30,7 +30,7 @@ test('kill -9 during an import leaves nothing half written, and the next run fin
   await ended
 
   const imported = (await count()) - 6
-  expect(imported).toBeLessThan(4000)
+  expect(imported).toBeLessThan(2500)
   await expectConsistentAt(address)
   await expectSound(database)
   await database.read(async ({ sql }) => {
@@ -39,7 +39,7 @@ test('kill -9 during an import leaves nothing half written, and the next run fin
   })
   const again = await run(['import', file, '--json'], { DATABASE_URL: address })
   expect(JSON.parse(again.stdout)).toMatchObject({
-    created: 4000 - imported,
+    created: 2500 - imported,
     unchanged: imported,
     rejected: 0,
   })
@@ -53,7 +53,7 @@ test('a server responds, accepts writes and shows decisions at once while an imp
   const { keys } = inject('world')
   const server = await serve(address)
   // Enough for several transactions.
-  const lines = 6000
+  const lines = 3000
   const importing = runProcess(['import', manyApps(lines), '--json'], env)
   let isOver = false
   importing.then(() => {

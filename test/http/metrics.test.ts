@@ -1,14 +1,11 @@
 import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
-import document from '../../generated/openapi.json' with { type: 'json' }
 import { generateKey } from '../../src/accounts/keys.ts'
 import { Metrics } from '../../src/http/metrics.ts'
 import { type Call, newApp, validRequests } from '../contract/valid-requests.ts'
 import { closed, connected } from '../faults/sockets.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
-import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
-import { runProcess, serve } from '../support/process.ts'
 import { sendBytes } from '../support/raw-http.ts'
 import { type ServiceOptions, startService } from '../support/service.ts'
 
@@ -229,43 +226,4 @@ test('has the use of database connections, the build info and process metrics', 
   ]) {
     expect(names).toContain(name)
   }
-})
-
-test('serves metrics only on their own port', async () => {
-  const metricsPort = await freePort()
-  const server = await serve(await copyWorld(), { METRICS_PORT: String(metricsPort) })
-  await server.request('GET', '/apps')
-  const read = (path: string, method = 'GET') =>
-    fetch(`http://127.0.0.1:${metricsPort}${path}`, { method })
-  const answer = await read('/metrics')
-  expect([answer.status, answer.headers.get('content-type')]).toEqual([
-    200,
-    expect.stringMatching(/^text\/plain; version=/),
-  ])
-  const text = await answer.text()
-  expect(text).toContain(`apps_build_info{version="${document.info.version}",schema="`)
-  expect(text).toContain('http_server_request_duration_seconds_count{')
-  expect((await read('/apps')).status).toBe(404)
-  const posted = await read('/metrics', 'POST')
-  expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET'])
-  expect((await server.request('GET', '/metrics')).status).toBe(404)
-  // A scraper's open connection does not keep the process running.
-  server.process.kill('SIGTERM')
-  expect(await server.exited).toEqual([0, null])
-})
-
-test('a port in use prevents the start, with an error that names its variable', async () => {
-  const { port } = await serve(await copyWorld())
-  const env = { DATABASE_URL: await copyWorld(), PORT: '0', METRICS_PORT: String(port) }
-  const { code, stderr } = await runProcess(['serve'], env)
-  expect([code, stderr]).toEqual([
-    1,
-    `apps-service: listen EADDRINUSE: address already in use 127.0.0.1:${port}; change HOST or METRICS_PORT\n`,
-  ])
-  const other = {
-    DATABASE_URL: await copyWorld(),
-    PORT: String(port),
-    METRICS_PORT: String(await freePort()),
-  }
-  expect((await runProcess(['serve'], other)).code).toBe(1)
 })
