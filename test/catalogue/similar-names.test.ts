@@ -1,10 +1,12 @@
-import { expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
 import { appStore } from '../../src/catalogue/app-store.ts'
 import { findSimilarApps, findSimilarDevelopers } from '../../src/catalogue/similar-names.ts'
+import type { QueryRunner } from '../../src/db/engine.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { required } from '../../src/util/helpers.ts'
 import { importLines } from '../support/catalogue-file.ts'
+import { share } from '../support/lifetime.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const past = '2020-01-01T00:00:00.000Z'
@@ -48,35 +50,40 @@ const ordinaryNames = firstWords
   .map((name, index, names) => names[(index * 7) % names.length] ?? name)
 
 /** Listed apps have downloads; pending ones have none. */
-async function addApps(
-  service: Service,
+async function insertApps(
+  runner: QueryRunner,
   developer: string,
   names: string[],
   downloadsOf?: (index: number) => number,
 ) {
-  await service.database.write(async (runner) => {
-    const { id } = await accountStore(runner).findOrAddDeveloper(developer)
-    const apps = names.map((name, index) => ({
-      at: past,
-      app: {
-        name,
-        developer_id: id,
-        category_id: 1,
-        description: 'D',
-        short_description: null,
-        version: '1',
-        package_name: null,
-        created_at: past,
-        updated_at: past,
-        total_downloads: downloadsOf?.(index) ?? 0,
-        status: downloadsOf ? ('approved' as const) : ('pending' as const),
-        approved_at: downloadsOf ? past : null,
-        rejection_reason: null,
-      },
-    }))
-    await appStore(runner).insertAll('app create', apps, actor)
-  })
+  const { id } = await accountStore(runner).findOrAddDeveloper(developer)
+  const apps = names.map((name, index) => ({
+    at: past,
+    app: {
+      name,
+      developer_id: id,
+      category_id: 1,
+      description: 'D',
+      short_description: null,
+      version: '1',
+      package_name: null,
+      created_at: past,
+      updated_at: past,
+      total_downloads: downloadsOf?.(index) ?? 0,
+      status: downloadsOf ? ('approved' as const) : ('pending' as const),
+      approved_at: downloadsOf ? past : null,
+      rejection_reason: null,
+    },
+  }))
+  await appStore(runner).insertAll('app create', apps, actor)
 }
+
+const addApps = (
+  service: Service,
+  developer: string,
+  names: string[],
+  downloadsOf?: (index: number) => number,
+) => service.database.write((runner) => insertApps(runner, developer, names, downloadsOf))
 
 test('of 300 pending apps, the queue marks each impostor and less than 5 % of the others', async () => {
   const service = await startService()
@@ -198,21 +205,36 @@ test.for<[difference: string, listed: string, name: string]>([
   expect(await similarNames(listed, unknownDownloads, name)).toEqual([])
 })
 
+/** For tests that roll back what they add. */
+let world: Service
+beforeAll(() =>
+  share(async () => {
+    world = await startService()
+  }),
+)
+
 /** The names of listed apps that a name is similar to, in a catalogue with one more listed app. */
 async function similarNames(listed: string, downloads: number, name: string): Promise<string[]> {
-  const service = await startService()
-  await addApps(service, 'Listed', [listed], () => downloads)
-  const similar = await similarTo(service, name)
+  const undone = new Error('rolled back')
+  let similar: { name: string }[] = []
+  await world.database
+    .write(async (runner) => {
+      await insertApps(runner, 'Listed', [listed], () => downloads)
+      similar = await similarApps(runner, name)
+      throw undone
+    })
+    .catch((error: unknown) => {
+      if (error !== undone) throw error
+    })
   return similar.map((app) => app.name)
 }
 
 /** The apps that one of a developer is similar to. */
-const similarTo = async ({ database }: Pick<Service, 'database'>, name: string, developer_id = 1) =>
-  (
-    await database.read((runner) =>
-      findSimilarApps(runner, [{ name, developer_id, status: 'pending' }]),
-    )
-  ).flat()
+const similarApps = async (runner: QueryRunner, name: string, developer_id = 1) =>
+  (await findSimilarApps(runner, [{ name, developer_id, status: 'pending' }])).flat()
+
+const similarTo = ({ database }: Pick<Service, 'database'>, name: string, developer_id?: number) =>
+  database.read((runner) => similarApps(runner, name, developer_id))
 
 test('the own apps of a developer leave room for those of others', async () => {
   const service = await startService()
