@@ -1,5 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import {
+  chmodSync,
   cpSync,
   existsSync,
   mkdtempSync,
@@ -48,6 +49,8 @@ if (stale.length > 0) throw new Error(`adapt or remove ${stale.length} of the mi
 if (values.check) process.exit()
 
 const copy = mkdtempSync(join(tmpdir(), 'apps-patches-'))
+// Tests of root run programs of the project as other accounts.
+chmodSync(copy, 0o755)
 process.on('exit', () => rmSync(copy, { recursive: true }))
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1))
 const files = execFileSync(
