@@ -817,7 +817,7 @@ describe('a read that begins after a write was acknowledged sees it', () => {
   })
 
   // Set FRESHNESS_READS=10000 for a longer test.
-  const readCount = Number(process.env.FRESHNESS_READS ?? 1000)
+  const readCount = Number(process.env.FRESHNESS_READS ?? 2000)
   const writeCount = readCount / 20
 
   test(`by another process, ${readCount} reads beside ${writeCount} writes`, {
