@@ -47,6 +47,20 @@ test('apps that changed at the same time are listed by id, the greatest first, o
   expect(listed.slice(0, 7)).toEqual(ids.toReversed())
 })
 
+test.for<[query: string, names: string[], pages: number]>([
+  ['', ['Broken Compass'], 3],
+  ['status=approved', ['Tide Clock'], 1],
+  ['status=rejected', ['Broken Compass'], 1],
+])(
+  'the pages of "%s" are those of its own apps, without deleted ones',
+  async ([query, first, pages]) => {
+    const { get } = await start()
+    const { body } = await get(`/developer/apps?limit=1&${query}`, { key: keys.ada })
+    expect(body.data.apps.map(({ name }: { name: string }) => name)).toEqual(first)
+    expect(body.data.pagination.total_pages).toBe(pages)
+  },
+)
+
 test('an owner who polls with the ETag gets 304 until the decision, and then the reason', async () => {
   const { get, decide } = await start()
   const path = '/developer/apps?status=rejected'
@@ -116,6 +130,10 @@ test('an app says since when it waits or when it was decided, by each step of it
   const { body } = await get(`/apps/${approved}`)
   expect(await standing(approved)).toMatchObject({ decided: body.data.app.approved_at })
   expect(await standing(rejected)).toMatchObject({ decided: undefined, waiting: undefined })
+  // That approval is not the decision on an app that was rejected afterwards.
+  await decide('reject', approved)
+  await database.write(({ sql }) => sql('apps').update({ decided_at: null }))
+  expect(await standing(approved)).toMatchObject({ decided: undefined, waiting: undefined })
 })
 
 test('an import decides only by a new status', async () => {

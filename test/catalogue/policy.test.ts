@@ -49,13 +49,16 @@ test('readers who ask for many apps at the same time each get their own app, or 
     ...database,
     dataVersion: () => delay(100).then(database.dataVersion),
   })
-  const { get, world } = await startService({ database: slowVersion })
+  const { get, decide, world } = await startService({ database: slowVersion })
   const { approved, bobs, ...hidden } = world.apps
   const missing = Array.from({ length: 10 }, (_, index) => 999_990 + index)
   const ids = [...Object.values(hidden), bobs, ...missing, approved]
   const responses = await Promise.all(ids.map((id) => get(`/apps/${id}`)))
   const found = responses.map(({ status, body }) => (status === 200 ? body.data.app.id : status))
   expect(found).toEqual(ids.map((id) => (id === approved || id === bobs ? id : 404)))
+  // Later readers get the app as it is then.
+  await decide('reject', approved)
+  expect((await get(`/apps/${approved}`)).status).toBe(404)
 })
 
 test.for<[method: string, json: object | undefined]>([

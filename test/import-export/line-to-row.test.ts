@@ -97,9 +97,10 @@ test('only another status is a decision, after which nothing waits for review', 
   expect({ ...waiting, ...changesOf({ status: 'approved' }, waiting) }).toMatchObject({
     unreviewed_since: time(4),
   })
-  expect(changesOf({ status: 'rejected', rejection_reason: 'No.' }, waiting)).toMatchObject(
-    reviewed,
-  )
+  const rejected: Partial<Line> = { status: 'rejected', rejection_reason: 'No.' }
+  expect(changesOf(rejected, waiting)).toMatchObject(reviewed)
+  expect(newRow({ ...line, ...rejected })).toMatchObject({ decided_at: time(9) })
+  expect(newRow({ ...line, status: 'pending' })).not.toHaveProperty('decided_at')
 })
 
 test.for<[what: string, fields: Partial<Line>, existing: Partial<AppRow>, columns: object]>([
@@ -132,8 +133,14 @@ test.for<[what: string, fields: Partial<Line>, existing: Partial<AppRow>, column
   [
     'pending',
     { status: 'pending' },
-    { approved_at: null, status: 'rejected' },
+    { approved_at: null, status: 'rejected', rejection_reason: 'No.' },
     { status: 'pending', approved_at: null, rejection_reason: null, unreviewed_changes: null },
+  ],
+  [
+    'approved, after a rejection',
+    { status: 'approved' },
+    { status: 'rejected', rejection_reason: 'No.' },
+    { status: 'approved', rejection_reason: null, decided_at: time(9) },
   ],
   [
     'rejected, with a reason',
