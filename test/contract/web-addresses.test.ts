@@ -165,6 +165,16 @@ describe('an address that no reader should open is refused', () => {
   })
 })
 
+test('an empty address removes it, by requests and imports', async () => {
+  const { request } = await startService()
+  const json = { website_url: '', source_code_url: '' }
+  const { status, body } = await request('PUT', '/apps/1', { key: keys.ada, json })
+  expect([status, body.data.errors]).toEqual([200, undefined])
+  expect(Object.keys(body.data.app).filter((name) => name.endsWith('_url'))).toEqual([])
+  const line = { name: 'A', description: 'B.', category: 'tools', developer_name: 'Ada', ...json }
+  expect(readLine(JSON.stringify(line)).outcome).toBeUndefined()
+})
+
 test('a usual address is kept as it was sent, and stays in the detail', async () => {
   const { request, get } = await startService()
   for (const address of usual) {

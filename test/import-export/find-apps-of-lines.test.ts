@@ -217,6 +217,12 @@ describe('a line is refused', () => {
       ['/slug'],
     ],
     [
+      'likewise of an app without a package name',
+      { ...line, id: 7, slug: 'star-map', created_at: time(2) },
+      [{ ...appOfEve, package_name: null, package_key: null }],
+      ['/slug'],
+    ],
+    [
       'with the slug and creation time of an app of another developer',
       { ...line, id: 8, slug: 'star-map', created_at: time(1) },
       [appOfEve],

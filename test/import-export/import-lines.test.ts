@@ -732,6 +732,19 @@ test('changed reviews keep their ids, count in the average, and are in the audit
   expect(countsOf(await importLines(database, [withoutReviews]))).toEqual([0, 0, 1, 0])
 })
 
+test('changed reviews give an app the time of its line, if that has one', async () => {
+  const { database } = await startService()
+  const line = { ...app, slug: 'stars', created_at: '2026-01-01T00:00:00.000Z' }
+  await importLines(database, [{ ...line, reviews: [review(5)] }])
+  const updated_at = '2026-06-01T00:00:00.000Z'
+  const changed = { ...line, reviews: [review(2)], updated_at }
+  expect(countsOf(await importLines(database, [changed]))).toEqual([0, 1, 0, 0])
+  const times = await database.read(({ sql }) =>
+    sql('apps').where({ slug: 'stars' }).pluck('updated_at'),
+  )
+  expect(times).toEqual([updated_at])
+})
+
 test('an owner and name of several apps is ambiguous, unless only one is not deleted', async () => {
   const service = await startService()
   const { database } = service

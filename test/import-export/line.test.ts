@@ -95,8 +95,13 @@ test.for<[what: string, line: object, problems: string[]]>([
   ],
   [
     'an approval before the creation, by a clock that is behind',
-    { ...app, created_at: '2026-01-01T00:04:00Z', approved_at: '2026-01-01T00:00:00Z' },
+    { ...app, created_at: '2026-01-01T00:05:00Z', approved_at: '2026-01-01T00:00:00Z' },
     [],
+  ],
+  [
+    'an approval before the creation, by more than clocks differ',
+    { ...app, created_at: '2026-01-01T00:05:00.001Z', approved_at: '2026-01-01T00:00:00Z' },
+    ['/created_at'],
   ],
   [
     'a review before the creation, as in stores that know only the last release',
