@@ -132,6 +132,12 @@ test('has a history of sentences, whose values are folded', async () => {
   expect(textOf(text)).toContain('Category Tools → Games')
   expect(textOf(text)).toContain('Status rejected → pending')
   expect(text).not.toContain('<details open>')
+  // Also of an entry alone, the only one that has the former category.
+  const [entry] = await page.database.read(({ sql }) =>
+    sql('audit').where({ action: 'app update', app_id: apps.bobsPending }).pluck('id'),
+  )
+  const alone = await ada.get(`/audit?entry=${entry}`)
+  expect(textOf(alone.text)).toContain('Category Tools → Games')
 })
 
 test('puts the look-alikes beside the app', async () => {
@@ -179,6 +185,20 @@ test('has the text as it is, without links, and what the owner changed', async (
     /<section class="card" id="changes">([\s\S]*?)<\/section>/.exec(text) ?? []
   expect(changes.match(/<dt>/g)).toHaveLength(1)
   expect(textOf(`<body>${changes}`)).toMatch(/^Changed since the last decision Description /)
+})
+
+test('names each address that the owner changed', async () => {
+  const service = await startService()
+  const page = await startModerationPage({ databaseUrl: service.databaseUrl })
+  const ada = await page.signIn('Ada')
+  const json = { website_url: 'https://new.example/', source_code_url: '' }
+  await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json })
+  const { text } = await ada.get(`/apps/${apps.approved}`)
+  const [, changes = ''] =
+    /<section class="card" id="changes">([\s\S]*?)<\/section>/.exec(text) ?? []
+  expect(textOf(`<body>${changes}`)).toMatch(
+    / Website https:\/\/tideclock\.example\.org\/ → .* Source code https:\/\/code\.example\.org\/tide-clock → none$/,
+  )
 })
 
 test('links to the developer’s other apps in any state, and lists the newest reviews', async () => {
@@ -240,10 +260,12 @@ describe('within a queue', () => {
     }
   })
 
-  test('with a text, it says no number, because counting would read the whole queue', async () => {
+  test('with a text or look-alikes, it says no number, because counting would read the whole queue', async () => {
     const { ada, ids } = await start()
+    const alike = await ada.get(`/apps/${ids[0]}?queue=pending&look-alikes=on`)
     const { text } = await ada.get(`/apps/${ids[0]}?queue=pending&search=app`)
-    expect(barOf(text)).toMatch(/Pending waits [\d,]+ days$/)
+    for (const shown of [alike.text, text])
+      expect(barOf(shown)).toMatch(/Pending waits [\d,]+ days$/)
     expect(linksOf(text)).toContainEqual(['Skip', `/apps/${ids[1]}?queue=pending&search=app`])
   })
 

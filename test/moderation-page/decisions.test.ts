@@ -310,6 +310,9 @@ test('removes a review with a reason, and keeps it in the history', async () => 
       'Tide Clock – Moderation',
       `Nothing was done: a reason must have 1 to 1000 characters, not ${length}.`,
     ])
+    // The reason stays with its review, and is not in the fields of the decision and other reviews.
+    expect(valuesOf(refused.text, 'reason').filter(Boolean)).toEqual([reason].filter(Boolean))
+    expect(formOf(refused.text, action)?.fields.reason).toEqual([reason])
   }
   expect((await service.get(path)).body.data.app.review_count).toBe(3)
 

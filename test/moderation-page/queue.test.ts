@@ -240,6 +240,33 @@ const numbered = (count: number, name: (index: number) => string): Partial<NewAp
 const hidden = (places: number[]) => (index: number) =>
   places.includes(index) ? `Needle ${index}` : `Hay ${index}`
 
+test('look-alikes are marked in the order of the queue, which is not that of the ids', async () => {
+  const page = await startModerationPage()
+  const ada = await page.signIn('Ada')
+  await addApps(page, [
+    { name: 'Quill' },
+    { name: 'Tide Cl0ck', created_at: '2018-01-01T00:00:00.000Z' },
+  ])
+  const { text } = await ada.get('/?look-alikes=on')
+  expect(queued(text)).toEqual(['Tide Cl0ck'])
+  expect(textOf(text)).toContain('Looks like')
+})
+
+test('the filter of each queue offers the developers whose apps wait in it', async () => {
+  const service = await startService()
+  const page = await startModerationPage({ databaseUrl: service.databaseUrl })
+  const ada = await page.signIn('Ada')
+  await service.decide('approve', apps.bobsPending)
+  await service.request('PUT', `/apps/${apps.bobs}`, { key: keys.bob, json: { version: '9' } })
+  for (const [queue, developers] of [
+    ['pending', ['Ada']],
+    ['changed', ['Bob']],
+  ] as const) {
+    const { text } = await ada.get(`/?queue=${queue}`)
+    expect([queue, optionsOf(text, 'developers')]).toEqual([queue, developers])
+  }
+})
+
 describe('the steps of a walk through the queue have each app exactly once', () => {
   const at = '2026-01-01T00:00:00.000Z'
   /** Behind the two pending apps of the world. */

@@ -592,6 +592,15 @@ describe('a report that somebody typed does no harm', () => {
   )
 })
 
+test('an app that its owner deletes while it waits is reported as deleted', async () => {
+  const { page, ada, ids } = await start(2, games)
+  const [id = 0] = ids
+  const deleted_at = new Date().toISOString()
+  await page.database.write(({ sql }) => sql('apps').where({ id }).update({ deleted_at }))
+  const { text } = await ada.get(`/?${games}&refused=${id}`)
+  expect(reportOf(text)).toBe('Not decided Needle (deleted meanwhile). 1 waits.')
+})
+
 describe('once it is made, a decision is never answered as an error', () => {
   test('also if the developer of the filter has another name now', async () => {
     const { page, ada, ids } = await start(3, games)
