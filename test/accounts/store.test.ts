@@ -35,7 +35,10 @@ describe('the last use of a key', () => {
     )
     return {
       now,
-      use: async () => expect((await service.get('/apps', { key: ada })).status).toBe(200),
+      use: async (whose: keyof World['keys'] = 'ada') => {
+        const { status } = await service.get('/apps', { key: service.world.keys[whose] })
+        expect(status).toBe(200)
+      },
       /** The write begins before the response is sent. */
       writes: () => writes,
       lastUse: () => lastUse(service, ada),
@@ -101,6 +104,12 @@ describe('the last use of a key', () => {
     const { use, writes } = await usedBefore(2 * hour, () => new Promise(() => {}))
     await Promise.all([use(), use(), use()])
     expect(writes()).toBe(1)
+  })
+
+  test('is recorded while that of another key is not stored yet', async () => {
+    const { use, writes } = await usedBefore(2 * hour, () => new Promise(() => {}))
+    for (const whose of ['ada', 'bob', 'ada'] as const) await use(whose)
+    expect(writes()).toBe(2)
   })
 
   test('is recorded by a later request if recording failed', async () => {

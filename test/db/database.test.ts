@@ -488,6 +488,22 @@ describe('batched writes', () => {
       expect(database.usage().writes - writes).toBe(added.length)
     })
   })
+
+  test('those that wait are not repeated one by one while the disk is full', async () => {
+    await withDatabase(async (database) => {
+      const isSqlite = inject('engine') === 'sqlite'
+      const full = { code: isSqlite ? 'SQLITE_FULL' : '53100' }
+      const batches: number[] = []
+      const add = database.batchedWrite(async (_, inputs: readonly string[]): Promise<string[]> => {
+        batches.push(inputs.length)
+        throw Object.assign(new Error('full'), full)
+      })
+      const results = await Promise.allSettled(['Carol', 'Dave', 'Eve'].map((name) => add(name)))
+      for (const result of results)
+        expect(result).toMatchObject({ status: 'rejected', reason: { code: 'unavailable' } })
+      expect(batches).toEqual(isSqlite ? [1, 2] : [1, 1, 1])
+    })
+  })
 })
 
 test.for<[what: string, writes: ('public' | 'private' | 'public, fails')[], isNewVersion: boolean]>(

@@ -191,21 +191,26 @@ test.for<
   await runOne(database)
 })
 
-test.for<[method: string, path: (world: World) => string, body: object | undefined]>([
+test.for<
+  [what: string, path: (world: World) => string, body?: object, headers?: Record<string, string>]
+>([
   ['POST', () => '/apps', newApp],
+  ['POST with an Idempotency-Key', () => '/apps', newApp, { 'Idempotency-Key': 'k' }],
   ['PUT', ({ apps }) => `/apps/${apps.bobs}`, { name: 'Ghost' }],
-  ['DELETE', ({ apps }) => `/apps/${apps.bobs}`, undefined],
-])('a queued %s whose client disconnects is not made', async ([method, path, body]) => {
+  ['DELETE', ({ apps }) => `/apps/${apps.bobs}`],
+])('a queued %s whose client disconnects is not made', async ([what, path, body, headers]) => {
+  const [method] = what.split(' ', 1)
   const service = await startService()
   const rows = () => service.database.read(({ sql }: QueryRunner) => sql('apps').orderBy('id'))
   const before = await rows()
   const release = await saturate(write(service.database), concurrency.write)
   const caller = new AbortController()
   const gone = fetch(`http://127.0.0.1:${service.port}${path(service.world)}`, {
-    method,
+    ...(method && { method }),
     headers: {
       Authorization: `Bearer ${service.world.keys.bob}`,
       'Content-Type': 'application/json',
+      ...headers,
     },
     ...(body && { body: JSON.stringify(body) }),
     signal: caller.signal,
