@@ -1,7 +1,7 @@
 import { beforeAll, expect, inject, test } from 'vitest'
 import { copyWorld } from '../support/database.ts'
 import { share } from '../support/lifetime.ts'
-import { commandLine } from '../support/process.ts'
+import { commandLine, expectRefusal } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 
 /**
@@ -12,10 +12,11 @@ import { startService } from '../support/service.ts'
 const { apps, keys } = inject('world')
 
 let list: ReturnType<typeof commandLine>['json']
+let run: ReturnType<typeof commandLine>['run']
 beforeAll(() =>
   share(async () => {
     const databaseUrl = await copyWorld()
-    list = commandLine(databaseUrl).json
+    ;({ json: list, run } = commandLine(databaseUrl))
     const { request } = await startService({ databaseUrl })
     // Then it is approved and waits for a decision.
     const json = { name: 'Moon Clock' }
@@ -75,4 +76,25 @@ test.for<[options: string, appIds: (number | null)[]]>([
 ])('audit %s', async ([options, appIds]) => {
   const entries = await list('audit', ...options.split(' '))
   expect(entries.map(({ app_id }: Row) => app_id)).toEqual(appIds)
+})
+
+test.for<[command: string, problem: RegExp]>([
+  ['app list --developer', /^apps-service: there is no developer ""$/m],
+  ['app list --category', /^apps-service: there is no category with the slug $/m],
+  ['moderation queue --developer', /^apps-service: there is no developer ""$/m],
+  ['audit --developer', /^apps-service: there is no developer ""$/m],
+])('%s "", as with an unset variable of a script, lists nothing', async ([command, problem]) => {
+  expectRefusal(await run(...command.split(' '), ''), problem)
+})
+
+test('a rejected app that its owner deletes is listed and counted as deleted alone', async () => {
+  const { databaseUrl, request } = await startService()
+  const deleted = await request('DELETE', `/apps/${apps.rejected}`, { key: keys.ada })
+  expect(deleted.status).toBe(200)
+  const { json } = commandLine(databaseUrl)
+  const idsOf = async (status: string) =>
+    (await json('app', 'list', '--status', status)).apps.map(({ id }: Row) => id)
+  expect(await idsOf('rejected')).toEqual([])
+  expect(await idsOf('deleted')).toEqual([apps.deleted, apps.rejected].toSorted((a, b) => b - a))
+  expect((await json('status')).catalogue.apps).toMatchObject({ rejected: 0, deleted: 2 })
 })

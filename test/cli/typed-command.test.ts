@@ -62,6 +62,7 @@ test.for<[value: string, printed: string]>([
   ['apps', 'apps'],
   ['sudo apps', 'sudo apps'],
   ['sudo my apps', "sudo 'my apps'"],
+  ['my sudo apps', "'my sudo apps'"],
   ['rm -rf ~; apps', "'rm -rf ~; apps'"],
   ["a'; id; 'b", "'a'\\''; id; '\\''b'"],
   ['$(id) `id` $& $1', "'$(id) `id` $& $1'"],

@@ -350,6 +350,11 @@ export const createAppFields: Table = ({ apps, keys, categories }) => [
     message: new RegExp(
       `^The package name org\\.example\\.tideclock is taken by your app ${apps.approved}; update that app, or choose another name\\.$`,
     ),
+    data: {
+      code: 'package_name_taken',
+      errors: [expect.objectContaining({ field: '/package_name' })],
+      app_id: apps.approved,
+    },
   },
   {
     name: "says that one's own deleted app has the package name, and that an operator can restore it",
@@ -358,6 +363,8 @@ export const createAppFields: Table = ({ apps, keys, categories }) => [
     message: new RegExp(
       `^The package name org\\.example\\.gone is taken by your deleted app ${apps.deleted}; ask the operators to restore it \\(app restore ${apps.deleted}\\), or choose another name\\.$`,
     ),
+    // Its owner cannot read or update it.
+    without: /"app_id"/,
   },
   {
     name: 'refuses an unknown category and lists the existing ones',
