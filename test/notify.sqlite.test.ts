@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
+import { formats } from '../deploy/notification-formats.ts'
 import { sendNotification } from '../deploy/send-notification.ts'
 import { accountStore } from '../src/accounts/account-store.ts'
 import { auditStore } from '../src/audit/audit-store.ts'
@@ -351,6 +352,33 @@ describe('NOTIFY_FORMAT', () => {
       // One more would not fit.
       if (named < 10) expect((size(body) / named) * (named + 1)).toBeGreaterThan(limit)
     }
+  })
+
+  test.for<[format: string, character: string, most: number]>([
+    ['slack', 'x', 16_383],
+    ['discord', 'x', 2000],
+    // Of this one, a character has three bytes.
+    ['ntfy', '…', 1365],
+  ])(
+    '=%s: a message of as many "%s" as the receiver takes fits, of more not',
+    ([format, character, most]) => {
+      const fits = (length: number) =>
+        formats[format]?.fits({ title: 'T', lines: [{ text: character.repeat(length) }] })
+      expect([most, most + 1].map(fits)).toEqual([true, false])
+    },
+  )
+
+  test('=discord: a message that fits without an app only names none', async () => {
+    const { webhook, notify, decide } = await startNotifying({
+      NOTIFY_FORMAT: 'discord',
+      MODERATION_URL: `https://moderation.example.org/${'m'.repeat(900)}`,
+    })
+    await decide('reject', apps.pending, 'x'.repeat(200))
+    expect(await notify()).toEqual(succeeded)
+    const { content } = JSON.parse(webhook.received[0]?.body ?? '')
+    expect(content).not.toContain('Cloud Atlas')
+    expect(content).toContain('… and 1 more: ./apps-service audit --after ')
+    expect(content.length).toBeLessThanOrEqual(2000)
   })
 
   test('without MODERATION_URL: names without links', async () => {

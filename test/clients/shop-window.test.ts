@@ -161,10 +161,15 @@ describe('the addresses and the licence of an app', () => {
     expect([shop.texts('#content a'), shop.text('[data-text=license]')]).toEqual([[], ''])
   })
 
-  test('are no links if another server sends other addresses', async () => {
+  test.for([
+    'javascript:alert(1)',
+    'http://tide.example/',
+    'httpsx://tide.example/',
+    ' https://tide.example/',
+  ])('are no links if another server sends other addresses: %s', async (website_url) => {
     const source_code_url = 'https://code.example/'
     const app = { id: 1, name: 'A', average_rating: 0, total_downloads: 0, review_count: 0 }
-    const addresses = { website_url: 'javascript:alert(1)', source_code_url }
+    const addresses = { website_url, source_code_url }
     const shop = open('/?app=a', 'http://api.test', {
       '/apps?': [success({ apps: [app] })],
       '/apps/': [success({ app: { ...app, ...addresses, reviews: [] } })],

@@ -734,6 +734,19 @@ describe('without a complete response', () => {
       `DELETE ${url}/apps/1: could not connect (connect ECONNREFUSED ${new URL(url).host})`,
     )
   })
+
+  test('a DELETE that could connect to one address of several does not say so', async () => {
+    const failures = [
+      Object.assign(new Error('connect ECONNREFUSED ::1:80'), { syscall: 'connect' }),
+      Object.assign(new Error('read ECONNRESET'), { syscall: 'read', code: 'ECONNRESET' }),
+    ]
+    const cause = new AggregateError(failures)
+    const send = () => Promise.reject(new TypeError('fetch failed', { cause }))
+    const api = createClient('http://service.test', 'key', { fetch: send })
+    await expect(api.DELETE('/apps/{id}', path(1))).rejects.toThrow(
+      ': the connection was lost (connect ECONNREFUSED ::1:80, read ECONNRESET)',
+    )
+  })
 })
 
 describe('a timeout', () => {
