@@ -50,8 +50,8 @@ export function toColumns(
         ? (line.created_at ?? (existing ? now : after.created_at))
         : null),
     ...ratingsAfter(line, before),
-    // A new status is an operator's decision, so nothing is left to review.
-    ...(after.status !== before.status && decidedColumns(now)),
+    // A new status of an existing app is an operator's decision, so nothing is left to review.
+    ...(existing && after.status !== before.status && decidedColumns(now)),
     ...(line.updated_at !== undefined && { updated_at: line.updated_at }),
   }
 }

@@ -6,6 +6,7 @@ import { generateKey } from '../../src/accounts/keys.ts'
 import { categoryStore } from '../../src/catalogue/category-store.ts'
 import { ServiceError } from '../../src/contract/errors.ts'
 import { readDocument } from '../../src/http/reference-routes.ts'
+import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { required } from '../../src/util/helpers.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import type { CheckedResponse, RequestOptions } from '../support/check.ts'
@@ -109,12 +110,16 @@ async function startScene(id: string, options: ServiceOptions = {}): Promise<Sce
     id: 57,
     name: 'Cloud Atlas',
     description: 'Names the clouds above you.',
-    status: 'rejected',
-    rejection_reason: 'The description names features that the app does not have.',
   }
   const before = { ...rejected, id: 41 }
   const lines = id === 'createApp' ? [before] : [approved, rejected]
   expect(await importLines(service.database, lines)).toMatchObject({ rejects: [] })
+  if (id !== 'createApp') {
+    const reason = 'The description names features that the app does not have.'
+    await service.database.write((runner) =>
+      moderationStore(runner).decide('reject', rejected.id, { operator: 'test' }, { reason }),
+    )
+  }
   return { service, key: key ?? '', others: others ?? '' }
 }
 

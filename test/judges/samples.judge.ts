@@ -246,7 +246,7 @@ test.for(Object.keys(languages))('the samples in %s report an error response', a
   const nowhere = { ...scene, baseUrl: `${scene.baseUrl}/nowhere` }
   for (const sample of samples.filter((one) => one.language === language)) {
     const { code, stdout, stderr } = await runSample(sample.language, sample.source, nowhere)
-    expect(stdout + stderr).toMatch(/Not found; check the path and the id|404/)
+    expect(stdout + stderr).toMatch(/This path does not exist|404/)
     if (language !== 'curl') expect(code).not.toBe(0)
   }
 })
