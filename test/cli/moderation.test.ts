@@ -1200,6 +1200,8 @@ describe('printed for people,', () => {
       'The newest 100 entries; ./apps-service audit --app 1 --limit 1000 shows more.\n',
     )
     expect(stdout.match(/ {2}app (?:create|approve|update)$/gm)).toHaveLength(100)
+    const { history } = await cli.json('moderation', 'show', '1')
+    expect(new Set(history.map(({ id }: { id: number }) => id)).size).toBe(100)
     expect((await cli.run('moderation', 'show', '2')).stderr).toBe('')
   })
 })
