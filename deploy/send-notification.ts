@@ -12,6 +12,7 @@ import { dirname, join } from 'node:path'
 import type { AuditEntry } from '../src/audit/audit-store.ts'
 import { actorOf } from '../src/audit/describe-entry.ts'
 import { baseUrlFormat, parseBaseUrl } from '../src/config.ts'
+import { formatCommand } from '../src/util/command.ts'
 import { toSingleLine } from '../src/util/text.ts'
 import {
   type Format,
@@ -144,7 +145,9 @@ function describe(facts: Facts, neutralize: Format['neutralize'], shown: number)
       ...decidedLines.slice(0, shown),
       { text: `New or changed by their owners: ${waiting.size}` },
       ...waitingLines.slice(0, Math.max(0, shown - decidedLines.length)),
-      ...(more > 0 ? [{ text: `… and ${more} more: ./apps-service audit --after ${place}` }] : []),
+      ...(more > 0
+        ? [{ text: `… and ${more} more: ${formatCommand(`audit --after ${place}`)}` }]
+        : []),
       { text: `Waiting: ${pending} pending, ${changed} changed.`, url: moderationUrl },
     ],
   }

@@ -5,7 +5,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { describe, expect, inject, onTestFinished, test } from 'vitest'
+import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { formats } from '../deploy/notification-formats.ts'
 import { sendNotification } from '../deploy/send-notification.ts'
 import { accountStore } from '../src/accounts/account-store.ts'
@@ -203,6 +203,9 @@ describe('a message', () => {
     const { webhook, notify, decide, place, create } = await startNotifying()
     const before = place().trim()
     const actor = { ...ada, operatorName: '🧑'.repeat(100) }
+    // As deploy/with-settings.ts sets it for the unit.
+    vi.stubEnv('APPS_SERVICE_COMMAND', 'sudo apps-service')
+    onTestFinished(() => void vi.unstubAllEnvs())
     const created = await create(15, '🐚'.repeat(100))
     for (const id of created.slice(0, 8)) await decide('reject', id, `🐚${'x'.repeat(999)}`, actor)
     expect(await notify()).toEqual(succeeded)
@@ -211,7 +214,7 @@ describe('a message', () => {
     expect(lines).toHaveLength(1 + 8 + 1 + 2 + 2)
     expect(lines[0]).toBe('Decisions: 8')
     expect(lines[9]).toBe('New or changed by their owners: 7')
-    expect(lines[12]).toBe(`… and 5 more: ./apps-service audit --after ${before}`)
+    expect(lines[12]).toBe(`… and 5 more: sudo apps-service audit --after ${before}`)
     expect(message).toContain(`: \`🐚${'x'.repeat(198)}…\`\n`)
     expect(message).toContain(` by \`${'🧑'.repeat(99)}…\`: `)
     expect(message.match(/^App \d+/gm)).toEqual(created.slice(0, 10).map((id) => `App ${id}`))
