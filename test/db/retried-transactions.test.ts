@@ -250,7 +250,7 @@ describe('changes exactly the rows that it is about, and again:', () => {
       moderate((of) => of.decide('approve', apps.pending, actor)),
       [
         '+audit: app approve',
-        `~apps ${apps.pending}: approved_at changed_at revision status updated_at`,
+        `~apps ${apps.pending}: approved_at changed_at decided_at revision status updated_at`,
         `~categories ${categories.tools}: listed_apps`,
       ],
       [`app ${apps.pending} is already approved`],
@@ -260,7 +260,7 @@ describe('changes exactly the rows that it is about, and again:', () => {
       moderate((of) => of.decide('reject', apps.bobs, actor, { reason: 'No.' })),
       [
         '+audit: app reject',
-        `~apps ${apps.bobs}: changed_at rejection_reason revision status updated_at`,
+        `~apps ${apps.bobs}: changed_at decided_at rejection_reason revision status updated_at`,
         `~categories ${categories.games}: listed_apps`,
       ],
       [`app ${apps.bobs} is already rejected`],
