@@ -394,6 +394,6 @@ test('the help has an example, and says where restoring is described', async () 
   const { code, stdout } = await run(['backup', '--help'])
   expect(code).toBe(0)
   expect(stdout).toMatch(
-    /^Usage: apps-service backup [\s\S]*docs\/moving-data\.md says how to restore it\.\n[\s\S]*Examples:\n {2}\.\/apps-service backup /,
+    /^Usage: \.\/apps-service backup [\s\S]*docs\/moving-data\.md says how to restore it\.\n[\s\S]*Examples:\n {2}\.\/apps-service backup /,
   )
 })
