@@ -53,7 +53,7 @@ test('a server responds, accepts writes and shows decisions at once while an imp
   const { keys } = inject('world')
   const server = await serve(address)
   // Enough for several transactions.
-  const lines = 3000
+  const lines = 6000
   const importing = runProcess(['import', manyApps(lines), '--json'], env)
   let isOver = false
   importing.then(() => {
