@@ -13,13 +13,14 @@ export type AppColumn = keyof AppRow
  * - `audited`: the audit log records its changes.
  * - `public`: everybody sees it of a listed app, so that the public export has it.
  * - `imported`: a catalogue file has it, under the same name.
+ * - `address`: it is the address of a website, whose host moderators must see.
  */
-type Use = 'owner' | 'audited' | 'public' | 'imported'
+type Use = 'owner' | 'audited' | 'public' | 'imported' | 'address'
 
 /** Files have the category by its slug and name. */
 type OwnerUses<Column> = Column extends 'category_id'
   ? readonly ['owner', 'audited', 'public']
-  : readonly ['owner', 'audited', 'public', 'imported']
+  : readonly ['owner', 'audited', 'public', 'imported', ...'address'[]]
 
 type PublicUses =
   | readonly ['public', ...'imported'[]]
@@ -41,8 +42,11 @@ export const appColumns = {
   description: { label: 'Description', uses: ['owner', 'audited', 'public', 'imported'] },
   version: { label: 'Version', uses: ['owner', 'audited', 'public', 'imported'] },
   package_name: { label: 'Package name', uses: ['owner', 'audited', 'public', 'imported'] },
-  website_url: { label: 'Website', uses: ['owner', 'audited', 'public', 'imported'] },
-  source_code_url: { label: 'Source code', uses: ['owner', 'audited', 'public', 'imported'] },
+  website_url: { label: 'Website', uses: ['owner', 'audited', 'public', 'imported', 'address'] },
+  source_code_url: {
+    label: 'Source code',
+    uses: ['owner', 'audited', 'public', 'imported', 'address'],
+  },
   license: { label: 'Licence', uses: ['owner', 'audited', 'public', 'imported'] },
   category_id: { label: 'Category', uses: ['owner', 'audited', 'public'] },
   status: { label: 'Status', uses: ['audited', 'public', 'imported'] },
@@ -96,13 +100,9 @@ export const ownerColumns = columnsWith('owner')
 export const auditedColumns = columnsWith('audited')
 export const importedColumns = columnsWith('imported')
 
-const addressColumns: readonly string[] = [
-  'website_url',
-  'source_code_url',
-] satisfies readonly OwnerColumn[]
-
 /** Whether the column, or the field of this name, has addresses of websites. */
-export const isAddressColumn = (column: string) => addressColumns.includes(column)
+export const isAddressColumn = (column: string) =>
+  Object.hasOwn(appColumns, column) && hasUse(column as AppColumn, 'address')
 
 /** Whether everybody sees the field of a listed app. Fields that are no columns are public. */
 export const isPublicField = (field: string) =>

@@ -21,9 +21,11 @@ type Shown = {
   isOtherHost: boolean
 }
 
-/** The change of the address on a page, and the parts of it that are bold or marked. */
-function changeOf(page: string): Shown {
-  const [, values = ''] = /<dt>Website<\/dt><dd>([\s\S]*?)<\/dd>/.exec(page) ?? []
+const labels = ['Website', 'Source code']
+
+/** The change of an address on a page, and the parts of it that are bold or marked. */
+function changeOf(page: string, label = 'Website'): Shown {
+  const [, values = ''] = new RegExp(`<dt>${label}</dt><dd>([\\s\\S]*?)</dd>`).exec(page) ?? []
   const [before = '', after = '', note] = values
     .split('</p>')
     .map((line) => textOf(`<body>${line}`))
@@ -40,15 +42,16 @@ function changeOf(page: string): Shown {
   }
 }
 
-/** An approved app whose owner has changed its website, on the queue and on its own page. */
+/** An approved app whose owner has changed both addresses, on the queue and on its own page. */
 async function change(page: ModerationPage, ada: Moderator, before: string | null, after: string) {
   const [id] = await addApps(page, [
     {
       status: 'approved',
       approved_at: at,
       website_url: after,
+      source_code_url: after,
       unreviewed_since: at,
-      unreviewed_changes: JSON.stringify({ website_url: before }),
+      unreviewed_changes: JSON.stringify({ website_url: before, source_code_url: before }),
     },
   ])
   const { text: queue } = await ada.get('/?queue=changed')
@@ -150,7 +153,10 @@ describe('a changed address is whole before and after, with its host in bold:', 
     const ada = await page.signIn('Ada')
     const pages = await change(page, ada, before, after)
     for (const text of Object.values(pages))
-      expect(changeOf(text)).toEqual({ ...changeOf(text), before, after, ...shown })
+      for (const label of labels) {
+        const change = changeOf(text, label)
+        expect(change, label).toEqual({ ...change, before, after, ...shown })
+      }
   })
 
   test.for<[what: string, before: string, after: string, shown: Shown]>([
