@@ -4,7 +4,7 @@ import { required } from '../util/helpers.ts'
 import { findNamedApps, type NamedAppRow } from './app-store.ts'
 import { waitsSince } from './policy.ts'
 
-/** Where an app stands: `waiting_since` is null unless it waits for a decision, `decided_at` while it does. */
+/** `waiting_since` is null unless the app waits for a decision, `decided_at` while it does. */
 type OwnAppRow = NamedAppRow & { waiting_since: string | null }
 
 /** A page of the caller's apps in any state but deleted, the last changed first, and their number. */

@@ -30,7 +30,10 @@ export type AppRow = Nullable<Omit<App, JoinedField>> & {
    * reads and writes it.
    */
   unreviewed_changes: string | null
-  /** When an operator last approved or rejected the app; null of decisions before migration 0023. */
+  /**
+   * When an operator last approved or rejected the app; null if it was imported with its status, and
+   * of decisions before migration 0023.
+   */
   decided_at: string | null
   /** When the row or one of its reviews was last written in this database. */
   changed_at: string
