@@ -69,7 +69,7 @@ export async function sendNotification(settings: Settings, ask: Ask) {
 }
 
 type News = {
-  /** How many there were. */
+  /** The number of decisions. */
   decisions: number
   /** The last decision about each app. */
   decided: Map<number, AuditEntry>
@@ -77,7 +77,7 @@ type News = {
   waiting: Map<number, string>
 }
 
-/** What happened after an entry, and the last id. */
+/** The events after an entry, and the last id. */
 async function readNews(place: number, ask: Ask): Promise<News & { last: number }> {
   const news: News = { decisions: 0, decided: new Map(), waiting: new Map() }
   for (let last = place; ; ) {

@@ -8,9 +8,9 @@ import { documentPlaceholder } from '../src/http/reference-routes.ts'
 
 type Patch = {
   name: string
-  /** What a reader loses without it. */
+  /** The loss of a reader without it. */
   loss: string
-  /** What to look for in redoc.html if `find` does not match. */
+  /** A hint where to look in redoc.html if `find` does not match. */
   place: string
   /** Names that Redoc's developers chose, and `[\w$]+` where its build makes up a name. */
   find: RegExp

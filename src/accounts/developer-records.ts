@@ -1,7 +1,7 @@
 import type { QueryRunner } from '../db/engine.ts'
 import type { AppStatus } from '../db/rows.ts'
 
-/** How many apps of a developer have each status. Deleted apps do not count. */
+/** A developer's number of apps by status. Deleted apps do not count. */
 export type DeveloperRecord = Record<AppStatus, number>
 
 const noApps: DeveloperRecord = { approved: 0, rejected: 0, pending: 0 }

@@ -47,7 +47,7 @@ export const reviewColumns = ['id', 'reviewer_name', 'rating', 'comment', 'creat
 export const newestFirst = 'created_at desc, id desc'
 const newestReviews = `(select * from reviews where app_id = apps.id order by ${newestFirst} limit 100) as newest`
 
-/** How many apps there are in each state. A deleted app counts only as deleted. */
+/** The number of apps in each state. A deleted app counts only as deleted. */
 export type StateCounts = Readonly<Record<AppStatus | 'deleted', number>>
 export const noApps: StateCounts = { pending: 0, approved: 0, rejected: 0, deleted: 0 }
 
@@ -230,7 +230,7 @@ export const appStore = (runner: QueryRunner) => {
     findListed: (ids: readonly number[]) =>
       select(`apps.id in (${ids.map(() => '?')}) and ${listed}`, [...ids]),
 
-    /** How many apps each developer has in each state. A developer without apps is missing. */
+    /** Each developer's number of apps in each state. A developer without apps is missing. */
     async countStates(developerIds: number[]): Promise<Map<number, StateCounts>> {
       const rows: { developer_id: number; state: keyof StateCounts; count: number }[] = await sql(
         'apps',
@@ -351,7 +351,7 @@ function toRow(app: NewAppRow, slug: string) {
   }
 }
 
-/** Which app of the developer has the package name that is taken, and what to do. */
+/** Names the app of the developer that has the package name, and says what to do. */
 const describeOwnHolder = ({ id, deleted_at }: Pick<AppRow, 'id' | 'deleted_at'>) =>
   deleted_at === null
     ? ` by your app ${id}; update that app, or choose another name.`

@@ -3,7 +3,7 @@ import { isWithinOneEdit } from '../search/typos.ts'
 
 /** Compares names by what users see of them. similar-names.ts chooses the names. */
 
-/** What users see of a name: its words, and their letters without spaces. */
+/** The visible shape of a name: its words, and their letters without spaces. */
 export type NameShape = Readonly<{ letters: string; words: readonly string[] }>
 
 /** Characters whose looks are remembered, at most: those of a few large scripts. */

@@ -82,7 +82,7 @@ async function findBatch(runner: QueryRunner, apps: ComparedApp[]): Promise<Simi
     for (const token of lookAlikeTokens(name)) byToken.push([token, candidates])
   }
 
-  const ids = await findLookAlikes(
+  const ids = await findByTokens(
     runner,
     byToken.map(([token]) => token),
   )
@@ -91,12 +91,12 @@ async function findBatch(runner: QueryRunner, apps: ComparedApp[]): Promise<Simi
   await addMatches(runner, popularApps, (shapes) => matcher.similarTo(shapes))
   await addMatches(runner, waitingApps, (shapes) => matcher.sameAs(shapes))
 
-  const found = await findApps(runner, [...new Set(all.flatMap(({ ids }) => [...ids]))])
+  const found = await readFoundApps(runner, [...new Set(all.flatMap(({ ids }) => [...ids]))])
   return all.map((candidates) => firstOf(found, candidates))
 }
 
 /** The ids of the listed apps that have a token, by the token. */
-async function findLookAlikes({ search }: QueryRunner, tokens: string[]) {
+async function findByTokens({ search }: QueryRunner, tokens: string[]) {
   const found = await search.firstRanksOf([...new Set(tokens)], maxLookAlikes)
   const ids = new Map<string, number[]>()
   for (const [token, matches] of Map.groupBy(found, ({ token }) => token))
@@ -151,7 +151,7 @@ async function readNames({ rows }: QueryRunner, apps: string): Promise<NamedApp[
 type FoundApp = SimilarApp & Pick<AppRow, 'developer_id'>
 
 /** The listed and pending apps with these ids, by id. */
-async function findApps({ sql }: QueryRunner, ids: number[]): Promise<Map<number, FoundApp>> {
+async function readFoundApps({ sql }: QueryRunner, ids: number[]): Promise<Map<number, FoundApp>> {
   const found = new Map<number, FoundApp>()
   for (const batch of chunk(ids, maxRead)) {
     const apps = await sql('apps')

@@ -15,7 +15,7 @@ export function cannotRead(file: string, error: NodeJS.ErrnoException, place = '
   return `cannot read ${name}${place}: ${fileErrorReason(error)}`
 }
 
-/** What is wrong with the path of a missing file that a browser or a shell would understand. */
+/** The problem of a missing file's path that a browser or a shell would understand. */
 export function pathMistake(file: string): string | undefined {
   if (/^[a-z][a-z\d+.-]*:\/\//i.test(file))
     return 'it is an address; give the path of a file on this machine'

@@ -157,7 +157,7 @@ function addressLines({ field, before, after }: Change): string[] {
 const roomBetween = (label: string, suffix: string) =>
   Math.max(20, detailWidth() - stringWidth(label + suffix))
 
-/** How many history entries `show` prints. */
+/** History entries that `show` prints. */
 const historyLimit = 100
 
 const show = buildDatabaseCommand({

@@ -109,7 +109,7 @@ export function positionAfter(text: string, firstLine = 1): string {
   return `line ${lines.length - 1 + firstLine}, column ${length + 1}`
 }
 
-/** What is wrong with text that JSON.parse refuses, to continue a sentence about it. */
+/** The problem of a text that JSON.parse refuses, to continue a sentence about it. */
 export function describeSyntaxError(json: string, firstLine?: number): string {
   const index = findSyntaxError(json)
   const position = positionAfter(json.slice(0, index), firstLine)

@@ -234,7 +234,7 @@ export function databaseFor(engine: Engine) {
     },
 
     /**
-     * How the schema compares with this program's. Rejects if the database cannot be read. Waits
+     * Compares the schema with this program's. Rejects if the database cannot be read. Waits
      * for a slot that reads use, so that a server whose reads hang is not ready; but not in their
      * queue.
      */

@@ -1,5 +1,5 @@
 /**
- * How an error of any engine is classified. Each engine's `explain` returns an `ErrorMeaning`, so
+ * The classification of an error of any engine. Each engine's `explain` returns an `ErrorMeaning`, so
  * that code outside the engines' directories needs no error codes of SQLite or PostgreSQL.
  */
 

@@ -7,7 +7,7 @@ import { notMigrated, type SchemaHelpers } from './engine.ts'
 
 /** Compares the schema of a database with migrations/, and runs the migrations that are missing. */
 
-/** How the schema of a database compares with the one that this program needs. */
+/** The schema of a database, compared with the one that this program needs. */
 export type SchemaAge = 'older' | 'current' | 'newer'
 
 /** A module in migrations/. */
@@ -60,7 +60,7 @@ const migrationSource = (schema: SchemaHelpers): Knex.MigrationSource<string> =>
   },
 })
 
-/** How the schema compares with the one that this program needs. */
+/** Compares the schema with the one that this program needs. */
 export async function readSchemaAge(sql: Knex): Promise<SchemaAge> {
   const { pending, unknown } = await compareMigrations(sql)
   if (unknown.size > 0) return 'newer'

@@ -34,7 +34,7 @@ function readinessCheck(database: Database): () => Promise<void> {
   async function check() {
     const healthError = await database.checkHealth()
     if (healthError !== undefined)
-      // What follows is for operators, and may have the program's path.
+      // The rest is for operators, and may have the program's path.
       throw new ServiceError('unavailable', `The database ${healthError.replace(/;.*/, '')}.`)
     const age = await database.schemaAge().catch(() => undefined)
     if (age !== 'current')

@@ -25,7 +25,7 @@ function countOthers(count: number): string {
 /** Code points of a name that a message shows, because clients choose the names. */
 const shownLength = 60
 
-/** What a problem is about, as the subject of a sentence. Unusual names are quoted. */
+/** The subject of a problem, to begin a sentence. Unusual names are quoted. */
 export function nameOf({ in: place, field }: Problem): string {
   if (field === '') return wholeParts[place]
   const name = place === 'body' ? field.slice(1) : field

@@ -41,7 +41,7 @@ class RateLimit {
     maxSize: maxClients,
     sizeCalculation: () => 1,
   })
-  /** How many requests were refused. */
+  /** The number of refused requests. */
   refused = 0
 
   constructor(options: RateLimitOptions) {

@@ -73,7 +73,7 @@ export async function listen(
       keepAliveTimeout: trustProxy === 0 ? timeouts.keepAlive : timeouts.proxyKeepAlive,
       headersTimeout: timeouts.headers,
       requestTimeout: timeouts.request,
-      // How often Node looks for connections that have timed out.
+      // The interval at which Node looks for connections that have timed out.
       connectionsCheckingInterval: Math.min(1000, timeouts.headers),
       // Node would send its own 400, outside the envelope.
       requireHostHeader: false,

@@ -30,7 +30,7 @@ export type ImportEvents = {
   onProgress?: (summary: ImportSummary) => void
 }
 
-/** How to parse the lines of a file, and how to write a batch of them. */
+/** Functions to parse the lines of a file and to write a batch of them. */
 export type LineWork = {
   parse: (text: string, number: number) => ParsedLine
   /** Sets the outcome of each line that has none. */

@@ -313,7 +313,7 @@ const maxClockSkew = 5 * 60_000
 const laterTimes = ['updated_at', 'approved_at', 'deleted_at'] as const
 
 /**
- * Which times of a line are before the creation of the app. `stored` has times of the app that the
+ * The times of a line that are before the creation of the app. `stored` has times of the app that the
  * line updates.
  */
 export function orderProblems(line: object, stored: object = {}): Problem[] {

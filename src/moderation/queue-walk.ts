@@ -13,7 +13,7 @@ import { type AppFilter, appsIn, queues, resolveColumns, waitingSince } from './
 
 export type Queue = keyof typeof queues
 
-/** Where an app stands in its queue. */
+/** The position of an app in its queue. */
 export type Place = { id: number; waiting_since: string }
 
 /** `lookAlikes`: only apps with similar names. */
@@ -32,7 +32,7 @@ type Step = {
   apps: NamedAppRow[]
   /** Of each app; only if the filter has looked for them. */
   similar?: SimilarApp[][]
-  /** Where the next step begins, unless the queue has ended. */
+  /** The next batch begins after this, unless the queue has ended. */
   last?: Place
   /** Apps up to the last one that were read to find these. Undefined if an index found them. */
   read?: number
@@ -51,7 +51,7 @@ export const placeOf = ({
  * The first apps of a queue that pass the filter, after a place or from the beginning. Throws an
  * OperatorError if the developer or the category does not exist.
  */
-export async function takeStep(
+export async function readBatch(
   runner: QueryRunner,
   queue: Queue,
   filter: QueueFilter,
@@ -76,7 +76,7 @@ export async function takeStep(
   const matching = search
     ? await readMatching(runner, ids, toQuery(search, undefined).terms)
     : { ids, read: ids.length }
-  const found = filter.lookAlikes ? await findLookAlikes(runner, matching.ids) : matching
+  const found = filter.lookAlikes ? await keepLookAlikes(runner, matching.ids) : matching
   const shown = found.ids.slice(0, limit)
   const isCut = shown.length < found.ids.length
   const read = isCut ? ids.indexOf(required(shown.at(-1), 'the last app')) + 1 : matching.read
@@ -102,7 +102,7 @@ export async function findFollowing(
   filter: QueueFilter,
   place: Place,
 ): Promise<{ next?: number; last?: Place }> {
-  const { apps, last } = await takeStep(runner, queue, filter, place, 1, maxRead.following)
+  const { apps, last } = await readBatch(runner, queue, filter, place, 1, maxRead.following)
   const [next] = apps
   return next ? { next: next.id } : { ...(last && { last }) }
 }
@@ -142,7 +142,7 @@ async function readMatching(runner: QueryRunner, ids: number[], terms: readonly 
 }
 
 /** The ids of the apps that have look-alikes, in the same order, and these. */
-async function findLookAlikes(runner: QueryRunner, ids: number[]) {
+async function keepLookAlikes(runner: QueryRunner, ids: number[]) {
   const rows = await runner
     .sql('apps')
     .whereIn('id', ids)
@@ -157,7 +157,7 @@ async function findLookAlikes(runner: QueryRunner, ids: number[]) {
 }
 
 /**
- * How many apps the developer and the category leave in a queue, and how many of them are up to a
+ * Counts the apps that the developer and the category leave in a queue, and those of them up to a
  * place. `isIn`: whether the app of the place is one of them.
  */
 export async function countQueue(

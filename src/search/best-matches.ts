@@ -125,7 +125,7 @@ export function isSameName(terms: readonly Term[], nameWords: string): boolean {
 const weights = { whole: 24, start: 16, share: 32, same: 20_000, asWritten: 10_000 }
 
 /**
- * How well a name that has all terms matches. Integers, so that the order is the same everywhere.
+ * Scores a name that has all terms. Integers, so that the order is the same everywhere.
  */
 export function scoreName(terms: readonly Term[], nameWords: string): number {
   const words = nameWords.split(' ')

@@ -1,6 +1,6 @@
 import { toSingleLine } from './text.ts'
 
-/** How the program is called in a clone, in a container and in the texts of its help. */
+/** The command that starts the program, in a clone, in a container and in the texts of its help. */
 const inDirectory = './apps-service'
 
 /**

@@ -2,10 +2,10 @@ import ms from 'ms'
 
 /** Formats times for people. */
 
-/** How long ago a time was, in the largest unit: `3d`, `5h`. */
+/** The age of a time in the largest unit: `3d`, `5h`. */
 export const formatAge = (time: string) => ms(Math.max(0, Date.now() - Date.parse(time)))
 
-/** How long ago a time was, in words: `3 days`, `1 hour`; `a moment` if that is under a second. */
+/** The age of a time in words: `3 days`, `1 hour`; `a moment` if it is under a second. */
 export function formatWait(time: string): string {
   const age = Date.now() - Date.parse(time)
   return age < 1000 ? 'a moment' : ms(age, { long: true })

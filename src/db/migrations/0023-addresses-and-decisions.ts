@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 
 /**
- * What owners may say of an app's website, source code and licence, and when an operator last
- * decided on it. Of decisions before this migration, only the audit log has the time.
+ * Adds the website, the source code and the licence of an app, which its owner sets, and the time of
+ * the last decision on it. Of decisions before this migration, only the audit log has the time.
  */
 export const up = (sql: Knex) =>
   sql.schema.alterTable('apps', (table) => {

@@ -18,7 +18,7 @@ import { isRolledBack } from './errors.ts'
 type DriverConnection = Database & {
   /** Prepared statements by their SQL. */
   statements: LRUCache<string, Promise<Statement>>
-  /** How often the file had been found damaged when the connection last dropped its page cache. */
+  /** The file's `damageCount` when the connection last dropped its page cache. */
   damageCount?: number
 }
 
@@ -253,7 +253,7 @@ const readerPragmas = { ...pragmas, cache_size: -6144, query_only: 1 }
 /** Milliseconds that a query waits for a free connection. */
 const acquireTimeout = 5000
 
-/** How SQLite opens a file (https://sqlite.org/uri.html). No mode creates a missing one. */
+/** Modes in which SQLite opens a file (https://sqlite.org/uri.html). None creates a missing one. */
 type OpenMode = 'mode=rw' | 'mode=ro'
 
 const open = (filename: string, mode: OpenMode, client: typeof Knex.Client, max = 1) =>

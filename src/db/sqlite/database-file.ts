@@ -97,7 +97,7 @@ export function databaseFile(filename: string) {
     assertInPlaceThisTurn,
     openConnection,
     watch,
-    /** How often the file was found damaged. */
+    /** The number of times that the file was found damaged. */
     damageCount: () => damageCount,
     /** Why the file cannot be used, such as "is damaged"; undefined if no reason is known. */
     async checkHealth(): Promise<string | undefined> {

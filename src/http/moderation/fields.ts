@@ -16,7 +16,7 @@ export type FormFields = Record<string, unknown>
 export type Parameters = Record<string, string | number | boolean | undefined>
 
 /** Apps that a form can decide at once: those of a page. */
-export const maxChosen = 50
+export const maxSelected = 50
 /** More than any form of the page has. They limit the page that repeats a form. */
 const maxFields = 1000
 const maxFormBytes = 128 * 1024
@@ -57,7 +57,7 @@ export function isoDate(name: string, text: string): string {
 /** Ids of apps, at most as many as a form can decide. */
 export const idList = (text: string): number[] =>
   text
-    .split(' ', maxChosen)
+    .split(' ', maxSelected)
     .filter((id) => /^[1-9]\d{0,14}$/.test(id))
     .map(Number)
 

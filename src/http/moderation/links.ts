@@ -6,7 +6,7 @@ import { type QueueView, viewParameters } from './queue-view.ts'
 
 export type Links = ReturnType<typeof createLinks>
 
-/** What a page reports: the apps that were decided before it, and those that were refused. */
+/** The content of a page's report: the apps that were decided before it, and those that were refused. */
 export type Report = { decided?: number[] | undefined; refused?: number[] | undefined }
 
 /**
@@ -49,7 +49,7 @@ export function createLinks(prefix: string, publicUrl: string) {
     audit: ({ since, until, ...filter }: EntryFilter = {}) =>
       link('/audit', { ...filter, since: since?.slice(0, 10), until: until?.slice(0, 10) }),
     status: link('/status'),
-    /** Where a form about an app or a queue is sent. */
+    /** The action of a form about an app or a queue. */
     decisions: (view?: QueueView) => link('/decisions', view && viewParameters(view)),
     restorations: (view?: QueueView) => link('/restorations', view && viewParameters(view)),
     removedReviews: (view?: QueueView) => link('/removed-reviews', view && viewParameters(view)),

@@ -18,7 +18,14 @@ import {
   type QueueFilter,
 } from '../../moderation/queue-walk.ts'
 import { readStatus, statusStore } from '../../moderation/status-store.ts'
-import { type FormFields, fieldOf, idList, isoDate, maxChosen, positiveInteger } from './fields.ts'
+import {
+  type FormFields,
+  fieldOf,
+  idList,
+  isoDate,
+  maxSelected,
+  positiveInteger,
+} from './fields.ts'
 import type { Links } from './links.ts'
 import { parseQueueView, type QueueView } from './queue-view.ts'
 import { reportOf } from './reports.ts'
@@ -45,7 +52,7 @@ const maxOtherApps = 20
 const maxReviews = 100
 const maxFound = 50
 
-/** What a refused form had, which its page shows again. */
+/** The fields of a refused form, which its page shows again. */
 export type RefusedForm = {
   problem?: string | undefined
   reason?: string | undefined
@@ -109,7 +116,7 @@ export function createPages(database: Database, links: Links) {
       return queuePage(frame, page)
 
       async function readList() {
-        const found = await moderationStore(runner).walkQueue(queue, filter, after, maxChosen)
+        const found = await moderationStore(runner).walkQueue(queue, filter, after, maxSelected)
         return { ...found, ...(await countQueue(runner, queue, filter, after)) }
       }
     })
@@ -129,7 +136,7 @@ export function createPages(database: Database, links: Links) {
       const details = await moderationStore(runner).reviewDetails(id, historySize, shortEntry)
       const { app, similar, history } = details
       const reviewId = fieldOf(req.query, 'review')
-      const { queue, problem } = await standingIn(runner, req.query, details.app)
+      const { queue, problem } = await findQueuePlace(runner, req.query, details.app)
       const others = await otherApps(runner, app)
       const records = await developerRecords(runner, [app.developer_id])
       const nextId = next ?? idList(fieldOf(req.query, 'next'))[0]
@@ -158,7 +165,7 @@ export function createPages(database: Database, links: Links) {
           next: id,
           ...(queue?.total !== undefined && { total: queue.total }),
         }),
-        news: seen === undefined ? [] : history.filter((entry) => entry.id > seen),
+        newEntries: seen === undefined ? [] : history.filter((entry) => entry.id > seen),
       })
     })
   }
@@ -167,7 +174,7 @@ export function createPages(database: Database, links: Links) {
    * The queue that the address leads through, the app's number there, and the next app; or the
    * problem, if its filter names nothing any more.
    */
-  async function standingIn(runner: QueryRunner, query: FormFields, app: NamedAppRow) {
+  async function findQueuePlace(runner: QueryRunner, query: FormFields, app: NamedAppRow) {
     if (!fieldOf(query, 'queue')) return {}
     try {
       const { after, ...view } = parseQueueView(query)
@@ -248,7 +255,7 @@ export function createPages(database: Database, links: Links) {
 export const sentenceOf = ({ message }: Error) =>
   `${message.charAt(0).toUpperCase()}${message.slice(1)}${/[.!?]$/.test(message) ? '' : '.'}`
 
-/** What a text or look-alikes find is not counted. */
+/** Results of a text or of look-alikes are not counted. */
 const isCounted = ({ search, lookAlikes }: QueueFilter) => !search && !lookAlikes
 
 /** The developer's newest other apps in any state, one more than are shown. */

@@ -2,7 +2,7 @@ import { OperatorError } from '../../contract/errors.ts'
 import type { Place, Queue, QueueFilter } from '../../moderation/queue-walk.ts'
 import { type FormFields, fieldOf, type Parameters } from './fields.ts'
 
-/** What a moderator works through: a queue with its filter, and where in it the list begins. */
+/** A list that a moderator works through: a queue, its filter, and where in it the list begins. */
 export type QueueView = { queue: Queue; filter: QueueFilter; after?: Place | undefined }
 
 /** From the parameters that `viewParameters` returns, or the form of the filter. */

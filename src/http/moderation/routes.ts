@@ -13,7 +13,7 @@ import {
   type FormFields,
   fieldOf,
   fieldsOf,
-  maxChosen,
+  maxSelected,
   positiveInteger,
   readForm,
   shownApp,
@@ -200,8 +200,8 @@ function parseDecision(
 ): { decision: Decision; reason: string } | { problem: string } {
   const problems: string[] = []
   if (apps.length === 0) problems.push('Select at least one app.')
-  if (apps.length > maxChosen)
-    problems.push(`Select at most ${maxChosen} apps, not ${apps.length}.`)
+  if (apps.length > maxSelected)
+    problems.push(`Select at most ${maxSelected} apps, not ${apps.length}.`)
   if (decision === 'approve' && problems.length === 0) return { decision, reason: '' }
   if (decision === 'reject') {
     try {

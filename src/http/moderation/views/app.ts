@@ -52,10 +52,10 @@ export type AppPage = AppReviewDetails<ShownEntry> & {
     | undefined
   /** The app to go on with after the decision, instead of the next one. */
   next?: number | undefined
-  /** What was decided before. */
+  /** Report of the decisions made just before. */
   report: Html | false
   /** The entries of the history that were written after the page that the moderator decided on. */
-  news: ShownEntry[]
+  newEntries: ShownEntry[]
   /** Of the form that was sent, if it was refused. */
   problem?: string | undefined
   reason?: string | undefined
@@ -64,15 +64,15 @@ export type AppPage = AppReviewDetails<ShownEntry> & {
 }
 
 export function appPage(frame: Frame, page: AppPage) {
-  const { app, history, news, changes } = page
-  const older = history.filter((entry) => !news.includes(entry))
+  const { app, history, newEntries, changes } = page
+  const older = history.filter((entry) => !newEntries.includes(entry))
   const options = { links: frame.links, names: page.names }
   return layout(
     frame,
     app.name,
     html`${page.report}
 ${bar(frame, page)}
-${news.length > 0 && html`<section class="card"><h2>Changed since you looked</h2>${historyList(news, { ...options, areOpen: true })}</section>`}
+${newEntries.length > 0 && html`<section class="card"><h2>Changed since you looked</h2>${historyList(newEntries, { ...options, areOpen: true })}</section>`}
 ${
   changes.length > 0 &&
   html`<section class="card" id="changes"><h2>Changed since the last decision</h2>
@@ -87,7 +87,7 @@ ${facts(frame, page)}
 </div>
 ${reviewList(frame, page)}
 <section class="card">
-<h2>History${news.length > 0 && html` before`}</h2>
+<h2>History${newEntries.length > 0 && html` before`}</h2>
 ${historyList(older, options)}
 ${page.hasOlderHistory && html`<p><a href="${frame.links.audit({ app: app.id })}">All entries</a></p>`}
 </section>`,

@@ -5,7 +5,7 @@ import type { ShownChange } from '../short-texts.ts'
 import { addressText } from './parts.ts'
 import { columnLabel } from './words.ts'
 
-/** What an owner has changed. */
+/** The changes of an owner. */
 
 const none = html`<span class="quiet">none</span>`
 

@@ -4,7 +4,7 @@ import { formatCount } from '../../../util/text.ts'
 import { type Html, html } from '../../html.ts'
 import type { Links } from '../links.ts'
 
-/** What the pages of signed-in moderators have in common. */
+/** The common parts of the pages of signed-in moderators. */
 
 export type Tab = Queue | 'apps' | 'audit' | 'status'
 

@@ -27,7 +27,7 @@ export type QueuePage = {
   view: QueueView
   apps: WithShortChanges<QueuedApp>[]
   records: ReadonlyMap<number, DeveloperRecord>
-  /** Where the next page begins. */
+  /** The next page begins after this. */
   last?: Place | undefined
   /** Apps whose texts or names were read to find these, if no index found them. */
   read?: number | undefined
@@ -39,7 +39,7 @@ export type QueuePage = {
   categories: Category[]
   developers: string[]
   reasons: string[]
-  /** What was decided before. */
+  /** Report of the decisions made just before. */
   report: Html | false
   /** Of the form that was sent, if it was refused. */
   problem?: string | undefined
@@ -95,7 +95,7 @@ ${apps.length > 0 && decisionForm(frame, page)}
   }
 }
 
-/** What the list has of the queue. */
+/** The part of the queue that the list has. */
 function summary({ apps, total, upTo, read, last, view }: QueuePage) {
   const waiting = html`${formatQuantity(total, 'app')} ${nounOf(total, 'waits', 'wait')}`
   if (total === 0) return 'Nothing waits here.'

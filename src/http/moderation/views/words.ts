@@ -5,7 +5,7 @@ import type { StateCounts } from '../../../catalogue/app-store.ts'
 import { formatCount } from '../../../util/text.ts'
 import { formatMoment } from '../../../util/time.ts'
 
-/** What the database calls by short names, in people's words. */
+/** Readable texts for the short names in the database. */
 
 export const stateNames: Record<keyof StateCounts, string> = {
   pending: 'Pending',
@@ -79,7 +79,7 @@ export function valueText(column: string, value: string, names: Names): string {
 
 const isTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
 
-/** What was decided about a developer's apps: of those that changed last if there are many. */
+/** The decisions about a developer's apps: of those that changed last if there are many. */
 export function developerRecord(record: DeveloperRecord | undefined): string {
   if (!record) return 'new'
   const { approved, rejected, pending } = record
