@@ -55,12 +55,6 @@ type Fits = (text: string) => boolean
 const spliced = (text: string, at: number, more: string) =>
   text.slice(0, at) + more + text.slice(at)
 
-/** Lengthens a text to a number of characters by repeating one inside it. */
-const filled = (text: string, at: number, unit: string, length: number) => {
-  const missing = Math.max(0, length - [...text].length)
-  return spliced(text, at, unit.repeat(missing))
-}
-
 /** Made once, because fast-check builds a map of Unicode for each. */
 export const anyText = fc.string({ unit: 'binary' })
 
@@ -71,9 +65,12 @@ function textsOf(schema: Schema, place: Place, fits: Fits) {
   const own = units.filter((unit) => canSend(`a${unit}a`))
   // An address is varied at its end, because few texts are the beginning of one.
   const isAddress = schema['x-characters'] === 'address'
-  const at = isAddress ? example.length : 1
-  const good = own.filter((unit) => fits(spliced(example, at, unit)))
-  const bad = own.filter((unit) => !fits(spliced(example, at, unit)))
+  const varied = (text: string, more: string) => spliced(text, isAddress ? text.length : 1, more)
+  /** The example, lengthened to a number of characters by repeating one. */
+  const filled = (unit: string, length: number) =>
+    varied(example, unit.repeat(Math.max(0, length - [...example].length)))
+  const good = own.filter((unit) => fits(varied(example, unit)))
+  const bad = own.filter((unit) => !fits(varied(example, unit)))
   // Single code points of one and two UTF-16 units, of one and several bytes; no white space.
   const plain = good.filter((unit) => /^[\p{L}\p{N}\p{So}]$/u.test(unit))
   const text = fc.oneof(
@@ -92,21 +89,17 @@ function textsOf(schema: Schema, place: Place, fits: Fits) {
           { weight: 6, arbitrary: text },
           ...anyOf(good).map((unit) => ({
             weight: 3,
-            arbitrary: fc
-              .tuple(text, unit)
-              .map(([one, more]) => spliced(one, isAddress ? one.length : 1, more)),
+            arbitrary: fc.tuple(text, unit).map(([one, more]) => varied(one, more)),
           })),
           ...anyOf(maxLength === undefined ? [] : plain).map((unit) => ({
             weight: 1,
-            arbitrary: unit.map((one) => filled(example, at, one, maxLength ?? 0)),
+            arbitrary: unit.map((one) => filled(one, maxLength ?? 0)),
           })),
         ),
       )
   const wrong = [
     ...(members ?? []).flatMap((one) => misspellings(String(one))),
-    ...(maxLength === undefined
-      ? []
-      : plain.map((unit) => filled(example, at, unit, maxLength + 1))),
+    ...(maxLength === undefined ? [] : plain.map((unit) => filled(unit, maxLength + 1))),
     ...(minLength > 0 ? ['', [...example].slice(0, minLength - 1).join('')] : []),
   ].filter((one) => canSend(one) && !fits(one))
   const misfit = anyOf(bad).map((unit) =>
