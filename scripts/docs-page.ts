@@ -8,7 +8,7 @@ import { documentPlaceholder } from '../src/http/reference-routes.ts'
 
 type Patch = {
   name: string
-  /** The loss of a reader without it. */
+  /** Without the patch, readers have this disadvantage. */
   loss: string
   /** A hint where to look in redoc.html if `find` does not match. */
   place: string

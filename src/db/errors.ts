@@ -1,6 +1,6 @@
 /**
- * The classification of an error of any engine. Each engine's `explain` returns an `ErrorMeaning`, so
- * that code outside the engines' directories needs no error codes of SQLite or PostgreSQL.
+ * Classifies errors of any engine. Each engine's `explain` returns an `ErrorMeaning`, so that code
+ * outside the engines' directories needs no error codes of SQLite or PostgreSQL.
  */
 
 export type ErrorMeaning = Readonly<{

@@ -17,7 +17,7 @@ import type { QueryRunner } from '../db/engine.ts'
 import type { AppRow, AppStatus } from '../db/rows.ts'
 import { chunk, pick, required } from '../util/helpers.ts'
 import { type AppFilter, type AppState, findPage, queues, states } from './app-filter.ts'
-import { type Place, placeOf, type Queue, type QueueFilter, readBatch } from './queue-walk.ts'
+import { findNextApps, type Place, placeOf, type Queue, type QueueFilter } from './queue-walk.ts'
 
 /**
  * A field that the owner has changed since the last decision. The value of `category` is its slug.
@@ -138,9 +138,9 @@ export const moderationStore = (runner: QueryRunner) => {
       return { apps: await withSimilar(apps), ...page }
     },
 
-    /** The next apps of a queue after a place, or from its beginning; `readBatch` says more. */
+    /** The next apps of a queue after a place, or from its beginning; `findNextApps` says more. */
     async walkQueue(queue: Queue, filter: QueueFilter, after: Place | undefined, limit: number) {
-      const { apps, similar, ...step } = await readBatch(runner, queue, filter, after, limit)
+      const { apps, similar, ...step } = await findNextApps(runner, queue, filter, after, limit)
       const slugs = await categorySlugs()
       const queued = apps.map((app) => toQueued(app, slugs))
       return { apps: await withSimilar(queued, similar), ...step }

@@ -32,7 +32,7 @@ type Step = {
   apps: NamedAppRow[]
   /** Of each app; only if the filter has looked for them. */
   similar?: SimilarApp[][]
-  /** The next batch begins after this, unless the queue has ended. */
+  /** The next apps come after this, unless the queue has ended. */
   last?: Place
   /** Apps up to the last one that were read to find these. Undefined if an index found them. */
   read?: number
@@ -51,7 +51,7 @@ export const placeOf = ({
  * The first apps of a queue that pass the filter, after a place or from the beginning. Throws an
  * OperatorError if the developer or the category does not exist.
  */
-export async function readBatch(
+export async function findNextApps(
   runner: QueryRunner,
   queue: Queue,
   filter: QueueFilter,
@@ -102,7 +102,7 @@ export async function findFollowing(
   filter: QueueFilter,
   place: Place,
 ): Promise<{ next?: number; last?: Place }> {
-  const { apps, last } = await readBatch(runner, queue, filter, place, 1, maxRead.following)
+  const { apps, last } = await findNextApps(runner, queue, filter, place, 1, maxRead.following)
   const [next] = apps
   return next ? { next: next.id } : { ...(last && { last }) }
 }

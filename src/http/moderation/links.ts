@@ -6,7 +6,7 @@ import { type QueueView, viewParameters } from './queue-view.ts'
 
 export type Links = ReturnType<typeof createLinks>
 
-/** The content of a page's report: the apps that were decided before it, and those that were refused. */
+/** The apps that a page reports: those that were decided before it, and those that were refused. */
 export type Report = { decided?: number[] | undefined; refused?: number[] | undefined }
 
 /**

@@ -67,12 +67,16 @@ export function appPage(frame: Frame, page: AppPage) {
   const { app, history, newEntries, changes } = page
   const older = history.filter((entry) => !newEntries.includes(entry))
   const options = { links: frame.links, names: page.names }
+  const newHistory = historyList(newEntries, { ...options, areOpen: true })
   return layout(
     frame,
     app.name,
     html`${page.report}
 ${bar(frame, page)}
-${newEntries.length > 0 && html`<section class="card"><h2>Changed since you looked</h2>${historyList(newEntries, { ...options, areOpen: true })}</section>`}
+${
+  newEntries.length > 0 &&
+  html`<section class="card"><h2>Changed since you looked</h2>${newHistory}</section>`
+}
 ${
   changes.length > 0 &&
   html`<section class="card" id="changes"><h2>Changed since the last decision</h2>
