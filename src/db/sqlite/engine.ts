@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { OperatorError } from '../../contract/errors.ts'
 import type { Engine } from '../engine.ts'
 import { UnusableDatabase } from '../errors.ts'
+import { pauseForOthers } from '../write-pacing.ts'
 import { openReader, openWriter } from './client.ts'
 import { copyTo, withExclusiveLock } from './copy-file.ts'
 import { databaseFile } from './database-file.ts'
@@ -11,6 +12,7 @@ import { explain, healthErrorOf, isBusy, isUnavailable } from './errors.ts'
 import { findOpenError, foreignDatabase, inspectFile } from './inspect-file.ts'
 import { queryRunnerOf } from './query-runner.ts'
 import { schema } from './schema.ts'
+import { mergeSegments } from './search.ts'
 
 /**
  * Each operation occupies one of the threads that main.ts requests. Expensive ones leave a
@@ -31,6 +33,12 @@ export function openSqlite(filename: string): Engine {
   const writer = openWriter(filename, file)
   const reader = openReader(filename, file, concurrency.cheap + concurrency.expensive)
   const versionReader = openReader(filename, file, 1)
+
+  async function checkpoint() {
+    // Not TRUNCATE: writers would wait until the last reader has ended
+    // (https://sqlite.org/pragma.html).
+    await writer.raw('pragma wal_checkpoint(passive)')
+  }
 
   return {
     name: filename,
@@ -76,10 +84,9 @@ export function openSqlite(filename: string): Engine {
     copyTo: (target, options) =>
       copyTo(openWriter(filename, databaseFile(filename)), filename, target, options),
     withExclusiveLock: (work) => withExclusiveLock(filename, work),
-    async optimize() {
-      // Not TRUNCATE: writers would wait until the last reader has ended
-      // (https://sqlite.org/pragma.html).
-      await writer.raw('pragma wal_checkpoint(passive)')
+    async optimize({ isLast }) {
+      if (isLast) await mergeSegments(writer, pauseForOthers({ optimize: checkpoint }))
+      await checkpoint()
     },
   }
 }

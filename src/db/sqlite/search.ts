@@ -224,3 +224,33 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       ),
   }
 }
+
+/** Pages of the index, some 8 MB, which take about 100 ms. */
+const pagesPerMerge = 2000
+
+/**
+ * Merges the segments of the index, each of which a search looks into, until there is at most one
+ * of each size. Calls `pause` between two transactions.
+ */
+export async function mergeSegments(writer: Knex, pause: () => Promise<void>): Promise<void> {
+  // FTS5 then merges two segments of a size; by default only four.
+  await writer.raw(`insert into app_search (app_search, rank) values ('usermerge', 2)`)
+  while (await mergeSome(writer)) await pause()
+}
+
+/** Returns whether there was something to merge. */
+const mergeSome = (writer: Knex): Promise<boolean> =>
+  writer.transaction(async (sql) => {
+    const before = await totalChanges(sql)
+    await sql.raw(`insert into app_search (app_search, rank) values ('merge', ?)`, [pagesPerMerge])
+    // https://sqlite.org/fts5.html#the_merge_command
+    return (await totalChanges(sql)) - before >= 2
+  })
+
+async function totalChanges(sql: Knex): Promise<number> {
+  const [found] = await selectWith(sql)<{ changes: number }>(
+    'select total_changes() as changes',
+    [],
+  )
+  return required(found, 'the changes').changes
+}
