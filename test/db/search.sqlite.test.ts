@@ -1,26 +1,26 @@
 import { expect, test } from 'vitest'
-import { required } from '../../src/util/helpers.ts'
-import { importLines } from '../support/catalogue-file.ts'
+import { toSearchDocument } from '../../src/search/terms.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
 import { openWorld } from '../support/database.ts'
 
-/** Lines for the same app are in different batches, each of which becomes a segment of the index. */
-const lines = Array.from({ length: 7 }, (_, index) => ({
-  name: 'Star Map',
-  category: 'tools',
-  developer_name: 'Ada',
-  package_name: 'org.example.starmap',
-  description: `Number ${index}.`,
-}))
-
-test('an import leaves few segments of the index, since a search looks into each', async () => {
-  const database = await openWorld()
-  expect(await importLines(database, lines)).toMatchObject({ created: 1, updated: 6 })
-  const [found] = await database.read(({ rows }) =>
-    rows<{ segments: number }>('select count(distinct segid) as segments from app_search_idx', []),
-  )
-  expect(required(found, 'the count').segments).toBeLessThanOrEqual(2)
-})
+test.for([1, 2, 3, 8])(
+  'after %i transactions, searches look into one segment of the index',
+  async (transactions) => {
+    const database = await openWorld()
+    await database.optimize({ isLast: true })
+    for (let app = 0; app < transactions; app++) {
+      const document = toSearchDocument({ name: `Star Map ${app}` }, 'Ada')
+      await database.write(({ search }) =>
+        search.index([{ id: 1000 + app, slug: `star-map-${app}`, categoryId: 1, ...document }]),
+      )
+    }
+    await database.optimize({ isLast: true })
+    const segments = await database.read(({ rows }) =>
+      rows('select distinct segid from app_search_idx', []),
+    )
+    expect(segments).toHaveLength(1)
+  },
+)
 
 test.for<[milliseconds: number, steps: string[]]>([
   [999, ['merge', 'merge', 'checkpoint']],
