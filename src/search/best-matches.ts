@@ -23,17 +23,22 @@ export type TokenMatch = Readonly<{ token: string; rank: number }>
  */
 export type SortOrder = readonly string[]
 
+/** Searches that an index runs together, each by its lists of phrases. */
+export type Searches = Readonly<{
+  /** Those that need the words of the names, which takes longer. */
+  names?: readonly Phrase[][][]
+  ranks?: readonly Phrase[][][]
+}>
+
 /** Lists the apps that have a phrase of each list of phrases; none without lists. */
 export type MatchFinder = Readonly<{
-  /** The greatest ranks, in descending order. */
-  firstRanks: (phrases: Phrase[][], limit: number) => Promise<number[]>
+  /** The greatest ranks for each of the searches, in descending order. */
+  firstMatches: (
+    searches: Searches,
+    limit: number,
+  ) => Promise<{ names: NameMatch[][]; ranks: number[][] }>
   /** The greatest ranks for each of the tokens. */
   firstRanksOf: (tokens: string[], limit: number) => Promise<TokenMatch[]>
-  /** The same as `firstRanks` with the words of the names, which takes longer. */
-  firstNames: (phrases: Phrase[][], limit: number) => Promise<NameMatch[]>
-  /** Both for several searches, which have as many lists of phrases: SQLite reads them together. */
-  firstRanksOfEach: (searches: Phrase[][][], limit: number) => Promise<number[][]>
-  firstNamesOfEach: (searches: Phrase[][][], limit: number) => Promise<NameMatch[][]>
   /** The ids of the first apps in an order. */
   firstIds: (phrases: Phrase[][], limit: number, order: SortOrder) => Promise<number[]>
   /** The rank of the app at a position in descending order; 0 if there are fewer. */
@@ -78,9 +83,12 @@ export async function bestMatches(
     const ids = matches.length > 0 ? matches : await find('key')
     return { ids, close: ids.length }
   }
-  const ranks = new Set(await index.firstRanks(phrasesOf(query, 'key'), limit))
-  const named = await index.firstNames(phrasesOf(query, 'name'), limit)
-  const scored = named.map(({ rank, nameWords }) => ({
+  const first = await index.firstMatches(
+    { ranks: [phrasesOf(query, 'key')], names: [phrasesOf(query, 'name')] },
+    limit,
+  )
+  const ranks = new Set(first.ranks.flat())
+  const scored = first.names.flat().map(({ rank, nameWords }) => ({
     rank,
     score:
       (isSameName(query.terms, nameWords) ? weights.same : 0) +
@@ -92,7 +100,8 @@ export async function bestMatches(
   const close = ranks.size
   for (const tier of ['lead', 'whole', 'prefix'] as const) {
     if (ranks.size >= limit) break
-    for (const rank of await index.firstRanks(phrasesOf(query, tier), limit)) ranks.add(rank)
+    const matches = await index.firstMatches({ ranks: [phrasesOf(query, tier)] }, limit)
+    for (const rank of matches.ranks.flat()) ranks.add(rank)
   }
   const found = [...ranks].slice(0, limit)
   const next = found[close]

@@ -121,17 +121,25 @@ const findTerms = (index: MatchFinder, query: SearchQuery, terms: Term[], order?
   bestMatches(index, { ...query, text: '', terms }, order)
 
 async function lookUp(index: MatchFinder, query: SearchQuery, terms: Term[]): Promise<Word[]> {
-  const searches = terms.map((term) =>
-    phrasesOf({ text: '', terms: [term], categoryId: undefined }, 'prefix'),
-  )
-  const found = await index.firstRanksOfEach(searches, typo.maxApps + 1)
+  const whole = await countApps(index, terms, 'whole')
+  // At least as many apps have a word that begins with the term, which takes longer to find out.
+  const rare = terms.filter((term) => required(whole.get(term), 'the apps') <= typo.maxApps)
+  const counts = new Map([...whole, ...(await countApps(index, rare, 'prefix'))])
   const words: Word[] = []
-  for (const [at, term] of terms.entries()) {
-    const apps = required(found[at], 'the apps').length
+  for (const [term, apps] of counts) {
     const corrections = apps <= typo.maxApps ? await correctionsOf(index, query, term, apps) : []
     words.push({ term, isKnown: apps > 0, corrections })
   }
   return words
+}
+
+/** The number of apps that have each term, up to one more than a typo has. */
+async function countApps(index: MatchFinder, terms: Term[], tier: Tier) {
+  const searches = terms.map((term) =>
+    phrasesOf({ text: '', terms: [term], categoryId: undefined }, tier),
+  )
+  const { ranks } = await index.firstMatches({ ranks: searches }, typo.maxApps + 1)
+  return new Map(terms.map((term, at) => [term, required(ranks[at], 'the apps').length]))
 }
 
 /** Similar words whose apps are counted together. */
@@ -152,8 +160,11 @@ async function correctionsOf(
     const searches = batch.map((word) =>
       phrasesOf({ ...query, terms: [exactTerm([word])] }, 'whole'),
     )
-    const found = await index.firstRanksOfEach(searches, maxMatches)
-    const counts = batch.map((word, at) => ({ word, apps: found[at]?.length ?? 0 }))
+    const found = await index.firstMatches({ ranks: searches }, maxMatches)
+    const counts = batch.map((word, at) => ({
+      word,
+      apps: required(found.ranks[at], 'the apps').length,
+    }))
     likely.push(...counts.filter((count) => count.apps > typo.ratio * apps))
   }
   return likely.sort((a, b) => b.apps - a.apps).map(({ word }) => word)
@@ -234,17 +245,16 @@ async function partialMatches(
         tier,
       )
     })
-  const namesOfTerms = await index.firstNamesOfEach(
-    searches('name', (term) => term.spellings),
-    maxMatches,
-  )
-  const leadsOfTerms = await index.firstRanksOfEach(
-    searches('lead', (term) => [...term.spellings, ...term.forms]),
+  const found = await index.firstMatches(
+    {
+      names: searches('name', (term) => term.spellings),
+      ranks: searches('lead', (term) => [...term.spellings, ...term.forms]),
+    },
     maxMatches,
   )
   for (const [at, term] of query.terms.entries()) {
-    const names = required(namesOfTerms[at], 'the names')
-    const leads = required(leadsOfTerms[at], 'the leads')
+    const names = required(found.names[at], 'the names')
+    const leads = required(found.ranks[at], 'the leads')
     const ranks = new Set([...names.map(({ rank }) => rank), ...leads])
     if (ranks.size === 0) continue
     const popular = [...ranks].filter((rank) => rank >= popularRank).length

@@ -99,24 +99,22 @@ test('the first matches are the same however many apps match, and whether or not
       for (const limit of [1, 4, 1001]) {
         const found = await database.snapshot(async ({ search: index }) => {
           const phrases = (categoryId?: number) => phrasesOf(toQuery(search, categoryId), tier)
-          const ranked = async (categoryId?: number) =>
-            (await index.firstRanks(phrases(categoryId), limit)).map(idOfRank)
-          const named = await index.firstNames(phrases(), limit)
+          const { names, ranks } = await index.firstMatches(
+            { names: [phrases()], ranks: [phrases(), phrases(1), phrases(2)] },
+            limit,
+          )
           return {
-            ranked: await ranked(),
-            inCategory: await ranked(1),
-            elsewhere: await ranked(2),
+            named: names.map((matches) => matches.map(({ rank }) => idOfRank(rank))),
+            ranked: ranks.map((matches) => matches.map(idOfRank)),
             sorted: await index.firstIds(phrases(1), limit, ['total_downloads', 'id']),
-            named: named.map(({ rank }) => idOfRank(rank)),
           }
         })
         const expected = expectedIds(matches, limit)
         expect(found, `${search}, ${tier}, ${limit}, statistics: ${statistics}`).toEqual({
-          ranked: expected,
-          inCategory: expected,
-          elsewhere: [],
+          named: [expected],
+          // Of all categories, of theirs, and of another one.
+          ranked: [expected, expected, []],
           sorted: expected,
-          named: expected,
         })
       }
     }
@@ -162,85 +160,78 @@ test('known tokens are whole words of the texts, and words of the name as one', 
   expect(known.toSorted()).toEqual(['+appodd', 'common', 'rare'])
 })
 
-type ListName = Exclude<keyof MatchFinder, 'rankAt' | 'knownTokens'>
-const listNames: ListName[] = [
-  'firstRanks',
-  'firstNames',
-  'firstIds',
-  'firstRanksOfEach',
-  'firstNamesOfEach',
-]
-
-/** Calls of an index: of a list, with the number of searches and the limit of each. */
+/** Calls of an index for lists of apps, each with the number of lists and their limit. */
 function recordCalls(index: MatchFinder) {
   const calls: string[] = []
-  const recorded = listNames.map((name): [ListName, unknown] => [
-    name,
-    async (searches: unknown[], limit: number, order: SortOrder) => {
-      const find = index[name] as (...args: unknown[]) => Promise<unknown[]>
-      const found = await find(searches, limit, order)
-      const lists = name.endsWith('OfEach') ? (found as unknown[][]) : [found]
-      for (const list of lists) expect(list.length).toBeLessThanOrEqual(limit)
-      calls.push(`${name} ${lists.length} * ${limit}`)
+  function record(lists: readonly unknown[][], limit: number, call: string) {
+    for (const list of lists) expect(list.length).toBeLessThanOrEqual(limit)
+    calls.push(`${call} * ${limit}`)
+  }
+  const recorded: MatchFinder = {
+    ...index,
+    async firstMatches(searches, limit) {
+      const found = await index.firstMatches(searches, limit)
+      const { names, ranks } = found
+      record([...names, ...ranks], limit, `${names.length} names, ${ranks.length} ranks`)
       return found
     },
-  ])
-  return { calls, index: { ...index, ...Object.fromEntries(recorded) } as MatchFinder }
+    async firstIds(phrases, limit, order) {
+      const found = await index.firstIds(phrases, limit, order)
+      record([found], limit, '1 ids')
+      return found
+    },
+  }
+  return { calls, index: recorded }
 }
 
 const tiers = (count: number) => [
-  'firstRanks 1 * 1001',
-  'firstNames 1 * 1001',
-  ...Array.from({ length: count }, () => 'firstRanks 1 * 1001'),
+  '1 names, 1 ranks * 1001',
+  ...Array.from({ length: count }, () => '0 names, 1 ranks * 1001'),
 ]
-const lookUps = (terms: number) => [`firstRanksOfEach ${terms} * 6`]
-const counted = (words: number) => `firstRanksOfEach ${words} * 1000`
-const parts = (terms: number) => [
-  `firstNamesOfEach ${terms} * 1000`,
-  `firstRanksOfEach ${terms} * 1000`,
+/** Of terms, and of the rare ones again. */
+const lookUps = (terms: number, rare: number) => [
+  `0 names, ${terms} ranks * 6`,
+  `0 names, ${rare} ranks * 6`,
 ]
+const counted = (words: number) => `0 names, ${words} ranks * 1000`
+const parts = (terms: number) => `${terms} names, ${terms} ranks * 1000`
 
-/** Statements of a call: of SQLite, with one that spells words out; of PostgreSQL, for each search. */
+/** Statements of a call: of SQLite, with one that spells words out; of PostgreSQL, for each list. */
 const maxStatements = { sqlite: 2, postgres: 5 }
 
 test.for<[what: string, text: string, order: SortOrder | undefined, calls: string[]]>([
   ['a common word ends at the tier that is full', 'common', undefined, tiers(1)],
-  [
-    'more than five matches are not looked up',
-    'rare common',
-    undefined,
-    [...tiers(3), ...parts(2)],
-  ],
+  ['more than five matches are not looked up', 'rare common', undefined, [...tiers(3), parts(2)]],
   [
     'few matches',
     'serial2999 common',
     undefined,
-    [...tiers(3), ...lookUps(2), counted(30), ...parts(2)],
+    [...tiers(3), ...lookUps(2, 1), counted(30), parts(2)],
   ],
   [
     'more terms, with the same calls',
     'serial2999 common odd rare unpopular app',
     undefined,
-    [...tiers(3), ...lookUps(6), counted(30), ...parts(6)],
+    [...tiers(3), ...lookUps(6, 1), counted(30), parts(6)],
   ],
   [
     'more than eight terms, of which eight are looked up',
     'serial2999 common odd rare unpopular app usual popular even',
     undefined,
-    [...tiers(3), ...lookUps(8), counted(30), ...tiers(3), ...parts(8)],
+    [...tiers(3), ...lookUps(8, 1), counted(30), ...tiers(3), parts(8)],
   ],
   [
     'a typo, and its corrections',
     'comon',
     undefined,
-    [...tiers(3), ...lookUps(1), counted(1), ...tiers(1)],
+    [...tiers(3), ...lookUps(1, 1), counted(1), ...tiers(1)],
   ],
-  ['matches in an order', 'common', ['total_downloads', 'id'], ['firstIds 1 * 1001']],
+  ['matches in an order', 'common', ['total_downloads', 'id'], ['1 ids * 1001']],
   [
     'no match in an order',
     'even odd',
     ['total_downloads', 'id'],
-    ['firstIds 1 * 1001', 'firstIds 1 * 1001', ...lookUps(2), ...parts(2), 'firstIds 1 * 1001'],
+    ['1 ids * 1001', '1 ids * 1001', ...lookUps(2, 0), parts(2), '1 ids * 1001'],
   ],
 ])('rows and statements of a search are bounded: %s', async ([, text, order, expected]) => {
   const database = await openCatalogue()
@@ -251,9 +242,11 @@ test.for<[what: string, text: string, order: SortOrder | undefined, calls: strin
     runner.sql.on('query', () => statements++)
     await search(index, toQuery(text, undefined), { all: 3000, inScope: 3000 }, order)
     expect(calls).toEqual(expected)
-    const searches = calls.reduce((sum, call) => sum + Number(call.split(' ')[1]), 0)
+    const lists = calls.flatMap(
+      (call) => call.match(/\d+(?= names| ranks| ids)/g)?.map(Number) ?? [],
+    )
     // `rankAt` and `knownTokens` are a statement each.
-    const units = engine === 'sqlite' ? calls.length : searches
+    const units = engine === 'sqlite' ? calls.length : lists.reduce((sum, count) => sum + count, 0)
     expect(statements).toBeLessThanOrEqual(maxStatements[engine] * units + 2)
   })
 })

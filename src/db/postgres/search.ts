@@ -94,25 +94,6 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     )
   }
 
-  async function firstRanks(...search: Parameters<SearchIndex['firstRanks']>): Promise<number[]> {
-    const found = await findFirst<{ rank: number }>('rank', ...search)
-    return found.map(({ rank }) => rank)
-  }
-
-  const firstNames: SearchIndex['firstNames'] = (...search) =>
-    findFirst('rank, name_words as "nameWords"', ...search)
-
-  /** One after the other, since each may take several statements. */
-  async function ofEach<Match>(
-    find: (phrases: Phrase[][], limit: number) => Promise<Match[]>,
-    searches: Phrase[][][],
-    limit: number,
-  ): Promise<Match[][]> {
-    const found = []
-    for (const phrases of searches) found.push(await find(phrases, limit))
-    return found
-  }
-
   return {
     async index(documents) {
       if (documents.length === 0) return
@@ -137,10 +118,17 @@ export const searchIndex = (sql: Knex): SearchIndex => {
         await sql.raw('delete from app_search where app_id = any(?::bigint[])', [ids])
     },
 
-    firstRanks,
-    firstNames,
-    firstRanksOfEach: (...searches) => ofEach(firstRanks, ...searches),
-    firstNamesOfEach: (...searches) => ofEach(firstNames, ...searches),
+    /** One after the other, since each may take several statements. */
+    async firstMatches({ names = [], ranks = [] }, limit) {
+      const found: Awaited<ReturnType<SearchIndex['firstMatches']>> = { names: [], ranks: [] }
+      for (const phrases of names)
+        found.names.push(await findFirst('rank, name_words as "nameWords"', phrases, limit))
+      for (const phrases of ranks) {
+        const matches = await findFirst<{ rank: number }>('rank', phrases, limit)
+        found.ranks.push(matches.map(({ rank }) => rank))
+      }
+      return found
+    },
     firstRanksOf: (tokens, limit) =>
       select(
         // Materialized, as in knownTokens.
