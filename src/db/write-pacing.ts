@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Database } from './database.ts'
+import type { Engine } from './engine.ts'
 
 /**
  * Milliseconds. A pause is longer than the 100 ms for which a waiting SQLite writer may sleep
@@ -14,7 +14,7 @@ const pauseLength = 110
  * which waits about once a second, so that others write. Otherwise the lock is free too briefly for
  * writers that wait for it.
  */
-export function pauseForOthers(database: Pick<Database, 'optimize'>): () => Promise<void> {
+export function pauseForOthers(database: Pick<Engine, 'optimize'>): () => Promise<void> {
   let busySince = performance.now()
   return async () => {
     if (performance.now() - busySince < maxBusyTime) return
