@@ -36,7 +36,8 @@ begin
   foreach name in array kept loop
     -- Citus has placed some of them itself, because of their foreign keys.
     if not exists (select from pg_dist_partition where logicalrelid = name::regclass and not autoconverted) then
-      perform citus_add_local_table_to_metadata(name);
+      -- Citus places tables with foreign keys to each other only together.
+      perform citus_add_local_table_to_metadata(name, cascade_via_foreign_keys => true);
     end if;
   end loop;
   for name in

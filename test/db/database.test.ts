@@ -147,8 +147,10 @@ test('an error of a statement, or a connection that it ends, is thrown and not p
 })
 
 test('a statement waits for a free connection for 5 s, or as long as connect_timeout says', async () => {
+  const address = new URL(await copyWorld())
+  if (inject('engine') === 'postgres') address.searchParams.set('connect_timeout', '25')
   // One connection writes.
-  const database = openDatabase(await copyWorld(), { pool: 4 })
+  const database = openDatabase(address.href, { pool: 4 })
   onTestFinished(() => database.close())
   const release = await holdWrite(database)
   vi.useFakeTimers({ toFake: ['setTimeout'] })
