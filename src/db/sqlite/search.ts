@@ -5,7 +5,7 @@ import type { SearchIndex } from '../engine.ts'
 import { listed, orderKeys } from '../listed-apps.ts'
 import { jsonArrayBytes, rowsOf as selectWith } from './client.ts'
 
-/** Matches are counted up to this many, which takes 3 ms. */
+/** Matches are counted up to this many, which takes 4 ms. */
 const maxCounted = 20_000
 
 /**

@@ -3,7 +3,7 @@ import { timesOf } from './client.ts'
 import { figure, type Section } from './report.ts'
 import type { Scale } from './scale.ts'
 import { startService } from './servers.ts'
-import { median, quantile } from './statistics.ts'
+import { median, quantile, ratios } from './statistics.ts'
 
 /**
  * How long searches take: each once by a server that has not met it, then all a second and a third
@@ -61,6 +61,7 @@ function sectionOf(asked: Search[], times: Times, { sizes }: Scale): Section {
   const worst = (rounds: number[][]) => rounds.map((round) => quantile(round, 0.99))
 
   const largest = sizes.at(-1) ?? 0
+  const smallest = sizes[0] ?? 0
   const named = sizes.map((size) => `${size.toLocaleString('en')} apps`)
   const bySize = repetitions.flatMap((repetition) => [
     [
@@ -80,12 +81,22 @@ function sectionOf(asked: Search[], times: Times, { sizes }: Scale): Section {
     const ofKind = of(largest, 'cold', (search) => best(search) && search.kind === kind)
     return [kind, figure(middle(ofKind), 'milliseconds'), figure(worst(ofKind), 'milliseconds')]
   })
-  const must = (what: string, values: number[], atMost: number) =>
+  /** Against the smallest catalogue in the same round: milliseconds say more about the machine. */
+  const must = (
+    what: string,
+    figureOf: typeof middle,
+    repetition: (typeof repetitions)[number],
+    isWanted: typeof best,
+    atMost: number,
+  ) =>
     ({
-      what: `${what}, ${largest.toLocaleString('en')} apps`,
-      values,
+      what: `${what}, ${largest.toLocaleString('en')} / ${smallest.toLocaleString('en')}`,
+      values: ratios(
+        figureOf(of(largest, repetition, isWanted)),
+        figureOf(of(smallest, repetition, isWanted)),
+      ),
       bound: { atMost },
-      unit: 'milliseconds',
+      unit: 'ratio',
     }) as const
   return {
     title: 'Searches',
@@ -94,10 +105,10 @@ function sectionOf(asked: Search[], times: Times, { sizes }: Scale): Section {
       { head: [`cold, ${named.at(-1)}`, 'p50', 'p99'], rows: byKind },
     ],
     musts: [
-      must('search, p50', middle(of(largest, 'cold', best)), 10),
-      must('search, p99', worst(of(largest, 'cold', best)), 60),
-      must('search with sort, p99', worst(of(largest, 'cold', sorted)), 250),
-      must('search, second time, p50', middle(of(largest, 'second time', best)), 1),
+      must('search, p50', middle, 'cold', best, 3),
+      must('search, p99', worst, 'cold', best, 10),
+      must('search with sort, p99', worst, 'cold', sorted, 10),
+      must('search, second time, p50', middle, 'second time', best, 1.5),
     ],
   }
 }

@@ -214,10 +214,10 @@ function sectionOf(
     unit: 'ratio',
   })
   const musts = [
-    target('hot list / node:http', 'hot list', 'hot list', 'bare', 0.45),
-    target('hot item / node:http', 'hot item', 'hot item', 'bare', 0.4),
+    target('hot list / Express', 'hot list', 'hot list', 'express', 0.65),
+    target('hot item / Express', 'hot item', 'hot item', 'express', 0.65),
     target('hot list + writes / hot list', 'hot list + writes', 'hot list', 'service', 0.8),
-    target('cold list / fastify', 'cold list', 'cold list', 'fastify', 0.45),
+    target('cold list / fastify', 'cold list', 'cold list', 'fastify', 0.35),
     target('cold item / fastify', 'cold item', 'cold item', 'fastify', 0.35),
     target('hot list / frameworks', 'hot list', 'hot list', 'frameworks', 6),
     target(
