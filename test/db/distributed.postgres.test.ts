@@ -34,8 +34,9 @@ const likeCitus = [
   'create table citus_tables (table_name regclass, citus_table_type text)',
   'create table pg_dist_partition (logicalrelid regclass, autoconverted boolean)',
   `create function create_reference_table(name text) returns void language sql as ''`,
-  `create function citus_add_local_table_to_metadata(name regclass, cascade_via_foreign_keys boolean default false)
-     returns void language plpgsql as $$ begin
+  `create function citus_add_local_table_to_metadata(
+     name regclass, cascade_via_foreign_keys boolean default false
+   ) returns void language plpgsql as $$ begin
        if not cascade_via_foreign_keys and
          exists (select from pg_constraint where contype = 'f' and name in (conrelid, confrelid)) then
          raise exception 'relation % is involved in a foreign key relationship with another table', name;
@@ -52,7 +53,8 @@ test.skipIf(inject('workers').length > 0)(
     expect(
       await ask(
         address,
-        "select column_default from information_schema.columns where table_name = 'apps' and column_name = 'id'",
+        `select column_default from information_schema.columns
+         where table_name = 'apps' and column_name = 'id'`,
       ),
     ).toEqual([{ column_default: "next_id('apps_id_seq'::text)" }])
   },
