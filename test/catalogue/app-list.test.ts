@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { findApps } from '../../src/catalogue/app-list.ts'
 import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
 import type { Database } from '../../src/db/database.ts'
@@ -49,13 +49,11 @@ async function publish({ database, world }: Service, apps: Partial<NewAppRow>[])
 /** A service with these apps for all tests of a `describe`, if they only read. */
 function withApps(apps: Partial<NewAppRow>[], prepare?: (service: Service) => Promise<void>) {
   let service: Service
-  beforeAll(() =>
-    share(async () => {
-      service = await startService()
-      await publish(service, apps)
-      await prepare?.(service)
-    }),
-  )
+  share(async () => {
+    service = await startService()
+    await publish(service, apps)
+    await prepare?.(service)
+  })
   return { get: (path: string) => service.get(path) }
 }
 

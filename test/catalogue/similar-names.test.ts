@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
 import { appStore } from '../../src/catalogue/app-store.ts'
 import { findSimilarApps, findSimilarDevelopers } from '../../src/catalogue/similar-names.ts'
@@ -207,11 +207,9 @@ test.for<[difference: string, listed: string, name: string]>([
 
 /** For tests that roll back what they add. */
 let world: Service
-beforeAll(() =>
-  share(async () => {
-    world = await startService()
-  }),
-)
+share(async () => {
+  world = await startService()
+})
 
 /** The names of listed apps that a name is similar to, in a catalogue with one more listed app. */
 async function similarNames(listed: string, downloads: number, name: string): Promise<string[]> {

@@ -1,4 +1,4 @@
-import { beforeAll, expect, inject, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { copyWorld } from '../support/database.ts'
 import { share } from '../support/lifetime.ts'
 import { commandLine, expectRefusal } from '../support/process.ts'
@@ -13,18 +13,14 @@ const { apps, keys } = inject('world')
 
 let list: ReturnType<typeof commandLine>['json']
 let run: ReturnType<typeof commandLine>['run']
-beforeAll(() =>
-  share(async () => {
-    const databaseUrl = await copyWorld()
-    ;({ json: list, run } = commandLine(databaseUrl))
-    const { request } = await startService({ databaseUrl })
-    // Then it is approved and waits for a decision.
-    const json = { name: 'Moon Clock' }
-    expect((await request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json })).status).toBe(
-      200,
-    )
-  }),
-)
+share(async () => {
+  const databaseUrl = await copyWorld()
+  ;({ json: list, run } = commandLine(databaseUrl))
+  const { request } = await startService({ databaseUrl })
+  // Then it is approved and waits for a decision.
+  const json = { name: 'Moon Clock' }
+  expect((await request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json })).status).toBe(200)
+})
 
 type Row = Record<string, unknown>
 const queued = ['Cloud Atlas', 'Night Train']

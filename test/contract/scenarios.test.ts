@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, inject, test } from 'vitest'
+import { describe, expect, inject, test } from 'vitest'
 import { share } from '../support/lifetime.ts'
 import { type Service, startService } from '../support/service.ts'
 import type { Scenario } from './scenarios/scenario.ts'
@@ -6,11 +6,9 @@ import { expectResponse, namesOf, scenarioOf, tables } from './scenarios.ts'
 
 /** For the scenarios that change nothing. */
 let unchanged: Service
-beforeAll(() =>
-  share(async () => {
-    unchanged = await startService()
-  }),
-)
+share(async () => {
+  unchanged = await startService()
+})
 
 const isChange = ({ request: [method], status }: Scenario) =>
   ['POST', 'PUT', 'DELETE'].includes(method) && status < 300

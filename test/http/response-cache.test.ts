@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import express from 'express'
-import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
+import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import type { Decision } from '../../src/catalogue/policy.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
@@ -143,13 +143,11 @@ describe('a response from the cache is the response that the database gives', ()
 
   let uncached: Service
   let cached: Service
-  beforeAll(() =>
-    share(async () => {
-      const limits = { readLimit: 1000 }
-      uncached = await startService({ limits, cacheSize: 0 })
-      cached = await startService({ limits, databaseUrl: uncached.databaseUrl })
-    }),
-  )
+  share(async () => {
+    const limits = { readLimit: 1000 }
+    uncached = await startService({ limits, cacheSize: 0 })
+    cached = await startService({ limits, databaseUrl: uncached.databaseUrl })
+  })
 
   test.for([...scenarios, ...withHeaders])('%s', async ([, request]) => {
     const [method, path, options] = request(cached.world)

@@ -4,7 +4,7 @@
 
 import { type Document, OpenAPIBackend } from 'openapi-backend'
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
-import { beforeAll, expect } from 'vitest'
+import { expect } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
@@ -64,11 +64,9 @@ export async function openDocs(
  */
 export function shareDocs(...options: Parameters<typeof openDocs>) {
   let opened: Awaited<ReturnType<typeof openDocs>>
-  beforeAll(() =>
-    share(async () => {
-      opened = await openDocs(...options)
-    }),
-  )
+  share(async () => {
+    opened = await openDocs(...options)
+  })
   return () => opened
 }
 

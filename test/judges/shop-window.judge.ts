@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { emptyCatalogueUrl, temporaryFolder } from '../support/database.ts'
@@ -62,12 +62,10 @@ let demo: string
 /** With the demo catalogue, for all tests that neither stop its server nor read its log. */
 let shared: Pair
 
-beforeAll(() =>
-  share(async () => {
-    demo = await demoCatalogue()
-    shared = await servePair()
-  }),
-)
+share(async () => {
+  demo = await demoCatalogue()
+  shared = await servePair()
+})
 
 /** Starts `make shop` with these variables. */
 function startShop(env: Record<string, string>, cwd = temporaryFolder()) {

@@ -15,7 +15,7 @@ export default defineConfig({
         ...['clients', 'moderation-page', 'pages', 'proxy', 'package', 'samples', 'shop-window'],
       ),
     },
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
   },
 })

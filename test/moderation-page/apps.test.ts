@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, inject, test } from 'vitest'
+import { describe, expect, inject, test } from 'vitest'
 import type { AppState } from '../../src/moderation/app-filter.ts'
 import { formOf, linksOf, textOf, titleOf, valuesOf } from '../support/html.ts'
 import { share } from '../support/lifetime.ts'
@@ -26,28 +26,26 @@ describe('an app in any state is found', () => {
   let page: ModerationPage
   let ada: Moderator
   let ids: Record<string, number>
-  beforeAll(() =>
-    share(async () => {
-      page = await startModerationPage()
-      ada = await page.signIn('Ada')
-      const added = await addApps(
-        page,
-        states.map((state) => ({
-          name: `Ocean ${state}`,
-          package_name: `org.Sea.${state}`,
-          status: state === 'deleted' ? 'pending' : state,
-          ...(state === 'approved' && { approved_at: '2026-01-05T00:00:00.000Z' }),
-          ...(state === 'rejected' && { rejection_reason: 'No.' }),
-        })),
-      )
-      ids = Object.fromEntries(states.map((state, index) => [state, added[index] ?? 0]))
-      await page.database.write(({ sql }) =>
-        sql('apps')
-          .where({ id: ids.deleted ?? 0 })
-          .update({ deleted_at: '2026-02-01T00:00:00.000Z' }),
-      )
-    }),
-  )
+  share(async () => {
+    page = await startModerationPage()
+    ada = await page.signIn('Ada')
+    const added = await addApps(
+      page,
+      states.map((state) => ({
+        name: `Ocean ${state}`,
+        package_name: `org.Sea.${state}`,
+        status: state === 'deleted' ? 'pending' : state,
+        ...(state === 'approved' && { approved_at: '2026-01-05T00:00:00.000Z' }),
+        ...(state === 'rejected' && { rejection_reason: 'No.' }),
+      })),
+    )
+    ids = Object.fromEntries(states.map((state, index) => [state, added[index] ?? 0]))
+    await page.database.write(({ sql }) =>
+      sql('apps')
+        .where({ id: ids.deleted ?? 0 })
+        .update({ deleted_at: '2026-02-01T00:00:00.000Z' }),
+    )
+  })
 
   const ways: [way: string, text: (state: string, id: number) => string | Promise<string>][] = [
     ['its id', (_, id) => String(id)],

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { beforeAll, describe, expect, inject, test } from 'vitest'
+import { describe, expect, inject, test } from 'vitest'
 import { expectStatuses } from '../support/check.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
 import { textOf } from '../support/html.ts'
@@ -24,12 +24,10 @@ const { apps } = inject('world')
 /** For the attacks that change nothing. */
 let page: ModerationPage
 let ada: Moderator
-beforeAll(() =>
-  share(async () => {
-    page = await startModerationPage()
-    ada = await page.signIn('Ada')
-  }),
-)
+share(async () => {
+  page = await startModerationPage()
+  ada = await page.signIn('Ada')
+})
 
 describe('a form of another site', () => {
   const own = 'http://moderation.test'
@@ -126,12 +124,10 @@ describe('a form of another site', () => {
 describe.for([{ prefix: '' }, { prefix: '/mod' }])('under "$prefix"', ({ prefix }) => {
   let prefixed: ModerationPage
   let key: string
-  beforeAll(() =>
-    share(async () => {
-      prefixed = await startModerationPage({ prefix })
-      key = (await prefixed.addModerator('Ada')).key
-    }),
-  )
+  share(async () => {
+    prefixed = await startModerationPage({ prefix })
+    key = (await prefixed.addModerator('Ada')).key
+  })
 
   test.for([
     '//evil.example',

@@ -1,4 +1,4 @@
-import { beforeAll, expect, inject, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { linksOf, problemOf, textOf, titleOf, valuesOf } from '../support/html.ts'
 import { share } from '../support/lifetime.ts'
 import {
@@ -17,19 +17,17 @@ const { apps } = inject('world')
 
 let page: ModerationPage
 let ada: Moderator
-beforeAll(() =>
-  share(async () => {
-    page = await startModerationPage()
-    ada = await page.signIn('Ada <b>')
-    const bo = await page.signIn('Bo')
-    const app = await referenceTo(page, apps.bobsPending)
-    // Its entry is of the first moment of 2026, in UTC.
-    await addApps(page, [{}])
-    await ada.post('/decisions', { app, decision: 'reject', reason: 'No & no.' })
-    const other = await referenceTo(page, apps.pending)
-    await bo.post('/decisions', { app: other, decision: 'approve' })
-  }),
-)
+share(async () => {
+  page = await startModerationPage()
+  ada = await page.signIn('Ada <b>')
+  const bo = await page.signIn('Bo')
+  const app = await referenceTo(page, apps.bobsPending)
+  // Its entry is of the first moment of 2026, in UTC.
+  await addApps(page, [{}])
+  await ada.post('/decisions', { app, decision: 'reject', reason: 'No & no.' })
+  const other = await referenceTo(page, apps.pending)
+  await bo.post('/decisions', { app: other, decision: 'approve' })
+})
 
 type Entry = { id: number; at: string; [column: string]: unknown }
 

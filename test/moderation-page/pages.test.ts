@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, inject, test } from 'vitest'
+import { describe, expect, inject, test } from 'vitest'
 import { auditStore } from '../../src/audit/audit-store.ts'
 import type { HttpResponse } from '../contract/checker.ts'
 import { expectStatuses } from '../support/check.ts'
@@ -367,59 +367,57 @@ describe.for(fillersOfEngine)('if others wrote as much as they may, of %s,', ([,
   let changed: number[]
   const [entries, reviewed] = [200, 100]
 
-  beforeAll(() =>
-    share(async () => {
-      page = await startModerationPage()
-      ada = await page.signIn('Ada')
-      const slugOf = (index: number) => `${'s'.repeat(74)}-${index}`
-      const after = { ...columns('b'), ...addresses('b') }
-      const added = await addApps(
-        page,
-        Array.from({ length: 100 }, (_, index) => ({ ...after, slug: slugOf(index) })),
+  share(async () => {
+    page = await startModerationPage()
+    ada = await page.signIn('Ada')
+    const slugOf = (index: number) => `${'s'.repeat(74)}-${index}`
+    const after = { ...columns('b'), ...addresses('b') }
+    const added = await addApps(
+      page,
+      Array.from({ length: 100 }, (_, index) => ({ ...after, slug: slugOf(index) })),
+    )
+    pending = added.slice(0, 50)
+    changed = added.slice(50)
+    const [app_id = 0] = pending
+    const before = { ...columns('a'), ...addresses('a'), package_name: `a.b.${'c'.repeat(251)}` }
+    const audited = { category_id: 1, status: 'rejected', developer_id: bobsId, deleted_at: at }
+    await page.database.write(async (runner) => {
+      const { sql, insertRows } = runner
+      await sql('developers')
+        .where({ id: bobsId })
+        .update({ name: fill(100) })
+      await sql('operators').update({ name: fill(100) })
+      await insertRows(
+        'categories',
+        Array.from({ length: 990 }, (_, index) => ({
+          slug: `${'c'.repeat(76)}${index}`,
+          name: fill(100, String(index)),
+          created_at: at,
+          changed_at: at,
+        })),
       )
-      pending = added.slice(0, 50)
-      changed = added.slice(50)
-      const [app_id = 0] = pending
-      const before = { ...columns('a'), ...addresses('a'), package_name: `a.b.${'c'.repeat(251)}` }
-      const audited = { category_id: 1, status: 'rejected', developer_id: bobsId, deleted_at: at }
-      await page.database.write(async (runner) => {
-        const { sql, insertRows } = runner
-        await sql('developers')
-          .where({ id: bobsId })
-          .update({ name: fill(100) })
-        await sql('operators').update({ name: fill(100) })
-        await insertRows(
-          'categories',
-          Array.from({ length: 990 }, (_, index) => ({
-            slug: `${'c'.repeat(76)}${index}`,
-            name: fill(100, String(index)),
-            created_at: at,
-            changed_at: at,
-          })),
-        )
-        const unreviewed_changes = JSON.stringify(before)
-        await sql('apps').whereIn('id', added).update({ unreviewed_since: at, unreviewed_changes })
-        await sql('apps').whereIn('id', changed).update({ status: 'approved', approved_at: at })
-        const review = { ...fullReview, app_id, comment: fill(20_000) }
-        await addReviews(
-          runner,
-          Array.from({ length: reviewed }, () => review),
-        )
-        const actor = { operator: 'root', operatorName: fill(100), operatorId: ada.id }
-        for (let index = 0; index < entries; index++) {
-          const rejection_reason = fill(1000, String(index))
-          await auditStore(runner).record(actor, {
-            action: index < 20 ? 'app reject' : 'app update',
-            at,
-            app_id,
-            developer_id: bobsId,
-            before: { ...before, ...audited, rejection_reason: fill(1000) },
-            after: { ...before, ...audited, ...after, rejection_reason },
-          })
-        }
-      })
-    }),
-  )
+      const unreviewed_changes = JSON.stringify(before)
+      await sql('apps').whereIn('id', added).update({ unreviewed_since: at, unreviewed_changes })
+      await sql('apps').whereIn('id', changed).update({ status: 'approved', approved_at: at })
+      const review = { ...fullReview, app_id, comment: fill(20_000) }
+      await addReviews(
+        runner,
+        Array.from({ length: reviewed }, () => review),
+      )
+      const actor = { operator: 'root', operatorName: fill(100), operatorId: ada.id }
+      for (let index = 0; index < entries; index++) {
+        const rejection_reason = fill(1000, String(index))
+        await auditStore(runner).record(actor, {
+          action: index < 20 ? 'app reject' : 'app update',
+          at,
+          app_id,
+          developer_id: bobsId,
+          before: { ...before, ...audited, rejection_reason: fill(1000) },
+          after: { ...before, ...audited, ...after, rejection_reason },
+        })
+      }
+    })
+  })
 
   // Not compared as texts, because a failure would print whole pages.
   const sizeOf = ({ status, text }: HttpResponse) => {

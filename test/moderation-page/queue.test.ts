@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, inject, test } from 'vitest'
+import { describe, expect, inject, test } from 'vitest'
 import type { NewAppRow } from '../../src/catalogue/app-store.ts'
 import { copyWorld } from '../support/database.ts'
 import {
@@ -48,30 +48,28 @@ const tickedIn = (page: string): string[] =>
 describe('the queue', () => {
   let page: ModerationPage
   let ada: Moderator
-  beforeAll(() =>
-    share(async () => {
-      const databaseUrl = await copyWorld()
-      const service = await startService({ databaseUrl })
-      page = await startModerationPage({ databaseUrl })
-      ada = await page.signIn('Ada')
-      await addApps(page, [
-        { name: 'Newer', developer_id: adasId },
-        {
-          name: 'Oldest',
-          created_at: '2019-01-01T00:00:00.000Z',
-          short_description: 'Old & <new>',
-          description: `${'x'.repeat(499)}yz`,
-        },
-        { name: 'Tide Cl0ck' },
-      ])
-      await service.request('PUT', `/apps/${apps.bobs}`, {
-        key: keys.bob,
-        json: { name: 'Bird Songs', short_description: 'They sing' },
-      })
-      for (const name of ['Tide Table', 'Tide Clock'])
-        await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { name } })
-    }),
-  )
+  share(async () => {
+    const databaseUrl = await copyWorld()
+    const service = await startService({ databaseUrl })
+    page = await startModerationPage({ databaseUrl })
+    ada = await page.signIn('Ada')
+    await addApps(page, [
+      { name: 'Newer', developer_id: adasId },
+      {
+        name: 'Oldest',
+        created_at: '2019-01-01T00:00:00.000Z',
+        short_description: 'Old & <new>',
+        description: `${'x'.repeat(499)}yz`,
+      },
+      { name: 'Tide Cl0ck' },
+    ])
+    await service.request('PUT', `/apps/${apps.bobs}`, {
+      key: keys.bob,
+      json: { name: 'Bird Songs', short_description: 'They sing' },
+    })
+    for (const name of ['Tide Table', 'Tide Clock'])
+      await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { name } })
+  })
 
   test('has the longest wait first, with what each app is, and the counts', async () => {
     const { text } = await ada.get('/')

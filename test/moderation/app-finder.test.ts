@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
 import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
 import { categoryStore } from '../../src/catalogue/category-store.ts'
@@ -45,34 +45,32 @@ const apps: Partial<NewAppRow>[] = [
 ]
 
 let database: Database
-beforeAll(() =>
-  share(async () => {
-    database = await openEmptyCatalogue()
-    await database.write(async (runner) => {
-      await accountStore(runner).findOrAddDeveloper('Ada')
-      await accountStore(runner).findOrAddDeveloper('Bob')
-      await categoryStore(runner).add('tools', 'Tools', actor)
-      const rows = apps.map((app) => ({
-        at: past,
-        app: {
-          name: '',
-          developer_id: 1,
-          category_id: 1,
-          version: '1',
-          total_downloads: 0,
-          description: 'D',
-          created_at: past,
-          updated_at: past,
-          short_description: null,
-          package_name: null,
-          ...approved,
-          ...app,
-        },
-      }))
-      for (const row of rows) await appStore(runner).insertAll('app create', [row], actor)
-    })
-  }),
-)
+share(async () => {
+  database = await openEmptyCatalogue()
+  await database.write(async (runner) => {
+    await accountStore(runner).findOrAddDeveloper('Ada')
+    await accountStore(runner).findOrAddDeveloper('Bob')
+    await categoryStore(runner).add('tools', 'Tools', actor)
+    const rows = apps.map((app) => ({
+      at: past,
+      app: {
+        name: '',
+        developer_id: 1,
+        category_id: 1,
+        version: '1',
+        total_downloads: 0,
+        description: 'D',
+        created_at: past,
+        updated_at: past,
+        short_description: null,
+        package_name: null,
+        ...approved,
+        ...app,
+      },
+    }))
+    for (const row of rows) await appStore(runner).insertAll('app create', [row], actor)
+  })
+})
 
 const find = (text: string, limit = 50) => database.read((runner) => findApps(runner, text, limit))
 

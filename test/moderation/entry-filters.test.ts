@@ -1,4 +1,4 @@
-import { beforeAll, expect, inject, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { moderatorStore } from '../../src/accounts/moderator-store.ts'
 import { type AuditEntry, auditStore } from '../../src/audit/audit-store.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
@@ -20,37 +20,35 @@ let log: AuditEntry[]
 /** The keys of each moderator. */
 const keys = new Map<string, string[]>()
 
-beforeAll(() =>
-  share(async () => {
-    database = openDatabase(await copyWorld())
-    whenFinished(() => database.close())
-    await database.write(async (runner) => {
-      // Ann has two keys, and Eve does nothing.
-      for (const name of ['Ann', 'Ben', 'Ann', 'Eve']) {
-        const { id } = await moderatorStore(runner).add(name, actor)
-        keys.set(name, [...(keys.get(name) ?? []), id])
-      }
-      const [ann1, ann2] = keys.get('Ann') ?? []
-      const [ben] = keys.get('Ben') ?? []
-      const actors = [ann1, ben, undefined, ann2, undefined, undefined, ben].map((operatorId) =>
-        operatorId === undefined ? actor : { ...actor, operatorName: 'Somebody', operatorId },
-      )
-      for (let number = 0; number < 120; number++) {
-        await auditStore(runner).record(actors[number % actors.length] ?? actor, {
-          action: 'app update',
-          // Several at the same time.
-          at: minute(Math.floor(number / 3)),
-          after: {},
-          ...(number % 4 === 0
-            ? { app_id: apps.bobs, developer_id: 2 }
-            : { app_id: apps.approved, developer_id: number % 5 === 0 ? 2 : 1 }),
-        })
-      }
-    })
-    const all = await findEntries(database.read, {}, 1000, (entry) => entry)
-    log = all.entries
-  }),
-)
+share(async () => {
+  database = openDatabase(await copyWorld())
+  whenFinished(() => database.close())
+  await database.write(async (runner) => {
+    // Ann has two keys, and Eve does nothing.
+    for (const name of ['Ann', 'Ben', 'Ann', 'Eve']) {
+      const { id } = await moderatorStore(runner).add(name, actor)
+      keys.set(name, [...(keys.get(name) ?? []), id])
+    }
+    const [ann1, ann2] = keys.get('Ann') ?? []
+    const [ben] = keys.get('Ben') ?? []
+    const actors = [ann1, ben, undefined, ann2, undefined, undefined, ben].map((operatorId) =>
+      operatorId === undefined ? actor : { ...actor, operatorName: 'Somebody', operatorId },
+    )
+    for (let number = 0; number < 120; number++) {
+      await auditStore(runner).record(actors[number % actors.length] ?? actor, {
+        action: 'app update',
+        // Several at the same time.
+        at: minute(Math.floor(number / 3)),
+        after: {},
+        ...(number % 4 === 0
+          ? { app_id: apps.bobs, developer_id: 2 }
+          : { app_id: apps.approved, developer_id: number % 5 === 0 ? 2 : 1 }),
+      })
+    }
+  })
+  const all = await findEntries(database.read, {}, 1000, (entry) => entry)
+  log = all.entries
+})
 
 const ids = (entries: AuditEntry[]) => entries.map(({ id }) => id)
 

@@ -1,4 +1,4 @@
-import { onTestFinished } from 'vitest'
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
 
 type Cleanup = () => unknown
 
@@ -10,20 +10,22 @@ export function whenFinished(cleanup: Cleanup) {
   else onTestFinished(async () => void (await cleanup()))
 }
 
-/**
- * For `beforeAll`: what is started here lasts for all its tests. Returns the function that ends it.
- */
-export async function share(start: () => Promise<void>): Promise<() => Promise<void>> {
+/** What is started here lasts for all tests of the file or group. */
+export function share(start: () => Promise<void>) {
   const cleanups: Cleanup[] = []
-  shared = cleanups
-  await start().finally(() => {
-    shared = undefined
+  beforeAll(async () => {
+    shared = cleanups
+    await start().finally(() => {
+      shared = undefined
+    })
   })
-  return async () => {
+  // Also runs if the start fails or takes too long.
+  afterAll(async () => {
+    shared = undefined
     const errors: unknown[] = []
     // If one fails, the others still run, or a server would keep the worker from exiting.
     for (const cleanup of cleanups.toReversed())
       await Promise.try(cleanup).catch((error: unknown) => errors.push(error))
     if (errors.length > 0) throw errors[0]
-  }
+  })
 }

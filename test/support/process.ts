@@ -238,13 +238,14 @@ export async function startListening(
   folder = cwd,
   file = executable,
 ): Promise<Served> {
+  // First, because it throws if the test has ended by a timeout, and nothing would kill the process.
+  whenFinished(() => child.kill('SIGKILL'))
   const child = spawn(file, command.split(' '), {
     env: { ...inherited, PORT: '0', ...env },
     cwd: folder,
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const exited = once(child, 'exit')
-  whenFinished(() => child.kill('SIGKILL'))
   const log: string[] = []
   const port = await new Promise<number>((resolve, reject) => {
     // Keep reading, or the process would block on a full pipe.

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import document from '../../../generated/openapi.json' with { type: 'json' }
 import { temporaryFolder } from '../../support/database.ts'
 import { share } from '../../support/lifetime.ts'
@@ -40,20 +40,18 @@ type BillOfMaterials = {
 const readBillOfMaterials = (): BillOfMaterials =>
   JSON.parse(readFileSync(join(home, 'sbom.cdx.json'), 'utf8'))
 
-beforeAll(() =>
-  share(async () => {
-    const folder = join(temporaryFolder(), 'a directory with spaces')
-    home = join(folder, name)
-    programs = join(folder, 'programs')
-    mkdirSync(programs, { recursive: true })
-    execFileSync('tar', ['xzf', archive, '-C', folder])
-    for (const program of ['sh', 'dirname', 'readlink']) {
-      const path = execFileSync('which', [program], { encoding: 'utf8' }).trim()
-      symlinkSync(path, join(programs, program))
-    }
-    writeFileSync(join(programs, 'node'), '#!/bin/sh\nexit 42\n', { mode: 0o755 })
-  }),
-)
+share(async () => {
+  const folder = join(temporaryFolder(), 'a directory with spaces')
+  home = join(folder, name)
+  programs = join(folder, 'programs')
+  mkdirSync(programs, { recursive: true })
+  execFileSync('tar', ['xzf', archive, '-C', folder])
+  for (const program of ['sh', 'dirname', 'readlink']) {
+    const path = execFileSync('which', [program], { encoding: 'utf8' }).trim()
+    symlinkSync(path, join(programs, program))
+  }
+  writeFileSync(join(programs, 'node'), '#!/bin/sh\nexit 42\n', { mode: 0o755 })
+})
 
 test('has the same bytes when the commit is packed again', () => {
   const first = hash(archive)

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import document from '../../../generated/openapi.json' with { type: 'json' }
 import { isInstalled } from '../../judges/tools.ts'
 import { check } from '../../support/check.ts'
@@ -108,14 +108,12 @@ describe.skipIf(!canRun)(
     const backups = async () =>
       (await run('ls /var/backups/apps-service')).trim().split('\n').filter(Boolean)
 
-    beforeAll(() =>
-      share(async () => {
-        machine = await bootMachine(packVersions())
-        await run(`
-          useradd --create-home ada
-          echo 'ada ALL=(ALL:ALL) NOPASSWD: ALL' > /etc/sudoers.d/ada`)
-      }),
-    )
+    share(async () => {
+      machine = await bootMachine(packVersions())
+      await run(`
+        useradd --create-home ada
+        echo 'ada ALL=(ALL:ALL) NOPASSWD: ALL' > /etc/sudoers.d/ada`)
+    })
 
     test('the page sets it up', async () => {
       const [unpack = '', start = '', fill = ''] = commandsOf('One server')
