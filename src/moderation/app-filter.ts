@@ -6,7 +6,7 @@ import { listed } from '../db/listed-apps.ts'
 import { withoutIndex } from '../db/planner.ts'
 import { bestMatches, cutNote, maxMatches, toQuery } from '../search/best-matches.ts'
 import { hasTerms, toSearchDocument } from '../search/terms.ts'
-import { chunk, required, yieldBetween } from '../util/helpers.ts'
+import { chunk, required } from '../util/helpers.ts'
 
 /** Finds apps in any state, by developer, category and text. */
 
@@ -169,7 +169,7 @@ export async function findPage(
     let characters = 0
     for (const batch of chunk(ids.slice(0, maxSearched.apps), batchSize)) {
       const rows = await findNamedApps(runner, batch)
-      for await (const app of yieldBetween(rows, runner.signal)) {
+      for (const app of rows) {
         if (hasTerms(toSearchDocument(app, app.developer_name), query.terms)) matches.push(app.id)
         characters += app.description.length
       }
