@@ -222,6 +222,8 @@ test.for([300, 2000])('statements of %i apps read no rows in vain', async (size,
     {},
     { since: '2999-01-01T00:00:00.000Z' },
     { until: past },
+    // Behind all entries of one time.
+    { until: '2020-01-01T00:00:00.001Z' },
     { before: 3 },
     { developer: 'Ada' },
     { developer: 'Bob' },

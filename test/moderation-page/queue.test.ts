@@ -291,11 +291,18 @@ describe('the steps of a walk through the queue have each app exactly once', () 
       [50, 50, 1],
     ],
     [
-      'by a text that more than fifty of those that were read have',
-      numbered(120, (index) => (index % 2 === 0 ? `Needle ${index}` : `Hay ${index}`)),
+      'by a text that fifty of those that were read have',
+      numbered(100, (index) => (index % 2 === 0 ? `Needle ${index}` : `Hay ${index}`)),
       'search=needle',
       (name) => name.startsWith('Needle'),
-      [50, 10],
+      [50],
+    ],
+    [
+      'by a text that fifty-one of those that were read have',
+      numbered(102, (index) => (index % 2 === 0 ? `Needle ${index}` : `Hay ${index}`)),
+      'search=needle',
+      (name) => name.startsWith('Needle'),
+      [50, 1],
     ],
     [
       'by a text that apps around the ends of steps have',

@@ -423,6 +423,18 @@ describe('a wrong decision', () => {
     expect(await stateOf(page, ids[0] ?? 0)).toMatchObject({ status: 'rejected' })
   })
 
+  test('about a changed app leads back to where one was, not to an app that was skipped', async () => {
+    const view = 'queue=changed&category=games'
+    const { ada, ids } = await start(4, view)
+    const { text } = await ada.get(`/apps/${ids[0]}?${view}`)
+    const skipped = (await ada.get(addressOf(text, 'Skip'))).text
+    const next = (await follow(ada, await decide(ada, skipped, 'approve'))).text
+    expect([shownId(skipped), shownId(next)]).toEqual([ids[1], ids[2]])
+    const shown = (await ada.get(addressOf(next, 'Needle'))).text
+    const back = await follow(ada, await decide(ada, shown, 'reject', { reason: 'It sank.' }))
+    expect([shownId(back.text), reportOf(back.text)]).toEqual([ids[2], 'Rejected Needle. 3 wait.'])
+  })
+
   test('without a reason, it is asked for, and still leads back', async () => {
     const { page, ada, ids } = await start(3, games)
     const { text } = await ada.get(`/apps/${ids[0]}?${games}`)

@@ -49,6 +49,12 @@ export const listAppsFilters: Table = ({ keys }) => [
     data: listed(['Tide Clock']),
   },
   {
+    name: 'finds an app by its slug whatever the order',
+    request: ['GET', '/apps?slug=tide-clock&sort=popular'],
+    status: 200,
+    data: listed(['Tide Clock']),
+  },
+  {
     name: 'finds nothing by the beginning of a slug',
     request: ['GET', '/apps?slug=tide'],
     status: 200,
@@ -65,6 +71,12 @@ export const listAppsFilters: Table = ({ keys }) => [
   {
     name: 'finds an app by its package name, in any case',
     request: ['GET', '/apps?package_name=Org.Example.TideClock'],
+    status: 200,
+    data: listed(['Tide Clock']),
+  },
+  {
+    name: 'finds an app by its package name whatever the order',
+    request: ['GET', '/apps?package_name=org.example.tideclock&sort=rating'],
     status: 200,
     data: listed(['Tide Clock']),
   },
