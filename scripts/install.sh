@@ -15,7 +15,7 @@ advice="run apt-get install g++ make python3, and try again."
 # node-gyp compiles on all cores. npm ci compiles, too, if it cannot download the driver.
 export JOBS=max
 
-echo "Installing packages, once: about a minute, or two if the SQLite driver has to be compiled …"
+echo "Installing packages, once: about a minute, or three if the SQLite driver has to be compiled …"
 if ! output=$(npm ci 2>&1); then
   printf '%s\n' "$output" >&2
   [ -z "$missing" ] || echo "Not found:$missing. If npm failed to compile sqlite3, $advice" >&2
@@ -27,7 +27,7 @@ if [ -n "$missing" ]; then
   echo "The downloaded SQLite driver does not load ($problem), and to compile it$missing must be installed: $advice" >&2
   exit 1
 fi
-echo "The downloaded SQLite driver does not load ($problem). Compiling it takes a minute or two." >&2
+echo "The downloaded SQLite driver does not load ($problem). Compiling it takes one to three minutes." >&2
 # sqlite3's install script reads the variable; npm itself has no such option.
 if ! output=$(npm_config_build_from_source=sqlite3 npm rebuild sqlite3 2>&1); then
   printf '%s\n' "$output" >&2
