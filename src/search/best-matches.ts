@@ -30,13 +30,13 @@ export type Searches = Readonly<{
   ranks?: readonly Phrase[][][]
 }>
 
+/** What each of the `Searches` found. */
+export type FirstMatches = { names: NameMatch[][]; ranks: number[][] }
+
 /** Lists the apps that have a phrase of each list of phrases; none without lists. */
 export type MatchFinder = Readonly<{
   /** The greatest ranks for each of the searches, in descending order. */
-  firstMatches: (
-    searches: Searches,
-    limit: number,
-  ) => Promise<{ names: NameMatch[][]; ranks: number[][] }>
+  firstMatches: (searches: Searches, limit: number) => Promise<FirstMatches>
   /** The greatest ranks for each of the tokens. */
   firstRanksOf: (tokens: string[], limit: number) => Promise<TokenMatch[]>
   /** The ids of the first apps in an order. */

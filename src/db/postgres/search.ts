@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { SortOrder } from '../../search/best-matches.ts'
+import type { FirstMatches, SortOrder } from '../../search/best-matches.ts'
 import {
   type IndexedApp,
   indexedTokens,
@@ -120,7 +120,7 @@ export const searchIndex = (sql: Knex): SearchIndex => {
 
     /** One after the other, since each may take several statements. */
     async firstMatches({ names = [], ranks = [] }, limit) {
-      const found: Awaited<ReturnType<SearchIndex['firstMatches']>> = { names: [], ranks: [] }
+      const found: FirstMatches = { names: [], ranks: [] }
       for (const phrases of names)
         found.names.push(await findFirst('rank, name_words as "nameWords"', phrases, limit))
       for (const phrases of ranks) {
