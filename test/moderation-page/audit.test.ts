@@ -108,6 +108,10 @@ const laterFilters: [query: string, count: Count][] = [
     `app=${apps.rejected}&until=2999-01-01`,
     (all) => all.filter(({ app_id }) => app_id === apps.rejected).length,
   ],
+  [
+    `app=${apps.rejected}&since=2020-01-01`,
+    (all) => all.filter(({ app_id }) => app_id === apps.rejected).length,
+  ],
   ['before=1', () => 0],
   ['before=3', (all) => all.filter(({ id }) => id < 3).length],
   ['before=999999', (all) => all.length],

@@ -37,7 +37,7 @@ const apps: Partial<NewAppRow>[] = [
   { id: 18, slug: 'ecole-2', name: 'ÉCOLE' },
   { id: 19, slug: 'priliv', name: 'Прилив И Отлив' },
   { id: 20, slug: 'priliv-2', name: 'ПРИЛИВ' },
-  { id: 21, slug: 'last', name: 'Last\u{10FFFF}\u{10FFFF}' },
+  { id: 21, slug: 'greatest', name: 'Last\u{10FFFF}\u{10FFFF}' },
   { id: 22, slug: 'hash', name: '#7 Hash' },
   { id: 23, slug: 'bob-1', name: 'Bob’s first', developer_id: 2 },
   { id: 24, slug: 'bob-2', name: 'Bob’s second', developer_id: 2, ...deleted },
@@ -138,6 +138,7 @@ test.for<[text: string, limit: number, ids: number[], hasMore: boolean]>([
   ['7', 1, [7], true],
   ['7', 2, [7, 6], false],
   ['прилив', 1, [20], true],
+  ['snake', 1, [10], true],
 ])('of %j, at most %i: %j, and whether there are more', async ([text, limit, ids, hasMore]) => {
   expect(await find(text, limit)).toEqual({ ids, hasMore })
 })
