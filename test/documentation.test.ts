@@ -299,9 +299,9 @@ test('the pages for operators state the limits of connections, queues, the shutd
   ])
   expect(numbersOf(/\| seconds without a byte[^|]+\| \d+/)).toEqual([idle / 1000])
   const { expensive, cheap, write } = queueLimits
-  expect(
-    numbersOf(/up to [\d,]+ searches and late pages, [\d,]+ other reads and [\d,]+ writes/),
-  ).toEqual([expensive, cheap, write].map(({ queueLimit }) => queueLimit))
+  expect(numbersOf(/up to [\d,]+ expensive reads, [\d,]+ other reads and [\d,]+ writes/)).toEqual(
+    [expensive, cheap, write].map(({ queueLimit }) => queueLimit),
+  )
   expect(operating).toContain('after half a second, other reads after two, writes after five')
   expect([expensive, cheap, write].map(({ queueTimeout }) => queueTimeout)).toEqual([
     500, 2000, 5000,

@@ -29,7 +29,7 @@ export const defaultPoolSize = 12
 /**
  * One SQLite or PostgreSQL database. It connects when the first statement runs. Text must be
  * compared and ordered by code point. An engine must also support the SQL that stores use:
- * `returning`, partial indexes, row values, `on conflict` and `cast(… as bigint)`.
+ * `returning`, partial indexes, row values, `on conflict`, `string_agg` and `cast(… as bigint)`.
  */
 export type Engine = Readonly<{
   /** Name of the database for messages, without a password. */

@@ -4,7 +4,7 @@ import { formatCount } from '../../../util/text.ts'
 import { type Html, html } from '../../html.ts'
 import type { Links } from '../links.ts'
 
-/** The common parts of the pages of signed-in moderators. */
+/** The common parts of all pages. */
 
 export type Tab = Queue | 'apps' | 'audit' | 'status'
 
