@@ -40,15 +40,19 @@ export function subjectOf({
 /** A column of an entry. `before` is missing if there was no value, or it is the same. */
 export type EntryChange = { column: string; before?: string; after: string }
 
-/** The columns of an entry that people see. */
-export const changesOf = ({ before, after }: AuditEntry): EntryChange[] =>
-  Object.entries(after)
+/** The columns of an entry that people see; of a removed review, also those that it had. */
+export const changesOf = ({ action, before, after }: AuditEntry): EntryChange[] =>
+  Object.entries(action === 'review remove' ? { ...after, ...withoutValues(before ?? {}) } : after)
     .filter(([, value]) => value !== null || before !== null)
     .map(([column, value]) => ({
       column,
       ...(before !== null && before[column] !== value && { before: formatValue(before[column]) }),
       after: formatValue(value),
     }))
+
+/** The same columns, except the app's id, which the entry has anyway. */
+const withoutValues = ({ app_id: _, ...columns }: Record<string, unknown>) =>
+  Object.fromEntries(Object.keys(columns).map((column) => [column, null]))
 
 const formatValue = (value: unknown) =>
   value === null || value === undefined ? '–' : String(value)

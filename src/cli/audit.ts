@@ -1,13 +1,14 @@
 import { Command, InvalidArgumentError } from 'commander'
+import stringWidth from 'string-width'
 import type { AuditEntry } from '../audit/audit-store.ts'
 import { actorOf, changesOf, subjectOf } from '../audit/describe-entry.ts'
 import { isAddressColumn } from '../catalogue/app-columns.ts'
 import { findEntries, findEntriesAfter } from '../moderation/audit-entries.ts'
-import { formatAddress } from '../moderation/describe.ts'
-import { toSingleLine } from '../util/text.ts'
+import { otherHostOf } from '../moderation/describe.ts'
+import { shortenDifference, toSingleLine } from '../util/text.ts'
 import { formatMinute } from '../util/time.ts'
 import { buildDatabaseCommand, parsePositiveInteger } from './command.ts'
-import { formatDifference, printInfo, printTable, truncate } from './output.ts'
+import { printInfo, printTable, truncate } from './output.ts'
 import { parsePastTime } from './time.ts'
 
 export const command = buildDatabaseCommand({
@@ -91,12 +92,11 @@ const maxValueWidth = 24
 /** Returns one line with all changes; no line if there are none. */
 function changeLines(entry: AuditEntry): string[] {
   const changes = changesOf(entry).map(({ column, before, after }) => {
-    const shown = (text: string) => (isAddressColumn(column) ? formatAddress(text) : text)
-    const change =
-      before === undefined
-        ? truncate(toSingleLine(shown(after)), maxValueWidth)
-        : formatDifference(shown(before), shown(after), maxValueWidth)
-    return `${column}: ${change}`
+    const otherHost = (text: string) => (isAddressColumn(column) ? otherHostOf(text) : '')
+    if (before === undefined)
+      return `${column}: ${truncate(toSingleLine(after), maxValueWidth)}${otherHost(after)}`
+    const [old, now] = shortenDifference(before, after, maxValueWidth, stringWidth)
+    return `${column}: ${old}${otherHost(before)} → ${now}${otherHost(after)}`
   })
   return changes.length === 0 ? [] : [changes.join('; ')]
 }

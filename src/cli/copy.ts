@@ -5,7 +5,7 @@ import { copyDatabase } from '../db/copy-database.ts'
 import { expectedUrl, isDatabaseUrl } from '../db/database-url.ts'
 import { formatQuantity } from '../util/text.ts'
 import { buildCommand } from './command.ts'
-import { print } from './output.ts'
+import { print, printOptimizeError } from './output.ts'
 import { showCount } from './progress.ts'
 import { elapsedSeconds } from './time.ts'
 
@@ -28,7 +28,9 @@ JSON: {to, rows, seconds}; rows is the number of rows of each table.`,
     if (!isDatabaseUrl(to)) throw new UsageError(`--to must be ${expectedUrl(to)}`)
     const begin = performance.now()
     const { update, stop } = showCount('row')
-    const { name, counts } = await copyDatabase(databaseUrl, to, update).finally(stop)
+    const copying = copyDatabase(databaseUrl, to, update)
+    const { name, counts, optimizeError } = await copying.finally(stop)
+    printOptimizeError(optimizeError)
     return { to: name, rows: counts, seconds: elapsedSeconds(begin) }
   },
   print({ to, rows: { apps, reviews, audit }, seconds }) {

@@ -30,7 +30,10 @@ JSON: {lines, updated, unchanged, rejected, reasons: [{reason, count}]}.`,
     printProblems(file, summary)
     return summary
   },
-  toJson: ({ created, readError, reasons, ...counts }) => ({ ...counts, reasons: reasons.all() }),
+  toJson: ({ created, readError, optimizeError, reasons, ...counts }) => ({
+    ...counts,
+    reasons: reasons.all(),
+  }),
   print: ({ lines, updated, unchanged }) =>
     print(
       `${formatQuantity(lines, 'line')}: ${formatCount(updated)} updated, ${formatCount(unchanged)} unchanged.`,

@@ -13,7 +13,15 @@ import { keepYoungGeneration } from '../util/memory.ts'
 import { formatCount, nounOf } from '../util/text.ts'
 import { buildDatabaseCommand, currentOperator } from './command.ts'
 import { cannotRead } from './file-errors.ts'
-import { formatChanges, print, printError, printInfo, printJson, printTable } from './output.ts'
+import {
+  formatChanges,
+  print,
+  printError,
+  printInfo,
+  printJson,
+  printOptimizeError,
+  printTable,
+} from './output.ts'
 import { showProgress } from './progress.ts'
 import { hasEarlierRejects, rejectsWriter } from './rejects-file.ts'
 import { elapsedSeconds } from './time.ts'
@@ -84,7 +92,12 @@ as its example. --dry-run adds updates, the first 1,000: line, app_id or
 category_id, slug, and changes, each with field, before and after. The values of
 the field reviews are their numbers.`,
   run: runImport,
-  toJson: ({ summary: { readError, reasons, ...counts }, seconds, rejects, updates }) => ({
+  toJson: ({
+    summary: { readError, optimizeError, reasons, ...counts },
+    seconds,
+    rejects,
+    updates,
+  }) => ({
     ...counts,
     seconds,
     updates,
@@ -197,9 +210,10 @@ const maxReasons = 10
 /** Prints why lines were refused or not read, if any. The exit code is then 1. */
 export function printProblems(
   file: string,
-  { lines, rejected, reasons, readError }: ImportSummary,
+  { lines, rejected, reasons, readError, optimizeError }: ImportSummary,
   advice = '',
 ) {
+  printOptimizeError(optimizeError)
   if (rejected > 0) {
     process.exitCode = 1
     printInfo(`${formatCount(rejected)} refused${advice}`)

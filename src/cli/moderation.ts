@@ -9,7 +9,13 @@ import type { Database } from '../db/database.ts'
 import type { AppFilter } from '../moderation/app-filter.ts'
 import { type AppReference, formatReference } from '../moderation/app-reference.ts'
 import { decideEach, type GivenDecision } from '../moderation/decisions.ts'
-import { appFields, formatAddress, formatSimilar, otherHostOf } from '../moderation/describe.ts'
+import {
+  appFields,
+  formatAddress,
+  formatSimilar,
+  otherHostOf,
+  shortenAddresses,
+} from '../moderation/describe.ts'
 import {
   type AppReviewDetails,
   type Change,
@@ -20,7 +26,7 @@ import {
 } from '../moderation/moderation-store.ts'
 import { formatCommand } from '../util/command.ts'
 import { pick, required, secondsSince } from '../util/helpers.ts'
-import { sanitize, shortenDifference } from '../util/text.ts'
+import { sanitize } from '../util/text.ts'
 import { formatAge } from '../util/time.ts'
 import { printEntries } from './audit.ts'
 import {
@@ -149,7 +155,7 @@ function addressLines({ field, before, after }: Change): string[] {
   const label = `${field}: `
   const [oldSuffix, suffix] = [otherHostOf(before ?? ''), otherHostOf(after ?? '')]
   const width = Math.min(roomBetween(label, oldSuffix), roomBetween(label, suffix))
-  const [old, now] = shortenDifference(before ?? noValue, after ?? noValue, width, stringWidth)
+  const [old, now] = shortenAddresses(before ?? noValue, after ?? noValue, width, stringWidth)
   return [label + old + oldSuffix, `→ ${now}${suffix}`]
 }
 

@@ -1,4 +1,5 @@
 import stringWidth from 'string-width'
+import { OperatorError } from '../contract/errors.ts'
 import { sanitize, shorten, shortenDifference, toSingleLine } from '../util/text.ts'
 
 /**
@@ -33,6 +34,15 @@ export const errorPrefix = 'apps-service: '
 export function printError(message: string) {
   printInfo(errorPrefix + message)
   process.exitCode = 1
+}
+
+/** Prints the error of `optimizeAtEnd`, if there is one. The exit code stays. */
+export function printOptimizeError(error: Error | undefined) {
+  if (!error) return
+  const reason = error.cause instanceof OperatorError ? `: ${error.cause.message}` : ''
+  printInfo(
+    `All is written, but the database could not be optimized${reason}. Searches are slower until the next import.`,
+  )
 }
 
 export function printJson(value: unknown) {

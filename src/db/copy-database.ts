@@ -8,6 +8,7 @@ import { assertUsable, type Database, openDatabase, openMigratedDatabase } from 
 import type { NewRow, QueryRunner } from './engine.ts'
 import { indexListedApps } from './listed-apps.ts'
 import { findSchemaError } from './migrations.ts'
+import { optimizeAtEnd } from './write-pacing.ts'
 
 /**
  * The tables to copy; a table comes after those that its foreign keys refer to. `catalogue_version`
@@ -46,7 +47,7 @@ export async function copyDatabase(
   from: string,
   to: string,
   onProgress: (done: number, total: number) => void,
-): Promise<{ name: string; counts: RowCounts }> {
+): Promise<{ name: string; counts: RowCounts; optimizeError: Error | undefined }> {
   const source = openDatabase(from)
   // Opened for its name only; without a statement, it never connects.
   const { name } = openDatabase(to)
@@ -59,8 +60,7 @@ export async function copyDatabase(
       assertUsable(source.name, await findSchemaError(runner.sql))
       return target.write((copy) => copyAndVerify(runner, copy, onProgress))
     })
-    await target.optimize({ isLast: true })
-    return { name, counts }
+    return { name, counts, optimizeError: await optimizeAtEnd(target) }
   } finally {
     await Promise.all([source.close(), target.close()])
   }

@@ -33,6 +33,8 @@ type WorkOptions = Readonly<{
    * get it with their connection.
    */
   signal?: AbortSignal | undefined
+  /** Milliseconds that the work may wait, instead of those of `queueLimits`. */
+  queueTimeout?: number
 }>
 
 type WriteOptions<T> = Pick<WorkOptions, 'signal'> & {
@@ -102,8 +104,8 @@ export function databaseFor(engine: Engine) {
   const renewed = new WeakSet<Knex>()
   let writes = 0
 
-  const runRead = <T>(work: () => Promise<T>, { isExpensive = false, signal }: WorkOptions = {}) =>
-    (isExpensive ? expensive : cheap).run(work, { signal }).catch(rethrowUnavailable)
+  const runRead = <T>(work: () => Promise<T>, { isExpensive, ...options }: WorkOptions = {}) =>
+    (isExpensive ? expensive : cheap).run(work, options).catch(rethrowUnavailable)
 
   function rethrowUnavailable(error: unknown): never {
     const { isUnavailable, advice } = engine.explain(error)

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { ServiceError } from '../contract/errors.ts'
 import type { Engine } from './engine.ts'
 
 /**
@@ -20,5 +21,20 @@ export function pauseForOthers(database: Pick<Engine, 'optimize'>): () => Promis
     if (performance.now() - busySince < maxBusyTime) return
     await Promise.all([delay(pauseLength), database.optimize({ isLast: false })])
     busySince = performance.now()
+  }
+}
+
+/**
+ * Optimizes after the last large transaction. Resolves with the error if the database cannot be used
+ * for that now, as on a full disk: all is written, and only later statements take longer.
+ */
+export async function optimizeAtEnd(
+  database: Pick<Engine, 'optimize'>,
+): Promise<ServiceError | undefined> {
+  try {
+    await database.optimize({ isLast: true })
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'unavailable') return error
+    throw error
   }
 }

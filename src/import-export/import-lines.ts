@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Problem } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
 import type { QueryRunner } from '../db/engine.ts'
-import { pauseForOthers } from '../db/write-pacing.ts'
+import { optimizeAtEnd, pauseForOthers } from '../db/write-pacing.ts'
 import { required } from '../util/helpers.ts'
 import { batchKeys } from './find-apps-of-lines.ts'
 import { type ImportLine, type LineUpdate, type ParsedLine, problem } from './line.ts'
@@ -19,6 +19,8 @@ export type ImportSummary = {
   reasons: ReasonCounts
   /** Why the file could not be read to its end. The lines before are imported. */
   readError?: Error
+  /** As of `optimizeAtEnd`. */
+  optimizeError?: Error | undefined
 }
 
 export type ImportEvents = {
@@ -73,7 +75,7 @@ export async function importLines(
     onProgress?.(summary)
     await pause()
   }
-  await database.optimize({ isLast: true })
+  summary.optimizeError = await optimizeAtEnd(database)
   return summary
 
   async function* read(): AsyncGenerator<ImportLine> {

@@ -1,7 +1,9 @@
-import type { Actor } from '../audit/audit-store.ts'
+import { type Actor, auditStore } from '../audit/audit-store.ts'
+import type { NamedAppRow } from '../catalogue/app-store.ts'
 import { type Decision, isListed } from '../catalogue/policy.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
+import type { QueryRunner } from '../db/engine.ts'
 import type { AppRow } from '../db/rows.ts'
 import type { AppReference } from './app-reference.ts'
 import { type DecisionOptions, type DecisionResult, moderationStore } from './moderation-store.ts'
@@ -36,6 +38,23 @@ export async function* decideEach(
       yield { id, error: error.message, isUnavailable: error instanceof ServiceError }
     }
   }
+}
+
+/**
+ * The app, if the last entry about it is this decision of this moderator: then a form was sent twice,
+ * as by a double click.
+ */
+export async function findRepeated(
+  runner: QueryRunner,
+  { id, decision, reason }: Omit<GivenDecision, 'revision'>,
+  moderatorId: string,
+): Promise<NamedAppRow | undefined> {
+  const [last] = await auditStore(runner).newest({ appId: id }, 1)
+  const isRepeated =
+    last?.action === `app ${decision}` &&
+    last.operator_id === moderatorId &&
+    (last.after.rejection_reason ?? '') === reason
+  return isRepeated ? moderationStore(runner).requireApp(id) : undefined
 }
 
 /** Restores a deleted app. Throws an OperatorError as `moderationStore.restore` does. */

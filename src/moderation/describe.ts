@@ -6,7 +6,14 @@ import type { SimilarApp } from '../catalogue/similar-names.ts'
 import { keyPrefix } from '../contract/key-format.ts'
 import { addressParts } from '../contract/web-address.ts'
 import { formatCommand } from '../util/command.ts'
-import { formatCount, formatMegabytes, formatQuantity } from '../util/text.ts'
+import {
+  formatCount,
+  formatMegabytes,
+  formatQuantity,
+  type Measure,
+  shorten,
+  shortenDifference,
+} from '../util/text.ts'
 import { formatAge, formatMinute } from '../util/time.ts'
 import { formatReference } from './app-reference.ts'
 import type { OldestWaiting, readStatus } from './status-store.ts'
@@ -29,6 +36,29 @@ export function otherHostOf(address: string): string {
 }
 
 export const formatAddress = (address: string) => address + otherHostOf(address)
+
+/**
+ * As `shortenDifference`, but addresses keep their hosts, which show where they lead; what differs
+ * behind these follows, and has at least a quarter of the size.
+ */
+export function shortenAddresses(
+  before: string,
+  after: string,
+  size: number,
+  measure: Measure,
+): [before: string, after: string] {
+  const [origin, other] = [originOf(before), originOf(after)]
+  const hasRoom = [origin, other].every((text) => measure(text) <= size)
+  if (!hasRoom) return shortenDifference(before, after, size, measure)
+  if (origin !== other) return [shorten(before, size, measure), shorten(after, size, measure)]
+  const rests = [before.slice(origin.length), after.slice(origin.length)] as const
+  const room = Math.max(size / 4, size - measure(origin))
+  const [old, now] = shortenDifference(...rests, room, measure)
+  return [origin + old, origin + now]
+}
+
+/** The beginning of an address, up to the character behind its host and port. */
+const originOf = (address: string) => /^https:\/\/[^/?#]*[/?#]?/.exec(address)?.[0] ?? ''
 
 export function appFields({ app, developer }: { app: NamedAppRow; developer: Account }): Fields {
   const states = Object.entries(developer.apps).map(([state, count]) => `${count} ${state}`)

@@ -70,8 +70,8 @@ export type QueuedApp = Pick<
   | 'updated_at'
 > & { waiting_since: string; changes: Change[]; similar: SimilarApp[] }
 
-/** Characters of a description that a queue has. */
-export const maxBeginning = 500
+/** Characters of a description that a queue has: one more than its page shows. */
+const maxBeginning = 501
 
 /**
  * Apps of a queue that are read at a time. One can have 160 KB, and a driver makes the texts of all

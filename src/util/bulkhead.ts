@@ -16,6 +16,8 @@ type TaskOptions = {
   signal?: AbortSignal | undefined
   /** Waits before all other tasks, also if the queue is full. */
   isFirst?: boolean
+  /** Milliseconds, instead of those of the bulkhead. */
+  queueTimeout?: number
 }
 
 /** One unit of concurrency, which a group holds until its last task ends. */
@@ -64,8 +66,12 @@ export class Bulkhead {
   }
 
   /** Resolves when a finished group passes its slot on to the group of this task. */
-  async #waitForSlot({ signal, isFirst = false }: TaskOptions): Promise<Slot> {
-    const { queueLimit, queueTimeout } = this.#limits
+  async #waitForSlot({
+    signal,
+    isFirst = false,
+    queueTimeout = this.#limits.queueTimeout,
+  }: TaskOptions): Promise<Slot> {
+    const { queueLimit } = this.#limits
     if (this.#queue.size >= queueLimit && !isFirst) throw this.#overloaded()
     const { promise, resolve, reject } = Promise.withResolvers<Slot>()
     const leaveQueue = () => {

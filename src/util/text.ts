@@ -22,7 +22,7 @@ export const formatQuantity = (count: number, one: string, many?: string) =>
 export const formatMegabytes = (bytes: number) => `${formatCount(Math.round(bytes / 1e5) / 10)} MB`
 
 /** The size of a text, such as its columns in a terminal. */
-type Measure = (text: string) => number
+export type Measure = (text: string) => number
 
 /** Code units that a text may have for each unit of its size: more than any script or emoji needs. */
 const maxDensity = 8

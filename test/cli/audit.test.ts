@@ -139,6 +139,22 @@ test('the table shows new values, and changes with a dash for no value', async (
   ])
 })
 
+test('the table shows an internationalized host of an address in both forms, whole', async () => {
+  const service = await startService()
+  const { ada } = service.world.keys
+  const { pending } = service.world.apps
+  for (const host of ['ex\u0430mple.org', 'b\u00FCcher.example'])
+    await service.request('PUT', `/apps/${pending}`, {
+      key: ada,
+      json: { source_code_url: `https://${host}/a/long/path` },
+    })
+  const { stdout } = await commandLine(service.databaseUrl).run('audit', '--limit', '2')
+  expect(stdout.split('\n').filter((line) => line.startsWith(' '))).toEqual([
+    '    source_code_url: – → https://ex\u0430mple.org/a/l… (xn--exmple-4nf.org)',
+    '    source_code_url: https://ex\u0430mple.org/a/l… (xn--exmple-4nf.org) → https://bü…',
+  ])
+})
+
 test('the table names a removed developer by number', async () => {
   const service = await startService()
   const { keys, apps } = service.world

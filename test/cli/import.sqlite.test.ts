@@ -2,7 +2,12 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
+import { openDatabase } from '../../src/db/database.ts'
+import { importLines } from '../../src/import-export/import-lines.ts'
+import { catalogueLines } from '../../src/import-export/write-lines.ts'
+import { expectConsistent } from '../support/consistency.ts'
 import { copyWorldFile, temporaryFolder } from '../support/database.ts'
 import { commandLine, executable, run, serve } from '../support/process.ts'
 
@@ -45,6 +50,34 @@ test('a command leaves what it wrote in the file, and no log beside it', async (
   const copy = join(temporaryFolder(), 'copy.sqlite')
   copyFileSync(file, copy)
   expect((await commandLine(`sqlite:${copy}`).run('category', 'list')).stdout).toContain('C 9')
+})
+
+test('an import that cannot merge the index afterwards is complete all the same, and says so', async () => {
+  const url = `sqlite:${copyWorldFile()}`
+  const [database, other] = [openDatabase(url), openDatabase(url)]
+  const lines = Array.from({ length: 300 }, (_, index) => lineOf(`Star ${index}`))
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  let writing: Promise<void> | undefined
+  /** After the only transaction, another process writes for a long time. */
+  const lock = () =>
+    new Promise<void>((resolve) => {
+      writing = other.write(() => {
+        resolve()
+        return released
+      })
+    })
+  const summary = await importLines(
+    database,
+    Readable.from([Buffer.from([...lines, '{}'].join('\n'))]),
+    catalogueLines({ actor: { operator: 'test' }, onlyNew: false }),
+    { onReject: lock },
+  )
+  release()
+  await writing
+  expect(summary).toMatchObject({ lines: 301, created: 300, rejected: 1 })
+  expect(summary.optimizeError).toMatchObject({ code: 'unavailable' })
+  await expectConsistent(database)
+  await Promise.all([database.close(), other.close()])
 })
 
 test('a dry run leaves no file, even if it is interrupted', async () => {

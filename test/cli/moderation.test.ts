@@ -152,15 +152,24 @@ describe('the queue', () => {
       `https://example.org/${'x'.repeat(100)}`,
       `https://ex\u0430mple.org/${'x'.repeat(100)}`,
       [
-        `website_url: …tps://example.org/${'x'.repeat(22)}…`,
-        `→ …tps://ex\u0430mple.org/${'x'.repeat(22)}… (xn--exmple-4nf.org)`,
+        `website_url: https://example.org/${'x'.repeat(21)}…`,
+        `→ https://ex\u0430mple.org/${'x'.repeat(21)}… (xn--exmple-4nf.org)`,
       ],
     ],
     [
       'the end of a long path',
       `https://example.org/${'x'.repeat(100)}y`,
       `https://example.org/${'x'.repeat(100)}z`,
-      ['website_url: …xxxxxxxxy', '→ …xxxxxxxxz'],
+      ['website_url: https://example.org/…xxxxxxxxy', '→ https://example.org/…xxxxxxxxz'],
+    ],
+    [
+      'a letter of a long host before a long path',
+      'https://store.my-organisation.example/downloads/tide/and/time/index.html',
+      'https://store.my-organisatlon.example/downloads/tide/and/time/index.html',
+      [
+        'website_url: https://store.my-organisation.example/downloads/tide/and/time/…',
+        '→ https://store.my-organisatlon.example/downloads/tide/and/time/…',
+      ],
     ],
     ['no address', 'https://example.org/', '', ['website_url: https://example.org/', '→ (none)']],
   ])('of changed apps has a line for each address: %s', async ([, before, after, lines]) => {
@@ -1145,7 +1154,7 @@ describe('printed for people,', () => {
       '\nSource code     https://xn--bcher-kva.example/a (bücher.example)\n',
       '\n  website_url\n  - https://example.org/\n  + https://ex\u0430mple.org/ (xn--exmple-4nf.org)\n',
       '\n  source_code_url\n  - (none)\n  + https://xn--bcher-kva.example/a (bücher.example)\n',
-      'website_url: …tps://example.org/ → …tps://ex\u0430mple.org/ (xn…',
+      'website_url: https://example.org/ → https://ex\u0430mple.org/ (xn--exmple-4nf.or…',
     ])
       expect(stdout).toContain(text)
     const { changes, ...fields } = await cli.json('moderation', 'show', '1')

@@ -539,7 +539,7 @@ test('of a repeated field, the first value counts, and the app is decided once',
     reason: ['Spam', 'Ham'],
   })
   const id = apps.pending
-  expect([status, headers.location]).toEqual([303, `/?queue=pending&decided=${id}&refused=${id}`])
+  expect([status, headers.location]).toEqual([303, `/?queue=pending&decided=${id}`])
   expect(await stateOf(own, apps.pending)).toMatchObject({
     status: 'rejected',
     rejection_reason: 'Spam',

@@ -1,4 +1,4 @@
-import { expect, inject, test } from 'vitest'
+import { describe, expect, inject, test } from 'vitest'
 import { expectStatuses } from '../support/check.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { formOf, linksOf, problemOf, reportOf, textOf, titleOf, valuesOf } from '../support/html.ts'
@@ -11,6 +11,7 @@ import {
   referenceTo,
   startModerationPage,
   stateOf,
+  type Visitor,
 } from '../support/moderation-page.ts'
 import { startService } from '../support/service.ts'
 
@@ -91,9 +92,65 @@ test('rejects several with one reason, each on its own: a refusal does not affec
   // Once more, nothing is decided, and each one is said to be so.
   const newest = await newestEntries(page, 1)
   const again = await ada.post('/decisions', { app: stale, decision: 'reject', reason: 'No.' })
-  expect(reportOf((await follow(ada, again)).text)).toMatch(/^Not decided Tide Table /)
+  expect([again.status, reportOf(again.text)]).toEqual([
+    409,
+    'Not decided Tide Table (changed meanwhile), Broken Compass (rejected meanwhile), Gone (deleted meanwhile). 1 waits.',
+  ])
   expect(await newestEntries(page, 1)).toEqual(newest)
   await expectConsistent(page.database)
+})
+
+test('if none of several is decided, the reason is kept, and what has changed is not ticked', async () => {
+  const { service, page, ada } = await startBoth()
+  const filter = '/?queue=pending&developer=Ada'
+  const shown = (await ada.get(filter)).text
+  await service.request('PUT', `/apps/${apps.pending}`, { key: adasKey, json: { version: '2' } })
+  const form = formOf(shown, '/decisions')
+  const sent = { app: findApp(shown), decision: 'reject', reason: 'It "rains".' }
+  const refused = await ada.post(form?.action ?? '', sent)
+  expect([refused.status, reportOf(refused.text)]).toEqual([
+    409,
+    'Not decided Cloud Atlas (changed meanwhile). 1 waits.',
+  ])
+  expect(valuesOf(refused.text, 'reason')).toEqual(['It "rains".'])
+  expect(formOf(refused.text, '/decisions')?.fields.app).toBeUndefined()
+  expect(formOf(refused.text, '/')).toEqual(formOf(shown, '/'))
+  expect(await stateOf(page, apps.pending)).toMatchObject({ status: 'pending' })
+  const app = findApp(refused.text)
+  expect((await ada.post(form?.action ?? '', { ...sent, app })).status).toBe(303)
+  expect(await stateOf(page, apps.pending)).toMatchObject({ rejection_reason: 'It "rains".' })
+})
+
+describe('a decision that is sent twice, as by a double click, is made once, and not refused', () => {
+  const view = 'queue=pending&developer=Ada'
+
+  test.for<[what: string, path: string, location: string]>([
+    ['from the queue', `/?${view}`, `/?${view}&decided=${apps.pending}`],
+    ['from the page of the app', `/apps/${apps.pending}`, ''],
+    ['in a queue', `/apps/${apps.pending}?${view}`, ''],
+  ])('%s', async ([, path, location]) => {
+    const { page, ada } = await startBoth()
+    const bo = await page.signIn('Bo')
+    const { text } = await ada.get(path)
+    const send = (visitor: Visitor) =>
+      decide(visitor, text, 'reject', { app: findApp(text), reason: 'It rains.' })
+    const first = await send(ada)
+    expect(first.status).toBe(303)
+    if (location !== '') expect(first.headers.location).toBe(location)
+    const newest = await newestEntries(page, 1)
+    const second = await send(ada)
+    expect([second.status, second.headers.location]).toEqual([303, first.headers.location])
+    expect(reportOf((await follow(ada, second)).text)).toMatch(/^Rejected Cloud Atlas\./)
+    // Another moderator, and with another reason.
+    expect((await send(bo)).status).toBe(409)
+    const other = { app: findApp(text), reason: 'It snows.' }
+    expect((await decide(ada, text, 'reject', other)).status).toBe(409)
+    expect(await newestEntries(page, 1)).toEqual(newest)
+    // Nor after somebody else has decided.
+    await decide(bo, (await bo.get(`/apps/${apps.pending}`)).text, 'approve')
+    expect((await send(ada)).status).toBe(409)
+    expect(await stateOf(page, apps.pending)).toMatchObject({ status: 'approved' })
+  })
 })
 
 test.for<[what: string, reason: string]>([
@@ -193,6 +250,37 @@ test('if the owner changed the app meanwhile, nothing is decided, and the page s
   })
 })
 
+test('a form that is wrong says, too, what the owner has changed meanwhile', async () => {
+  const { service, ada } = await startBoth()
+  await service.request('DELETE', `/apps/${apps.bobs}`, { key: bobsKey })
+  const pages = {
+    decision: (await ada.get(`/apps/${apps.pending}`)).text,
+    review: (await ada.get(`/apps/${apps.approved}`)).text,
+    restoration: (await ada.get(`/apps/${apps.bobs}`)).text,
+  }
+  for (const id of [apps.pending, apps.approved])
+    await service.request('PUT', `/apps/${id}`, { key: adasKey, json: { version: '2' } })
+  const blank = await decide(ada, pages.decision, 'reject', { reason: ' ' })
+  expect(blank.status).toBe(400)
+  expect(textOf(`<body>${newsOf(blank.text)}`)).toContain('→ 2')
+
+  const removal = formOf(pages.review, '/removed-reviews')
+  const [review = ''] = valuesOf(pages.review, 'review')
+  const noReason = await ada.post('/removed-reviews', { ...removal?.fields, review, reason: ' ' })
+  expect(noReason.status).toBe(400)
+  expect(textOf(`<body>${newsOf(noReason.text)}`)).toContain('→ 2')
+
+  const restore = () =>
+    ada.post('/restorations', {
+      ...formOf(pages.restoration, '/restorations')?.fields,
+      app: findApp(pages.restoration),
+    })
+  expect((await restore()).status).toBe(303)
+  const again = await restore()
+  expect(again.status).toBe(400)
+  expect(textOf(`<body>${newsOf(again.text)}`)).toMatch(/^Restored by Ada/)
+})
+
 const newsOf = (page: string): string =>
   /<h2>Changed since you looked<\/h2>([\s\S]*?)<\/section>/.exec(page)?.[1] ?? ''
 
@@ -246,6 +334,9 @@ test('an app that was deleted meanwhile is not decided, and can be restored', as
     operator_name: 'Ada',
     operator_id: ada.id,
   })
+  // The last entry is Ada's own, but no decision.
+  const stale = { app: findApp(before), seen: valuesOf(before, 'seen'), decision: 'approve' }
+  expect((await ada.post('/decisions', stale)).status).toBe(409)
   const again = await ada.post('/restorations', { app })
   expect([again.status, titleOf(again.text), problemOf(again.text)]).toEqual([
     400,
@@ -297,7 +388,10 @@ test('removes a review with a reason, and keeps it in the history', async () => 
   const before = (await ada.get(path)).text
   const [review = ''] = valuesOf(before, 'review')
   const { action, fields } = formOf(before, '/removed-reviews') ?? { action: '', fields: {} }
-  expect([action, fields]).toEqual(['/removed-reviews', { app: ['1'], reason: [''] }])
+  expect([action, fields]).toEqual([
+    '/removed-reviews',
+    { app: ['1'], seen: [expect.any(String)], reason: [''] },
+  ])
   const remove = (reason: string) => ada.post(action, { ...fields, review, reason })
   for (const [reason, length] of [
     ['', 0],
@@ -323,6 +417,10 @@ test('removes a review with a reason, and keeps it in the history', async () => 
   const { text } = await follow(ada, removed)
   expect(valuesOf(text, 'review')).not.toContain(review)
   expect(textOf(text)).toMatch(/Review removed by Ada \(signed in\), .*: An advert\./)
+  // What it was is in the audit log, too.
+  expect(textOf((await ada.get('/audit')).text)).toMatch(
+    /removed a review of Tide Clock: An advert\..* Rating \d → – .*Reviewer \S+ → –/,
+  )
   const again = await remove('Once more.')
   expect([again.status, titleOf(again.text), problemOf(again.text)]).toEqual([
     400,

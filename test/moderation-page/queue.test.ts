@@ -6,6 +6,7 @@ import {
   linksOf,
   optionsOf,
   problemOf,
+  reportOf,
   textOf,
   titleOf,
   valuesOf,
@@ -81,7 +82,7 @@ describe('the queue', () => {
     // A name in a right-to-left script must not move what is beside it.
     expect(text).toMatch(/<bdi>Oldest<\/bdi>[\s\S]*<bdi>Bob<\/bdi>/)
     // The beginning of the description, folded.
-    expect(text).toContain(`>${'x'.repeat(499)}y…</p>`)
+    expect(text).toContain(`>${'x'.repeat(499)}…</p>`)
     expect(text).not.toContain('<details open>')
     expect(valuesOf(text, 'app')).toEqual(
       await Promise.all(
@@ -248,6 +249,18 @@ test('look-alikes are marked in the order of the queue, which is not that of the
   const { text } = await ada.get('/?look-alikes=on')
   expect(queued(text)).toEqual(['Tide Cl0ck'])
   expect(textOf(text)).toContain('Looks like')
+})
+
+test.for<[what: string, description: string, shown: string]>([
+  ['of 500 characters is whole', 'x'.repeat(500), 'x'.repeat(500)],
+  ['of 501 characters ends with …', 'x'.repeat(501), `${'x'.repeat(499)}…`],
+  ['is not cut within an emoji', `x${'😀'.repeat(400)}`, `x${'😀'.repeat(249)}…`],
+  ['is not cut before an accent', `${'e\u0301'.repeat(250)}e`, `${'e\u0301'.repeat(249)}…`],
+])('the beginning of a description %s', async ([, description, shown]) => {
+  const page = await startModerationPage()
+  const ada = await page.signIn('Ada')
+  await addApps(page, [{ description }])
+  expect((await ada.get('/')).text).toContain(`>${shown}</p>`)
 })
 
 test('the filter of each queue offers the developers whose apps wait in it', async () => {
@@ -615,10 +628,20 @@ test('bulk decisions lead back to the same queue, filter and place', async () =>
   expect(ids).toBe(app.map((one) => Number.parseInt(one, 10)).join(' '))
   const { text } = await follow(ada, decided)
   expect(queued(text)).toEqual(queued(second).slice(2))
-  // The same form again decides nothing, and says so at the same place.
+  // The same form again decides nothing, and leads to the same place; that of another moderator is
+  // refused there.
+  const newest = await newestEntries(page, 1)
   const again = (await follow(ada, await decide(ada, second, 'approve', { app }))).text
-  expect(textOf(again)).toContain(
+  expect(reportOf(again)).toBe('Approved App 50, App 51.')
+  const bo = await page.signIn('Bo')
+  const refused = await decide(bo, second, 'approve', { app })
+  expect([refused.status, reportOf(refused.text)]).toEqual([
+    409,
     'Not decided App 50 (approved meanwhile), App 51 (approved meanwhile).',
-  )
-  expect(queued(again)).toEqual(queued(text))
+  ])
+  for (const shown of [again, refused.text]) expect(queued(shown)).toEqual(queued(text))
+  expect((await newestEntries(page, 2)).map(({ action }) => action)).toEqual([
+    'moderator add',
+    newest[0]?.action,
+  ])
 })

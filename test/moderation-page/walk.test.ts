@@ -629,16 +629,19 @@ describe('once it is made, a decision is never answered as an error', () => {
 
   test('also if searches use their whole bulkhead, so that the next app cannot be found', async () => {
     const { page, ada, ids } = await start(3, games)
-    const { text } = await ada.get(`/apps/${ids[0]}?${games}`)
+    const { text } = await ada.get(`/apps/${ids[1]}?${games}`)
     const release = await saturate(
       (work) => page.database.snapshot(work, { isExpensive: true }),
       concurrency.expensive,
     )
     const decided = await decide(ada, text, 'approve')
     await release()
-    expect(await stateOf(page, ids[0] ?? 0)).toMatchObject({ status: 'approved' })
+    expect(await stateOf(page, ids[1] ?? 0)).toMatchObject({ status: 'approved' })
     expect(decided.status).toBe(303)
-    expect(reportOf((await follow(ada, decided)).text)).toBe('Approved Needle. 2 wait.')
+    const done = (await follow(ada, decided)).text
+    expect(reportOf(done)).toBe('Approved Needle. 2 wait.')
+    // It goes on behind the app, not from the beginning.
+    expect(valuesOf(done, 'app').map((app) => Number.parseInt(app, 10))).toEqual([ids[2]])
   })
 })
 

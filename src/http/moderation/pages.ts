@@ -51,6 +51,8 @@ const auditSize = 100
 const maxOtherApps = 20
 const maxReviews = 100
 const maxFound = 50
+/** Milliseconds: people open several pages at once, and do not repeat a request as programs do. */
+const queueTimeout = 5000
 
 /** The fields of a refused form, which its page shows again. */
 export type RefusedForm = {
@@ -58,6 +60,8 @@ export type RefusedForm = {
   reason?: string | undefined
   /** References of apps. */
   selected?: string[]
+  /** Ids of apps that were not decided. */
+  refused?: number[]
   removal?: { review: number; reason: string }
 }
 
@@ -67,7 +71,7 @@ export type Pages = ReturnType<typeof createPages>
 export function createPages(database: Database, links: Links) {
   /** Ends when the client disconnects. */
   const read = <T>({ signal }: Request, work: (runner: QueryRunner) => Promise<T>): Promise<T> =>
-    database.snapshot(work, { isExpensive: true, signal })
+    database.snapshot(work, { isExpensive: true, signal, queueTimeout })
 
   const frameOf = async (runner: QueryRunner, response: Response, tab?: Tab): Promise<Frame> => ({
     links,
@@ -102,7 +106,7 @@ export function createPages(database: Database, links: Links) {
         categories: await categoryStore(runner).all(),
         developers: await waitingDevelopers(runner, queue),
         reasons: await auditStore(runner).recentReasons(),
-        report: await reportOf(runner, links, reported(req.query), {
+        report: await reportOf(runner, links, form.refused ? form : reported(req.query), {
           view,
           ...(isCounted(filter) && !('problem' in list) && { total: list.total }),
         }),

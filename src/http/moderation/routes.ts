@@ -6,7 +6,7 @@ import { OperatorError, ServiceError } from '../../contract/errors.ts'
 import { parseReason } from '../../contract/field-rules.ts'
 import type { Database } from '../../db/database.ts'
 import type { AppReference } from '../../moderation/app-reference.ts'
-import { decideEach, restoreApp } from '../../moderation/decisions.ts'
+import { decideEach, findRepeated, restoreApp } from '../../moderation/decisions.ts'
 import { findFollowing, type Place, placeOf } from '../../moderation/queue-walk.ts'
 import type { Html } from '../html.ts'
 import {
@@ -65,24 +65,21 @@ export function moderationRoutes(
     const apps = fieldsOf(body, 'app').map(shownApp)
     const reason = fieldOf(body, 'reason')
     const view = viewOf(query)
-    /** Of the page of an app, not of a queue. */
-    const seen = fieldOf(body, 'seen')
     const given = parseDecision(apps, fieldOf(body, 'decision'), reason)
     const [first] = apps
-    if (seen && first) {
+    // Of the page of an app, not of a queue.
+    if (fieldOf(body, 'seen') && first) {
+      const seen = seenEntry(body)
       const next = fieldOf(body, 'next')
         ? positiveInteger('next', fieldOf(body, 'next'))
         : undefined
       if ('problem' in given)
-        return showApp(400, first.id, { problem: given.problem, reason, next })
+        return showApp(400, first.id, { seen, problem: given.problem, reason, next })
       const [result] = await decideAll([first], given, response)
-      if (result?.error !== undefined)
-        return showApp(409, first.id, {
-          seen: /^\d{1,15}$/.test(seen) ? Number(seen) : 0,
-          reason,
-          next,
-          problem: `Nothing was decided: ${result.error}.`,
-        })
+      if (result?.error !== undefined) {
+        const problem = `Nothing was decided: ${result.error}.`
+        return showApp(409, first.id, { seen, problem, reason, next })
+      }
       const report = { decided: [first.id] }
       const step =
         view && result && next === undefined
@@ -95,16 +92,22 @@ export function moderationRoutes(
       return
     }
     const shown = view ?? parseQueueView(query)
-    if ('problem' in given) {
-      response.status(400)
-      const form = { problem: given.problem, reason, selected: fieldsOf(body, 'app') }
-      response.send((await pages.queue(response, shown, form)).text)
-      return
-    }
+    const form = { reason, selected: fieldsOf(body, 'app') }
+    if ('problem' in given) return showQueue(400, { ...form, problem: given.problem })
     const results = await decideAll(apps, given, response)
-    const idsOf = (isRefused: boolean) =>
-      results.filter(({ error }) => (error !== undefined) === isRefused).map(({ id }) => id)
-    response.redirect(303, links.queue(shown, { decided: idsOf(false), refused: idsOf(true) }))
+    const idsOf = (isRefused: boolean) => [
+      ...new Set(
+        results.filter(({ error }) => (error !== undefined) === isRefused).map(({ id }) => id),
+      ),
+    ]
+    const [decided, refused] = [idsOf(false), idsOf(true)]
+    if (decided.length === 0) return showQueue(409, { ...form, refused })
+    response.redirect(303, links.queue(shown, { decided, refused }))
+
+    async function showQueue(status: number, form: RefusedForm): Promise<void> {
+      response.status(status)
+      response.send((await pages.queue(response, shown, form)).text)
+    }
 
     async function showApp(
       status: number,
@@ -127,14 +130,20 @@ export function moderationRoutes(
           'unavailable',
           'The database cannot be used now. Some of the apps may have been decided; look at them again.',
         )
-      else results.push({ id: result.id, error: result.error })
+      else {
+        const decision = { id: result.id, ...given }
+        const app = await database.snapshot((runner) =>
+          findRepeated(runner, decision, moderatorOf(response).id),
+        )
+        results.push(app ? { id: app.id, before: app } : { id: result.id, error: result.error })
+      }
     }
     return results
   }
 
   /**
-   * The next app of the queue after one that has been decided, or where to search on. Neither if
-   * the filter has become invalid or the database is busy: the decision has been made.
+   * The next app of the queue after one that has been decided, or where to search on: behind that
+   * one if the filter has become invalid or the database is busy, since the decision has been made.
    */
   async function findNext({ queue, filter }: QueueView, decided: Place) {
     try {
@@ -143,14 +152,14 @@ export function moderationRoutes(
       })
     } catch (error) {
       if (!(error instanceof OperatorError || error instanceof ServiceError)) throw error
-      return {}
+      return { last: decided }
     }
   }
 
   receive('/restorations', async ({ body, query }, response) => {
     const app = shownApp(fieldOf(body, 'app'))
     const view = viewOf(query)
-    await showAgainIfRefused(response, app.id, {}, async () => {
+    await showAgainIfRefused(response, app.id, { seen: seenEntry(body) }, async () => {
       await restoreApp(database, app, actorOf(response))
       response.redirect(303, links.app(app.id, view))
     })
@@ -161,7 +170,8 @@ export function moderationRoutes(
     const app = positiveInteger('the app', fieldOf(body, 'app'))
     const reason = fieldOf(body, 'reason')
     const view = viewOf(query)
-    await showAgainIfRefused(response, app, { removal: { review, reason } }, async () => {
+    const form = { seen: seenEntry(body), removal: { review, reason } }
+    await showAgainIfRefused(response, app, form, async () => {
       const { app_id } = await database.write((runner) =>
         removeReview(runner, review, parseReason(reason), actorOf(response)),
       )
@@ -173,7 +183,7 @@ export function moderationRoutes(
   async function showAgainIfRefused(
     response: Response,
     id: number,
-    form: RefusedForm,
+    form: RefusedForm & { seen: number },
     work: () => Promise<void>,
   ) {
     try {
@@ -186,6 +196,12 @@ export function moderationRoutes(
   }
 
   return router
+}
+
+/** The last entry of the history that the page of the form has shown. */
+function seenEntry(body: FormFields): number {
+  const seen = fieldOf(body, 'seen')
+  return /^\d{1,15}$/.test(seen) ? Number(seen) : 0
 }
 
 /** The queue that the page of the form leads through, if it does. */

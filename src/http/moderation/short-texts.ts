@@ -2,6 +2,7 @@ import type { AuditEntry } from '../../audit/audit-store.ts'
 import { actorOf, changesOf, type EntryChange, subjectOf } from '../../audit/describe-entry.ts'
 import { isAddressColumn } from '../../catalogue/app-columns.ts'
 import { haveSameHost } from '../../contract/web-address.ts'
+import { shortenAddresses } from '../../moderation/describe.ts'
 import type { Change } from '../../moderation/moderation-store.ts'
 import { yieldBetween } from '../../util/helpers.ts'
 import { shorten, shortenDifference } from '../../util/text.ts'
@@ -14,8 +15,8 @@ import { htmlSize } from '../html.ts'
 
 const valueSize = 150
 const commentSize = 1000
-/** Of a description in a queue: 500 characters of most scripts. */
-const beginningSize = 1500
+/** Of a description in a queue: characters, of three bytes at most. */
+const beginningSize = 500
 const optionSize = 60
 
 /** Characters of a comment that are read for a list: one more than it can show. */
@@ -25,28 +26,18 @@ export const shortenValue = (text: string) => shorten(text, valueSize, htmlSize)
 
 export const shortenOption = (text: string) => shorten(text, optionSize, htmlSize)
 
-export const shortenBeginning = (text: string) => shorten(text, beginningSize, htmlSize)
+export const shortenBeginning = (text: string) =>
+  shorten(text, beginningSize, (part) => Math.max(part.length, htmlSize(part) / 3))
 
 export const shortenComment = (text: string) => shorten(text, commentSize, htmlSize)
 
-/** Of an address behind its host, if the host leaves less of a value's size. */
-const minRestSize = 40
-
-/** Addresses keep their hosts, which show where they lead; what differs behind these follows. */
-function shortenChange(column: string, before: string, after: string): [string, string] {
-  const [origin, other] = [originOf(before), originOf(after)]
-  const hasRoom = [origin, other].every((text) => htmlSize(text) <= valueSize)
-  if (!isAddressColumn(column) || !hasRoom)
-    return shortenDifference(before, after, valueSize, htmlSize)
-  if (origin !== other) return [shortenValue(before), shortenValue(after)]
-  const size = Math.max(minRestSize, valueSize - htmlSize(origin))
-  const rests = [before.slice(origin.length), after.slice(origin.length)] as const
-  const [old, now] = shortenDifference(...rests, size, htmlSize)
-  return [origin + old, origin + now]
-}
-
-/** The beginning of an address, up to the character behind its host and port. */
-const originOf = (address: string) => /^https:\/\/[^/?#]*[/?#]?/.exec(address)?.[0] ?? ''
+const shortenChange = (column: string, before: string, after: string) =>
+  (isAddressColumn(column) ? shortenAddresses : shortenDifference)(
+    before,
+    after,
+    valueSize,
+    htmlSize,
+  )
 
 /** An entry of the audit log as a page shows it. */
 export type ShownEntry = Pick<AuditEntry, 'id' | 'at' | 'action' | 'app_id'> & {

@@ -117,11 +117,16 @@ function bar(frame: Frame, page: AppPage) {
 </div>`
 }
 
+/** The last entry that is shown: if a form is refused, later ones are pointed out. */
+const seenField = ({ history }: Pick<AppPage, 'history'>) =>
+  html`<input type="hidden" name="seen" value="${history.at(-1)?.id ?? 0}">`
+
 function restoreForm(frame: Frame, page: AppPage) {
   const { app, queue } = page
   return html`<form method="post" action="${frame.links.restorations(queue?.view)}">
     <fieldset>
       <legend class="hidden">The app is deleted</legend>
+      ${seenField(page)}
       <button name="app" value="${formatReference(app)}">Restore</button>
       ${skipLink(frame, page)}
     </fieldset>
@@ -129,13 +134,13 @@ function restoreForm(frame: Frame, page: AppPage) {
 }
 
 function decisionForm(frame: Frame, page: AppPage) {
-  const { app, history, queue } = page
+  const { app, queue } = page
   return html`<form method="post" action="${frame.links.decisions(queue && { ...queue.view, after: queue.place })}">
     <fieldset>
       <legend class="hidden">Decision</legend>
       ${noDefaultButton}
       <input type="hidden" name="app" value="${formatReference(app)}">
-      <input type="hidden" name="seen" value="${history.at(-1)?.id ?? 0}">
+      ${seenField(page)}
       ${page.next !== undefined && html`<input type="hidden" name="next" value="${page.next}">`}
       ${canDecide('approve', app) && html`<button name="decision" value="approve" class="approve" formnovalidate>Approve</button>`}
       ${
@@ -237,7 +242,8 @@ function lookAlikes({ links }: Frame, { app, similar, lookAlikes }: AppPage) {
 </section>`
 }
 
-function reviewList({ links }: Frame, { app, reviews, isReviewWhole, queue, removal }: AppPage) {
+function reviewList({ links }: Frame, page: AppPage) {
+  const { app, reviews, isReviewWhole, queue, removal } = page
   if (reviews.length === 0) return false
   return html`<section class="card">
 ${
@@ -256,6 +262,7 @@ ${
 ${shown !== comment && html`<p><a href="${links.app(app.id, queue?.view, { review: id })}">Show review ${id} whole</a></p>`}
 <form method="post" action="${links.removedReviews(queue?.view)}">
 <input type="hidden" name="app" value="${app.id}">
+${seenField(page)}
 <label class="reason"><span>Reason<span class="hidden"> for removing the review of ${reviewer_name}</span></span> <input name="reason" maxlength="1000" required value="${removal?.review === id && removal.reason}"></label>
 <button name="review" value="${id}" class="reject">Remove</button>
 </form>

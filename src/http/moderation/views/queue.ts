@@ -1,7 +1,7 @@
 import type { DeveloperRecord } from '../../../accounts/developer-records.ts'
 import type { Category } from '../../../contract/contract.ts'
 import { formatReference } from '../../../moderation/app-reference.ts'
-import { maxBeginning, type QueuedApp } from '../../../moderation/moderation-store.ts'
+import type { QueuedApp } from '../../../moderation/moderation-store.ts'
 import type { Place, Queue } from '../../../moderation/queue-walk.ts'
 import { formatCount, formatQuantity, nounOf } from '../../../util/text.ts'
 import { formatWait } from '../../../util/time.ts'
@@ -144,7 +144,6 @@ function queuedApp({ links }: Frame, page: QueuePage, app: WithShortChanges<Queu
   const reference = formatReference(app)
   const isSelected = selected.has(reference) || (areOthersSelected && app.similar.length === 0)
   const beginning = shortenBeginning(app.description)
-  const hasMore = app.description.length === maxBeginning
   return html`
 <li class="card">
   <label class="tick"><input type="checkbox" name="app" value="${reference}"${isSelected && html` checked`}> <span class="hidden">Select ${app.name}</span></label>
@@ -158,7 +157,7 @@ function queuedApp({ links }: Frame, page: QueuePage, app: WithShortChanges<Queu
     ${view.queue === 'changed' && changes(app)}
     <details>
       <summary>Description</summary>
-      <p class="text" dir="auto">${beginning}${beginning === app.description && hasMore && '…'}</p>
+      <p class="text" dir="auto">${beginning}</p>
     </details>
   </div>
 </li>`
