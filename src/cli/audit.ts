@@ -1,14 +1,13 @@
 import { Command, InvalidArgumentError } from 'commander'
-import stringWidth from 'string-width'
 import type { AuditEntry } from '../audit/audit-store.ts'
-import { actorOf, changesOf, subjectOf } from '../audit/describe-entry.ts'
+import { actorOf, changesOf, type EntryChange, subjectOf } from '../audit/describe-entry.ts'
 import { isAddressColumn } from '../catalogue/app-columns.ts'
 import { findEntries, findEntriesAfter } from '../moderation/audit-entries.ts'
-import { otherHostOf } from '../moderation/describe.ts'
-import { shortenDifference, toSingleLine } from '../util/text.ts'
+import { toSingleLine } from '../util/text.ts'
 import { formatMinute } from '../util/time.ts'
+import { addressLine, changedAddressLines } from './address-lines.ts'
 import { buildDatabaseCommand, parsePositiveInteger } from './command.ts'
-import { printInfo, printTable, truncate } from './output.ts'
+import { formatDifference, printInfo, printTable, truncate } from './output.ts'
 import { parsePastTime } from './time.ts'
 
 export const command = buildDatabaseCommand({
@@ -89,14 +88,22 @@ export function printEntries(entries: AuditEntry[], withSubject: boolean) {
 /** In terminal columns. Narrow, because several changes share a line. */
 const maxValueWidth = 24
 
-/** Returns one line with all changes; no line if there are none. */
+/** Returns one line with all changes but those of addresses, which have their own. */
 function changeLines(entry: AuditEntry): string[] {
-  const changes = changesOf(entry).map(({ column, before, after }) => {
-    const otherHost = (text: string) => (isAddressColumn(column) ? otherHostOf(text) : '')
-    if (before === undefined)
-      return `${column}: ${truncate(toSingleLine(after), maxValueWidth)}${otherHost(after)}`
-    const [old, now] = shortenDifference(before, after, maxValueWidth, stringWidth)
-    return `${column}: ${old}${otherHost(before)} → ${now}${otherHost(after)}`
-  })
-  return changes.length === 0 ? [] : [changes.join('; ')]
+  const changes = changesOf(entry)
+  const addresses = changes.filter(({ column }) => isAddressColumn(column))
+  const others = changes.filter((change) => !addresses.includes(change)).map(formatChange)
+  return [
+    ...(others.length > 0 ? [others.join('; ')] : []),
+    ...addresses.flatMap(({ column, before, after }) =>
+      before === undefined
+        ? [addressLine(column, after)]
+        : changedAddressLines(column, before, after),
+    ),
+  ]
 }
+
+const formatChange = ({ column, before, after }: EntryChange) =>
+  before === undefined
+    ? `${column}: ${truncate(toSingleLine(after), maxValueWidth)}`
+    : `${column}: ${formatDifference(before, after, maxValueWidth)}`

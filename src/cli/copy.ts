@@ -5,7 +5,7 @@ import { copyDatabase } from '../db/copy-database.ts'
 import { expectedUrl, isDatabaseUrl } from '../db/database-url.ts'
 import { formatQuantity } from '../util/text.ts'
 import { buildCommand } from './command.ts'
-import { print, printOptimizeError } from './output.ts'
+import { print, printOptimizeProblem } from './output.ts'
 import { showCount } from './progress.ts'
 import { elapsedSeconds } from './time.ts'
 
@@ -29,8 +29,8 @@ JSON: {to, rows, seconds}; rows is the number of rows of each table.`,
     const begin = performance.now()
     const { update, stop } = showCount('row')
     const copying = copyDatabase(databaseUrl, to, update)
-    const { name, counts, optimizeError } = await copying.finally(stop)
-    printOptimizeError(optimizeError)
+    const { name, counts, optimizeProblem } = await copying.finally(stop)
+    printOptimizeProblem('everything was copied', optimizeProblem)
     return { to: name, rows: counts, seconds: elapsedSeconds(begin) }
   },
   print({ to, rows: { apps, reviews, audit }, seconds }) {

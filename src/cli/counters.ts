@@ -5,7 +5,7 @@ import { counterLines } from '../import-export/set-counters.ts'
 import { formatCount, formatQuantity } from '../util/text.ts'
 import { buildDatabaseCommand, currentOperator } from './command.ts'
 import { printProblems } from './import.ts'
-import { print } from './output.ts'
+import { print, printOptimizeProblem } from './output.ts'
 
 export const command = buildDatabaseCommand({
   command: new Command('counters')
@@ -28,9 +28,10 @@ JSON: {lines, updated, unchanged, rejected, reasons: [{reason, count}]}.`,
     const source = file === '-' ? process.stdin : createReadStream(file)
     const summary = await importLines(database, source, counterLines(currentOperator()))
     printProblems(file, summary)
+    printOptimizeProblem('the counters were set', summary.optimizeProblem)
     return summary
   },
-  toJson: ({ created, readError, optimizeError, reasons, ...counts }) => ({
+  toJson: ({ created, readError, optimizeProblem, reasons, ...counts }) => ({
     ...counts,
     reasons: reasons.all(),
   }),

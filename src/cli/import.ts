@@ -19,7 +19,7 @@ import {
   printError,
   printInfo,
   printJson,
-  printOptimizeError,
+  printOptimizeProblem,
   printTable,
 } from './output.ts'
 import { showProgress } from './progress.ts'
@@ -93,7 +93,7 @@ category_id, slug, and changes, each with field, before and after. The values of
 the field reviews are their numbers.`,
   run: runImport,
   toJson: ({
-    summary: { readError, optimizeError, reasons, ...counts },
+    summary: { readError, optimizeProblem, reasons, ...counts },
     seconds,
     rejects,
     updates,
@@ -189,6 +189,7 @@ async function runImport(
     summary,
     `: see ${resolve(rejectsPath)}; correct the lines there and import that file`,
   )
+  if (!dryRun) printOptimizeProblem('the lines were imported', summary.optimizeProblem)
   const isComplete = summary.rejected === 0 && !summary.readError
   if (isComplete && isReplacing && !isStdin && rejectsFile === undefined && !dryRun)
     await rm(rejectsPath)
@@ -210,10 +211,9 @@ const maxReasons = 10
 /** Prints why lines were refused or not read, if any. The exit code is then 1. */
 export function printProblems(
   file: string,
-  { lines, rejected, reasons, readError, optimizeError }: ImportSummary,
+  { lines, rejected, reasons, readError }: ImportSummary,
   advice = '',
 ) {
-  printOptimizeError(optimizeError)
   if (rejected > 0) {
     process.exitCode = 1
     printInfo(`${formatCount(rejected)} refused${advice}`)

@@ -1,5 +1,4 @@
 import { Command, Option } from 'commander'
-import stringWidth from 'string-width'
 import { type Account, accountStore } from '../accounts/account-store.ts'
 import { isAddressColumn, type OwnerColumn } from '../catalogue/app-columns.ts'
 import type { Decision } from '../catalogue/policy.ts'
@@ -9,13 +8,7 @@ import type { Database } from '../db/database.ts'
 import type { AppFilter } from '../moderation/app-filter.ts'
 import { type AppReference, formatReference } from '../moderation/app-reference.ts'
 import { decideEach, type GivenDecision } from '../moderation/decisions.ts'
-import {
-  appFields,
-  formatAddress,
-  formatSimilar,
-  otherHostOf,
-  shortenAddresses,
-} from '../moderation/describe.ts'
+import { appFields, formatAddress, formatSimilar } from '../moderation/describe.ts'
 import {
   type AppReviewDetails,
   type Change,
@@ -28,6 +21,7 @@ import { formatCommand } from '../util/command.ts'
 import { pick, required, secondsSince } from '../util/helpers.ts'
 import { sanitize } from '../util/text.ts'
 import { formatAge } from '../util/time.ts'
+import { addressLine, changedAddressLines } from './address-lines.ts'
 import { printEntries } from './audit.ts'
 import {
   buildDatabaseCommand,
@@ -42,7 +36,6 @@ import {
 } from './command.ts'
 import { readDecisions } from './decision-file.ts'
 import {
-  detailWidth,
   formatChanges,
   noValue,
   print,
@@ -50,7 +43,6 @@ import {
   printFields,
   printInfo,
   printTable,
-  truncate,
 } from './output.ts'
 import { writeTimeout } from './serve.ts'
 import { parseTimeUntilNow } from './time.ts'
@@ -135,33 +127,21 @@ type Texts = Pick<QueuedApp, 'short_description' | 'website_url' | 'source_code_
 
 const textLines = ({ short_description, website_url, source_code_url, license }: Texts) => [
   ...[short_description ?? []].flat(),
-  ...Object.entries({ website_url, source_code_url }).flatMap(([field, address]) => {
-    if (address === null) return []
-    const [label, suffix] = [`${field}: `, otherHostOf(address)]
-    return label + truncate(address, roomBetween(label, suffix)) + suffix
-  }),
+  ...Object.entries({ website_url, source_code_url }).flatMap(([field, address]) =>
+    address === null ? [] : [addressLine(field, address)],
+  ),
   ...(license === null ? [] : [`license: ${license}`]),
 ]
 
 const changeLines = (changes: Change[]): string[] =>
   changes.length === 0
     ? ['changed and reverted']
-    : changes.flatMap((change) =>
-        isAddressColumn(change.field) ? addressLines(change) : formatChanges([change]),
-      )
-
-/** A line for each address, because a swapped letter is hard to see in a part of one. */
-function addressLines({ field, before, after }: Change): string[] {
-  const label = `${field}: `
-  const [oldSuffix, suffix] = [otherHostOf(before ?? ''), otherHostOf(after ?? '')]
-  const width = Math.min(roomBetween(label, oldSuffix), roomBetween(label, suffix))
-  const [old, now] = shortenAddresses(before ?? noValue, after ?? noValue, width, stringWidth)
-  return [label + old + oldSuffix, `→ ${now}${suffix}`]
-}
-
-/** Columns for an address whose host has another form behind it. */
-const roomBetween = (label: string, suffix: string) =>
-  Math.max(20, detailWidth() - stringWidth(label + suffix))
+    : changes.flatMap((change) => {
+        const { field, before, after } = change
+        return isAddressColumn(field)
+          ? changedAddressLines(field, before ?? noValue, after ?? noValue)
+          : formatChanges([change])
+      })
 
 /** History entries that `show` prints. */
 const historyLimit = 100

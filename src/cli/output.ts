@@ -1,5 +1,4 @@
 import stringWidth from 'string-width'
-import { OperatorError } from '../contract/errors.ts'
 import { sanitize, shorten, shortenDifference, toSingleLine } from '../util/text.ts'
 
 /**
@@ -36,13 +35,12 @@ export function printError(message: string) {
   process.exitCode = 1
 }
 
-/** Prints the error of `optimizeAtEnd`, if there is one. The exit code stays. */
-export function printOptimizeError(error: Error | undefined) {
-  if (!error) return
-  const reason = error.cause instanceof OperatorError ? `: ${error.cause.message}` : ''
-  printInfo(
-    `All is written, but the database could not be optimized${reason}. Searches are slower until the next import.`,
-  )
+/** Prints the reason of `optimizeAtEnd`, if there is one. The exit code is then 1. */
+export function printOptimizeProblem(done: string, problem: string | undefined) {
+  if (problem !== undefined)
+    printError(
+      `${done}, but the database could not be optimized, so searches take longer: ${problem}`,
+    )
 }
 
 export function printJson(value: unknown) {

@@ -47,7 +47,7 @@ export async function copyDatabase(
   from: string,
   to: string,
   onProgress: (done: number, total: number) => void,
-): Promise<{ name: string; counts: RowCounts; optimizeError: Error | undefined }> {
+): Promise<{ name: string; counts: RowCounts; optimizeProblem: string | undefined }> {
   const source = openDatabase(from)
   // Opened for its name only; without a statement, it never connects.
   const { name } = openDatabase(to)
@@ -60,7 +60,7 @@ export async function copyDatabase(
       assertUsable(source.name, await findSchemaError(runner.sql))
       return target.write((copy) => copyAndVerify(runner, copy, onProgress))
     })
-    return { name, counts, optimizeError: await optimizeAtEnd(target) }
+    return { name, counts, optimizeProblem: await optimizeAtEnd(target) }
   } finally {
     await Promise.all([source.close(), target.close()])
   }

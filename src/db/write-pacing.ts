@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { ServiceError } from '../contract/errors.ts'
+import { OperatorError, ServiceError } from '../contract/errors.ts'
+import type { Database } from './database.ts'
 import type { Engine } from './engine.ts'
 
 /**
@@ -25,16 +26,19 @@ export function pauseForOthers(database: Pick<Engine, 'optimize'>): () => Promis
 }
 
 /**
- * Optimizes after the last large transaction. Resolves with the error if the database cannot be used
- * for that now, as on a full disk: all is written, and only later statements take longer.
+ * Optimizes after the last large transaction. If the database cannot be used for that now, as on a
+ * full disk, resolves with the reason: what was written stays, and only later statements take longer.
  */
 export async function optimizeAtEnd(
-  database: Pick<Engine, 'optimize'>,
-): Promise<ServiceError | undefined> {
+  database: Pick<Database, 'optimize' | 'explain'>,
+): Promise<string | undefined> {
   try {
     await database.optimize({ isLast: true })
   } catch (error) {
-    if (error instanceof ServiceError && error.code === 'unavailable') return error
-    throw error
+    if (!(error instanceof ServiceError) || error.code !== 'unavailable') throw error
+    const { cause, message } = error
+    return cause instanceof OperatorError
+      ? cause.message
+      : (database.explain(cause).reason ?? message)
   }
 }

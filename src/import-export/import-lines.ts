@@ -19,8 +19,8 @@ export type ImportSummary = {
   reasons: ReasonCounts
   /** Why the file could not be read to its end. The lines before are imported. */
   readError?: Error
-  /** As of `optimizeAtEnd`. */
-  optimizeError?: Error | undefined
+  /** Why the database was not optimized afterwards. */
+  optimizeProblem?: string | undefined
 }
 
 export type ImportEvents = {
@@ -75,7 +75,7 @@ export async function importLines(
     onProgress?.(summary)
     await pause()
   }
-  summary.optimizeError = await optimizeAtEnd(database)
+  summary.optimizeProblem = await optimizeAtEnd(database)
   return summary
 
   async function* read(): AsyncGenerator<ImportLine> {

@@ -1,5 +1,4 @@
-import { type Actor, auditStore } from '../audit/audit-store.ts'
-import type { NamedAppRow } from '../catalogue/app-store.ts'
+import type { Actor } from '../audit/audit-store.ts'
 import { type Decision, isListed } from '../catalogue/policy.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
@@ -41,20 +40,25 @@ export async function* decideEach(
 }
 
 /**
- * The app, if the last entry about it is this decision of this moderator: then a form was sent twice,
- * as by a double click.
+ * The apps about which the last entry is this decision of this moderator: a form was sent twice, as by
+ * a double click.
  */
 export async function findRepeated(
-  runner: QueryRunner,
-  { id, decision, reason }: Omit<GivenDecision, 'revision'>,
+  { sql }: QueryRunner,
+  ids: number[],
+  { decision, reason }: Omit<GivenDecision, keyof AppReference>,
   moderatorId: string,
-): Promise<NamedAppRow | undefined> {
-  const [last] = await auditStore(runner).newest({ appId: id }, 1)
-  const isRepeated =
-    last?.action === `app ${decision}` &&
-    last.operator_id === moderatorId &&
-    (last.after.rejection_reason ?? '') === reason
-  return isRepeated ? moderationStore(runner).requireApp(id) : undefined
+): Promise<Set<number>> {
+  const repeated = new Set<number>()
+  for (const app_id of ids) {
+    const last = await sql('audit')
+      .where({ app_id })
+      .orderBy('id', 'desc')
+      .first('action', 'operator_id', 'after')
+    if (last?.action !== `app ${decision}` || last.operator_id !== moderatorId) continue
+    if ((JSON.parse(last.after).rejection_reason ?? '') === reason) repeated.add(app_id)
+  }
+  return repeated
 }
 
 /** Restores a deleted app. Throws an OperatorError as `moderationStore.restore` does. */

@@ -38,8 +38,8 @@ export function otherHostOf(address: string): string {
 export const formatAddress = (address: string) => address + otherHostOf(address)
 
 /**
- * As `shortenDifference`, but addresses keep their hosts, which show where they lead; what differs
- * behind these follows, and has at least a quarter of the size.
+ * As `shortenDifference`, but addresses keep their hosts, which show where they lead, if these leave a
+ * quarter of the size for what differs behind them.
  */
 export function shortenAddresses(
   before: string,
@@ -48,11 +48,11 @@ export function shortenAddresses(
   measure: Measure,
 ): [before: string, after: string] {
   const [origin, other] = [originOf(before), originOf(after)]
-  const hasRoom = [origin, other].every((text) => measure(text) <= size)
-  if (!hasRoom) return shortenDifference(before, after, size, measure)
+  const room = size - Math.max(measure(origin), measure(other))
+  if (room < (origin === other ? size / 4 : 0))
+    return shortenDifference(before, after, size, measure)
   if (origin !== other) return [shorten(before, size, measure), shorten(after, size, measure)]
   const rests = [before.slice(origin.length), after.slice(origin.length)] as const
-  const room = Math.max(size / 4, size - measure(origin))
   const [old, now] = shortenDifference(...rests, room, measure)
   return [origin + old, origin + now]
 }

@@ -148,10 +148,17 @@ test('the table shows an internationalized host of an address in both forms, who
       key: ada,
       json: { source_code_url: `https://${host}/a/long/path` },
     })
-  const { stdout } = await commandLine(service.databaseUrl).run('audit', '--limit', '2')
+  const json = { name: 'Star Map', description: 'D', category_id: 1, version: '1' }
+  const website_url = `https://b\u00FCcher.example/${'x'.repeat(100)}`
+  await service.request('POST', '/apps', { key: ada, json: { ...json, website_url } })
+  const { stdout } = await commandLine(service.databaseUrl).run('audit', '--limit', '3')
   expect(stdout.split('\n').filter((line) => line.startsWith(' '))).toEqual([
-    '    source_code_url: – → https://ex\u0430mple.org/a/l… (xn--exmple-4nf.org)',
-    '    source_code_url: https://ex\u0430mple.org/a/l… (xn--exmple-4nf.org) → https://bü…',
+    '    source_code_url: –',
+    '    → https://ex\u0430mple.org/a/long/path (xn--exmple-4nf.org)',
+    '    source_code_url: https://ex\u0430mple.org/a/long/path (xn--exmple-4nf.org)',
+    '    → https://b\u00FCcher.example/a/long/path (xn--bcher-kva.example)',
+    expect.stringMatching(/^ {4}name: Star Map; /),
+    `    website_url: https://b\u00FCcher.example/${'x'.repeat(15)}… (xn--bcher-kva.example)`,
   ])
 })
 

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
@@ -75,9 +76,38 @@ test('an import that cannot merge the index afterwards is complete all the same,
   release()
   await writing
   expect(summary).toMatchObject({ lines: 301, created: 300, rejected: 1 })
-  expect(summary.optimizeError).toMatchObject({ code: 'unavailable' })
+  expect(summary.optimizeProblem).toBe('database is locked')
   await expectConsistent(database)
   await Promise.all([database.close(), other.close()])
+})
+
+test('an import into a database whose index is damaged says what it has done, and fails', async () => {
+  const file = copyWorldFile()
+  const damaged = new DatabaseSync(file)
+  damaged.enableDefensive(false)
+  // https://sqlite.org/fts5.html: all but the records of the sizes and of the segments.
+  damaged.exec('update app_search_data set block = zeroblob(length(block)) where id > 10')
+  damaged.close()
+  const { runWith } = commandLine(`sqlite:${file}`)
+  const because = /^apps-service: (.*), but the database could not .*, so .*: fts5: corruption /
+  const imported = await runWith(lineOf('Star Map'), 'import', '-')
+  expect([imported.code, because.exec(imported.stderr)?.[1], imported.stdout]).toEqual([
+    1,
+    'the lines were imported',
+    expect.stringMatching(/^1 line in .*: 1 created, 0 updated, 0 unchanged\.\n$/),
+  ])
+  const counters = JSON.stringify({
+    slug: 'tide-clock',
+    total_downloads: 100,
+  })
+  const set = await runWith(counters, 'counters', '-', '--json')
+  expect([set.code, because.exec(set.stderr)?.[1], JSON.parse(set.stdout)]).toEqual([
+    1,
+    'the counters were set',
+    { lines: 1, updated: 0, unchanged: 1, rejected: 0, reasons: [] },
+  ])
+  const dry = await runWith(lineOf('Moon Map'), 'import', '-', '--dry-run')
+  expect(dry.stderr).not.toContain('optimized')
 })
 
 test('a dry run leaves no file, even if it is interrupted', async () => {

@@ -163,6 +163,15 @@ describe('the queue', () => {
       ['website_url: https://example.org/…xxxxxxxxy', '→ https://example.org/…xxxxxxxxz'],
     ],
     [
+      'the end of a path behind a host whose other form leaves little room',
+      'https://bücher-laden.example/downloads/tide/index.html',
+      'https://bücher-laden.example/downloads/tide/index2.html',
+      [
+        'website_url: …de/index.html (xn--bcher-laden-thb.example)',
+        '→ …de/index2.html (xn--bcher-laden-thb.example)',
+      ],
+    ],
+    [
       'a letter of a long host before a long path',
       'https://store.my-organisation.example/downloads/tide/and/time/index.html',
       'https://store.my-organisatlon.example/downloads/tide/and/time/index.html',
@@ -1079,7 +1088,7 @@ describe('printed for people,', () => {
         .update({ unreviewed_since: time(3), unreviewed_changes }),
     )
     const { stdout } = await commandLine(databaseUrl).run('moderation', 'show', '7')
-    expect(stdout.split('\n').slice(0, -3)).toEqual([
+    expect(stdout.split('\n').slice(0, -5)).toEqual([
       expect.stringMatching(/^App {13}7@\w+ \(star-map\)$/),
       'Status          approved',
       'Changed since   2026-01-03T00:00:00.000Z',
@@ -1154,7 +1163,7 @@ describe('printed for people,', () => {
       '\nSource code     https://xn--bcher-kva.example/a (bücher.example)\n',
       '\n  website_url\n  - https://example.org/\n  + https://ex\u0430mple.org/ (xn--exmple-4nf.org)\n',
       '\n  source_code_url\n  - (none)\n  + https://xn--bcher-kva.example/a (bücher.example)\n',
-      'website_url: https://example.org/ → https://ex\u0430mple.org/ (xn--exmple-4nf.or…',
+      '\n    website_url: https://example.org/\n    → https://ex\u0430mple.org/ (xn--exmple-4nf.org)\n',
     ])
       expect(stdout).toContain(text)
     const { changes, ...fields } = await cli.json('moderation', 'show', '1')

@@ -239,6 +239,8 @@ test.for([
   expect(response).not.toMatch(/color-scheme|import |"name"/)
 })
 
+const fifty = Array.from({ length: 50 }, (_, index) => `${index + 900}@a`)
+
 describe('a form that is wrong is a page that says so, and decides nothing', () => {
   test.for<[what: string, fields: (app: string) => Fields, message: RegExp]>([
     ['no app', () => ({ decision: 'approve' }), /Select at least one app\./],
@@ -284,7 +286,7 @@ describe('a form that is wrong is a page that says so, and decides nothing', () 
     ],
     [
       '51 apps',
-      (app) => ({ app: Array(51).fill(app), decision: 'approve' }),
+      (app) => ({ app: [app, ...fifty], decision: 'approve' }),
       /Select at most 50 apps, not 51\./,
     ],
     [
@@ -300,7 +302,7 @@ describe('a form that is wrong is a page that says so, and decides nothing', () 
     ],
     [
       'too many apps without a reason',
-      (app) => ({ app: Array(51).fill(app), decision: 'reject' }),
+      (app) => ({ app: [app, ...fifty], decision: 'reject' }),
       /Select at most 50 apps, not 51\. A reason must have 1 to 1000 characters, not 0/,
     ],
   ])('%s', async ([, fields, message]) => {

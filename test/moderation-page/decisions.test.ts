@@ -343,6 +343,8 @@ test('an app that was deleted meanwhile is not decided, and can be restored', as
     'Cloud Atlas – Moderation',
     'Nothing was done: app 2 is not deleted; it is pending.',
   ])
+  // This form did not say what had been seen, so nothing is pointed out.
+  expect(textOf(again.text)).not.toContain('Changed since you looked')
 })
 
 test('a listed app that is restored is public at once, in cached lists, too', async () => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { setTimeout as delay, setImmediate } from 'node:timers/promises'
+import { setImmediate } from 'node:timers/promises'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
 import { queueLimits } from '../../src/db/database.ts'
@@ -48,22 +48,12 @@ test('the audit log is answered while searches and queues use their whole bulkhe
     concurrency.expensive,
   )
   expectStatuses([await ada.get('/audit'), await ada.get('/audit')], [200, 200])
+  // Other pages wait as long as people do, but not for ever.
+  const begin = performance.now()
   expectStatuses([await ada.get('/')], [503])
+  expect(performance.now() - begin).toBeGreaterThan(2000)
   await release()
   expectStatuses([await ada.get('/audit'), await ada.get('/')], [200, 200])
-})
-
-test('a page waits for a second until others are done, as a person does', async () => {
-  const page = await startModerationPage()
-  const ada = await page.signIn('Ada')
-  const release = await saturate(
-    (work) => page.database.snapshot(work, { isExpensive: true }),
-    concurrency.expensive,
-  )
-  const opened = Promise.all([ada.get('/'), ada.get(`/apps/${apps.pending}`)])
-  await delay(1000)
-  await release()
-  expectStatuses(await opened, [200, 200])
 })
 
 test('each form says that nothing could be stored, and none does a half of its work', async () => {

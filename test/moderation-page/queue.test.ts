@@ -539,7 +539,10 @@ describe('a form of the queue that is wrong is shown again as it was', () => {
       'with over fifty apps',
       (fields) => ({
         ...fields,
-        app: [fields.app ?? [], Array(50).fill('999@a')].flat(2),
+        app: [
+          fields.app ?? [],
+          Array.from({ length: 50 }, (_, index) => `${index + 900}@a`),
+        ].flat(),
         decision: 'approve',
       }),
       'Select at most 50 apps, not 53.',

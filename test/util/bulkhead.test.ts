@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { Bulkhead } from '../../src/util/bulkhead.ts'
 
 const forever = 1e6
@@ -24,4 +24,20 @@ test('queued tasks start in groups, each when the last task of the former group 
     ),
   )
   expect(endedBefore).toEqual([0, 1, 1, 1, 4, 4, 4, 7, 7, 7, 10])
+})
+
+test('a task waits for its own time, if it has one', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const bulkhead = new Bulkhead({ concurrency: 1, queueLimit: 100, queueTimeout: 1000 })
+  void bulkhead.run(() => new Promise(() => {}))
+  const refused: string[] = []
+  const queue = (name: string, options = {}) =>
+    void bulkhead.run(async () => {}, options).catch(() => refused.push(name))
+  queue('patient', { queueTimeout: 10_000 })
+  queue('usual')
+  await vi.advanceTimersByTimeAsync(1200)
+  expect(refused).toEqual(['usual'])
+  await vi.advanceTimersByTimeAsync(10_000)
+  expect(refused).toEqual(['usual', 'patient'])
 })

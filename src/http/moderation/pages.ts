@@ -52,7 +52,7 @@ const maxOtherApps = 20
 const maxReviews = 100
 const maxFound = 50
 /** Milliseconds: people open several pages at once, and do not repeat a request as programs do. */
-const queueTimeout = 5000
+export const queueTimeout = 5000
 
 /** The fields of a refused form, which its page shows again. */
 export type RefusedForm = {
@@ -133,7 +133,11 @@ export function createPages(database: Database, links: Links) {
   function app(
     response: Response,
     id: number,
-    { seen, next, ...form }: RefusedForm & { seen?: number; next?: number | undefined } = {},
+    {
+      seen,
+      next,
+      ...form
+    }: RefusedForm & { seen?: number | undefined; next?: number | undefined } = {},
   ) {
     const { req } = response
     return read(req, async (runner) => {

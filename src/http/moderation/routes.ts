@@ -5,6 +5,7 @@ import { removeReview } from '../../catalogue/reviews.ts'
 import { OperatorError, ServiceError } from '../../contract/errors.ts'
 import { parseReason } from '../../contract/field-rules.ts'
 import type { Database } from '../../db/database.ts'
+import type { AppRow } from '../../db/rows.ts'
 import type { AppReference } from '../../moderation/app-reference.ts'
 import { decideEach, findRepeated, restoreApp } from '../../moderation/decisions.ts'
 import { findFollowing, type Place, placeOf } from '../../moderation/queue-walk.ts'
@@ -19,7 +20,7 @@ import {
   shownApp,
 } from './fields.ts'
 import type { Links } from './links.ts'
-import { type Pages, type RefusedForm, sentenceOf } from './pages.ts'
+import { type Pages, queueTimeout, type RefusedForm, sentenceOf } from './pages.ts'
 import { parseQueueView, type QueueView } from './queue-view.ts'
 import { moderatorOf, type Sessions } from './sessions.ts'
 
@@ -62,7 +63,7 @@ export function moderationRoutes(
   show('/status', (response) => pages.status(response))
 
   receive('/decisions', async ({ body, query }, response) => {
-    const apps = fieldsOf(body, 'app').map(shownApp)
+    const apps = [...new Set(fieldsOf(body, 'app'))].map(shownApp)
     const reason = fieldOf(body, 'reason')
     const view = viewOf(query)
     const given = parseDecision(apps, fieldOf(body, 'decision'), reason)
@@ -81,10 +82,8 @@ export function moderationRoutes(
         return showApp(409, first.id, { seen, problem, reason, next })
       }
       const report = { decided: [first.id] }
-      const step =
-        view && result && next === undefined
-          ? await findNext(view, view.after ?? placeOf(result.before))
-          : {}
+      const place = view?.after ?? (result?.before && placeOf(result.before))
+      const step = view && place && next === undefined ? await findNext(view, place) : {}
       const following = next ?? step.next
       if (!view) response.redirect(303, links.app(first.id, undefined, report))
       else if (following !== undefined) response.redirect(303, links.app(following, view, report))
@@ -95,11 +94,8 @@ export function moderationRoutes(
     const form = { reason, selected: fieldsOf(body, 'app') }
     if ('problem' in given) return showQueue(400, { ...form, problem: given.problem })
     const results = await decideAll(apps, given, response)
-    const idsOf = (isRefused: boolean) => [
-      ...new Set(
-        results.filter(({ error }) => (error !== undefined) === isRefused).map(({ id }) => id),
-      ),
-    ]
+    const idsOf = (isRefused: boolean) =>
+      results.filter(({ error }) => (error !== undefined) === isRefused).map(({ id }) => id)
     const [decided, refused] = [idsOf(false), idsOf(true)]
     if (decided.length === 0) return showQueue(409, { ...form, refused })
     response.redirect(303, links.queue(shown, { decided, refused }))
@@ -119,26 +115,25 @@ export function moderationRoutes(
   })
 
   type Given = { decision: Decision; reason: string }
+  /** `before` is missing if the moderator had made the same decision before. */
+  type Result = { id: number; before?: AppRow; error?: string }
 
   async function decideAll(apps: AppReference[], given: Given, response: Response) {
     const decisions = apps.map((app) => ({ ...app, ...given }))
-    const results = []
+    const results: Result[] = []
     for await (const result of decideEach(database, decisions, actorOf(response))) {
       if (!('error' in result)) results.push({ id: result.id, before: result.before })
-      else if (result.isUnavailable)
-        throw new ServiceError(
-          'unavailable',
-          'The database cannot be used now. Some of the apps may have been decided; look at them again.',
-        )
-      else {
-        const decision = { id: result.id, ...given }
-        const app = await database.snapshot((runner) =>
-          findRepeated(runner, decision, moderatorOf(response).id),
-        )
-        results.push(app ? { id: app.id, before: app } : { id: result.id, error: result.error })
-      }
+      else if (result.isUnavailable) throw partlyDecided()
+      else results.push({ id: result.id, error: result.error })
     }
-    return results
+    const refused = results.filter(({ error }) => error !== undefined).map(({ id }) => id)
+    if (refused.length === 0) return results
+    const repeated = await database
+      .snapshot((runner) => findRepeated(runner, refused, given, moderatorOf(response).id))
+      .catch((error: unknown) => {
+        throw error instanceof ServiceError ? partlyDecided() : error
+      })
+    return results.map((result) => (repeated.has(result.id) ? { id: result.id } : result))
   }
 
   /**
@@ -149,6 +144,7 @@ export function moderationRoutes(
     try {
       return await database.snapshot((runner) => findFollowing(runner, queue, filter, decided), {
         isExpensive: true,
+        queueTimeout,
       })
     } catch (error) {
       if (!(error instanceof OperatorError || error instanceof ServiceError)) throw error
@@ -183,7 +179,7 @@ export function moderationRoutes(
   async function showAgainIfRefused(
     response: Response,
     id: number,
-    form: RefusedForm & { seen: number },
+    form: RefusedForm & { seen: number | undefined },
     work: () => Promise<void>,
   ) {
     try {
@@ -199,10 +195,16 @@ export function moderationRoutes(
 }
 
 /** The last entry of the history that the page of the form has shown. */
-function seenEntry(body: FormFields): number {
+function seenEntry(body: FormFields): number | undefined {
   const seen = fieldOf(body, 'seen')
-  return /^\d{1,15}$/.test(seen) ? Number(seen) : 0
+  return /^\d{1,15}$/.test(seen) ? Number(seen) : undefined
 }
+
+const partlyDecided = () =>
+  new ServiceError(
+    'unavailable',
+    'The database cannot be used now. Some of the apps may have been decided; look at them again.',
+  )
 
 /** The queue that the page of the form leads through, if it does. */
 const viewOf = (query: FormFields): QueueView | undefined =>
