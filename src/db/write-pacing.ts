@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
-import type { Database } from './database.ts'
 import type { Engine } from './engine.ts'
 
 /**
@@ -30,7 +29,7 @@ export function pauseForOthers(database: Pick<Engine, 'optimize'>): () => Promis
  * full disk, resolves with the reason: what was written stays, and only later statements take longer.
  */
 export async function optimizeAtEnd(
-  database: Pick<Database, 'optimize' | 'explain'>,
+  database: Pick<Engine, 'optimize' | 'explain'>,
 ): Promise<string | undefined> {
   try {
     await database.optimize({ isLast: true })

@@ -411,7 +411,7 @@ test('a review is removed with the keyboard, and the form to sign in has one fie
   await page.keyboard.type('An advert.')
   await activate(page, advert.getByRole('button'))
   expect(await reviews.count()).toBe(1)
-  expect(await page.getByText('cheap watches').count()).toBe(0)
+  expect(await reviews.getByText('cheap watches').count()).toBe(0)
   await activate(page, button(page, 'Sign out'))
   expect(await headingOf(page)).toBe('Sign in')
   expect(await page.locator('input:visible').count()).toBe(1)
