@@ -92,7 +92,7 @@ const maxValueWidth = 24
 function changeLines(entry: AuditEntry): string[] {
   const changes = changesOf(entry)
   const addresses = changes.filter(({ column }) => isAddressColumn(column))
-  const others = changes.filter((change) => !addresses.includes(change)).map(formatChange)
+  const others = changes.filter(({ column }) => !isAddressColumn(column)).map(formatChange)
   return [
     ...(others.length > 0 ? [others.join('; ')] : []),
     ...addresses.flatMap(({ column, before, after }) =>

@@ -1,4 +1,4 @@
-import type { Actor } from '../audit/audit-store.ts'
+import { type Actor, auditStore } from '../audit/audit-store.ts'
 import { type Decision, isListed } from '../catalogue/policy.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
@@ -44,19 +44,19 @@ export async function* decideEach(
  * a double click.
  */
 export async function findRepeated(
-  { sql }: QueryRunner,
+  runner: QueryRunner,
   ids: number[],
   { decision, reason }: Omit<GivenDecision, keyof AppReference>,
   moderatorId: string,
 ): Promise<Set<number>> {
   const repeated = new Set<number>()
-  for (const app_id of ids) {
-    const last = await sql('audit')
-      .where({ app_id })
-      .orderBy('id', 'desc')
-      .first('action', 'operator_id', 'after')
-    if (last?.action !== `app ${decision}` || last.operator_id !== moderatorId) continue
-    if ((JSON.parse(last.after).rejection_reason ?? '') === reason) repeated.add(app_id)
+  for (const appId of ids) {
+    const [last] = await auditStore(runner).newest({ appId }, 1)
+    const isRepeated =
+      last?.action === `app ${decision}` &&
+      last.operator_id === moderatorId &&
+      (last.after.rejection_reason ?? '') === reason
+    if (isRepeated) repeated.add(appId)
   }
   return repeated
 }

@@ -75,11 +75,11 @@ export function moderationRoutes(
         ? positiveInteger('next', fieldOf(body, 'next'))
         : undefined
       if ('problem' in given)
-        return showApp(400, first.id, { seen, problem: given.problem, reason, next })
+        return showApp(response, 400, first.id, { seen, problem: given.problem, reason, next })
       const [result] = await decideAll([first], given, response)
       if (result?.error !== undefined) {
         const problem = `Nothing was decided: ${result.error}.`
-        return showApp(409, first.id, { seen, problem, reason, next })
+        return showApp(response, 409, first.id, { seen, problem, reason, next })
       }
       const report = { decided: [first.id] }
       const place = view?.after ?? (result?.before && placeOf(result.before))
@@ -104,15 +104,17 @@ export function moderationRoutes(
       response.status(status)
       response.send((await pages.queue(response, shown, form)).text)
     }
-
-    async function showApp(
-      status: number,
-      id: number,
-      form: Parameters<typeof pages.app>[2],
-    ): Promise<void> {
-      response.status(status).send((await pages.app(response, id, form)).text)
-    }
   })
+
+  /** Shows the page of an app again, with the form that was refused. */
+  async function showApp(
+    response: Response,
+    status: number,
+    id: number,
+    form: Parameters<typeof pages.app>[2],
+  ): Promise<void> {
+    response.status(status).send((await pages.app(response, id, form)).text)
+  }
 
   type Given = { decision: Decision; reason: string }
   /** `before` is missing if the moderator had made the same decision before. */
@@ -187,7 +189,7 @@ export function moderationRoutes(
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error
       const problem = `Nothing was done: ${error.message}.`
-      response.status(400).send((await pages.app(response, id, { ...form, problem })).text)
+      await showApp(response, 400, id, { ...form, problem })
     }
   }
 
