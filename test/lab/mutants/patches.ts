@@ -16,7 +16,7 @@ import { parseArgs } from 'node:util'
 /**
  * Replaces a text of the code in a copy of the project, one at a time, and reports which of these
  * mistakes no test notices. Each line of patches.jsonl, or of the file that it gets, is a `Patch` in
- * JSON. With `--check`, it only reports the lines that no longer apply.
+ * JSON. Lines whose text is no longer in the code are reported first.
  */
 type Patch = {
   file: string
@@ -30,10 +30,7 @@ type Patch = {
 }
 
 const root = join(import.meta.dirname, '../../..')
-const { values, positionals } = parseArgs({
-  options: { check: { type: 'boolean' } },
-  allowPositionals: true,
-})
+const { positionals } = parseArgs({ allowPositionals: true })
 const [list = join(import.meta.dirname, 'patches.jsonl')] = positionals
 const patches: Patch[] = readFileSync(list, 'utf8')
   .split('\n')
@@ -46,7 +43,6 @@ const stale = patches.filter((patch) => occurrences(patch) !== 1)
 for (const patch of stale)
   console.log(`${patch.file} has this text ${occurrences(patch)} times: ${patch.find}`)
 if (stale.length > 0) throw new Error(`adapt or remove ${stale.length} of the mistakes`)
-if (values.check) process.exit()
 
 const copy = mkdtempSync(join(tmpdir(), 'apps-patches-'))
 // Tests of root run programs of the project as other accounts.
