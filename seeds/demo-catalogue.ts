@@ -3,6 +3,7 @@ import { accountStore } from '../src/accounts/account-store.ts'
 import { appStore } from '../src/catalogue/app-store.ts'
 import { categoryStore } from '../src/catalogue/category-store.ts'
 import { ratingColumns, ratingsOf } from '../src/catalogue/ratings.ts'
+import { insertReviews } from '../src/catalogue/reviews.ts'
 import type { QueryRunner } from '../src/db/engine.ts'
 import type { AppStatus } from '../src/db/rows.ts'
 
@@ -57,10 +58,10 @@ export async function addDemoCatalogue(runner: QueryRunner) {
       updated_at: app.approved_at ?? app.created_at,
     }
     const ratings = { review_count: reviews.length, ...ratingColumns(ratingsOf(reviews)) }
-    const { id } = await appStore(runner).insert({ ...row, ...ratings }, seeder)
-    await runner.insertRows(
-      'reviews',
-      reviews.map((review) => ({ ...review, app_id: id })),
+    const inserted = await appStore(runner).insert({ ...row, ...ratings }, seeder)
+    await insertReviews(
+      runner,
+      reviews.map((review) => ({ ...review, app: inserted })),
     )
   }
 }

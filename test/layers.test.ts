@@ -73,6 +73,47 @@ test('no SQL outside db/ is specific to an engine', () => {
   expect(naming).toEqual([])
 })
 
+/** The stores of what the public sees: each marks its transaction, so that no cached response is stale. */
+const storesOf = {
+  apps: ['catalogue/app-store.ts', 'catalogue/reviews.ts'],
+  reviews: ['catalogue/reviews.ts'],
+  categories: ['catalogue/app-store.ts', 'catalogue/category-store.ts'],
+  developers: ['accounts/account-store.ts'],
+}
+
+/** Writes of a table in SQL, by a runner's methods, or by a knex query such as `sql('apps')…`. */
+function writesOf(table: string): RegExp {
+  const call = String.raw`\.\w+\((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*\)`
+  return new RegExp(
+    [
+      `(update|insert into|delete from)\\s+${table}\\b`,
+      `(insertRows|insertUnlessTaken)\\(\\s*'${table}'`,
+      `\\('${table}'\\)(\\s*${call})*?\\s*\\.(insert|update|delete|del|increment|decrement|truncate)\\(`,
+    ].join('|'),
+    'i',
+  )
+}
+
+test.for(Object.entries(storesOf))('only their stores write %s', ([table, stores]) => {
+  const writing = outsideDb.filter((file) => writesOf(table).test(codeOf(file)))
+  expect(writing).toEqual(stores)
+})
+
+test.for([
+  'update apps set name = ?',
+  "runner.insertRows('apps', rows)",
+  "insertRows(\n  'apps',\n  rows)",
+  "await sql('apps').where({ id }).update(columns)",
+  "sql('apps')\n  .where((app) => app.whereIn('id', ids(sql('reviews').select('app_id'))))\n  .delete()",
+])('a write of apps is recognized: %s', (code) => expect(writesOf('apps').test(code)).toBe(true))
+
+test.for([
+  "sql('apps').where({ id }).forUpdate().first()",
+  "sql('apps').select('id')\nawait sql('reviews').delete()",
+])('a read of apps is not taken for a write: %s', (code) =>
+  expect(writesOf('apps').test(code)).toBe(false),
+)
+
 test.for(['express', 'openapi-backend'])('only http/ imports %s', (library) => {
   const naming = files.filter(
     (file) => placeOf(file) !== 'http' && importsOf(file).some((name) => name === library),

@@ -27,6 +27,15 @@ export const defaultKeyLifetime = 365 * 24 * 60 * 60 * 1000
 const developerNotFound = (name: string) =>
   new OperatorError(`there is no developer ${JSON.stringify(name.trim())}`)
 
+/** Adds developers whose names are free and valid, and returns their rows. */
+export const addDevelopers = (runner: QueryRunner, names: string[], created_at: string) => {
+  const changed_at = new Date().toISOString()
+  return runner.insertRows(
+    'developers',
+    names.map((name) => ({ name, created_at, changed_at })),
+  )
+}
+
 export const accountStore = (runner: QueryRunner) => {
   const { sql } = runner
   const audit = auditStore(runner)
@@ -109,6 +118,7 @@ export const accountStore = (runner: QueryRunner) => {
       const at = new Date().toISOString()
       if (await findDeveloper(name))
         throw new OperatorError(`there is already a developer ${JSON.stringify(name)}`)
+      runner.markPublicChange()
       await sql('developers').where({ id }).update({ name, changed_at: at })
       await audit.record(actor, {
         action: 'developer rename',

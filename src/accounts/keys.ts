@@ -71,9 +71,7 @@ export function keyFinder<K extends Kind>(
     recording.add(id)
     try {
       const last_used_at = new Date(now).toISOString()
-      await database.write(({ sql }) => sql(table).where({ id }).update({ last_used_at }), {
-        changesPublicData: () => false,
-      })
+      await database.write(({ sql }) => sql(table).where({ id }).update({ last_used_at }))
     } catch {
       // The request must not fail because of this; the next one tries again.
     } finally {

@@ -128,8 +128,13 @@ export const appStore = (runner: QueryRunner) => {
     })
   }
 
-  /** Applies changes of apps to the search index, the categories' counts and the audit log. */
+  /**
+   * Applies changes of apps to the search index, the categories' counts, the audit log and the
+   * version of the public data.
+   */
   async function applySideEffects(action: Action, changes: AppChange[]) {
+    if (changes.some(({ before, after }) => isListed(after) || (before && isListed(before))))
+      runner.markPublicChange()
     await updateIndex(changes)
     await updateCounts(changes)
     const entries = changes.map(({ before, after, at, actor }) => ({
@@ -321,6 +326,50 @@ export const appStore = (runner: QueryRunner) => {
 }
 
 export type AppStore = ReturnType<typeof appStore>
+
+/**
+ * Takes the package names of apps, so that other apps can get them. Their owners' new names must be
+ * saved in the same transaction.
+ */
+export async function releasePackageNames(runner: QueryRunner, ids: number[]) {
+  if (ids.length === 0) return
+  runner.markPublicChange()
+  await runner.sql('apps').whereIn('id', ids).update({ package_name: null, package_key: null })
+}
+
+export const counterColumns = [
+  'id',
+  'total_downloads',
+  'other_rating_sum',
+  'other_rating_count',
+  'rating_sum',
+  'rating_count',
+  'weighted_rating',
+  'average_rating',
+] as const
+export type AppCounters = Pick<AppRow, (typeof counterColumns)[number]>
+
+/**
+ * Saves the counters of all apps in one statement, which takes a third of the time. The values are
+ * numbers, so they need no escaping.
+ */
+export async function saveCounters(
+  runner: QueryRunner,
+  apps: (AppCounters & Pick<AppRow, 'status' | 'deleted_at'>)[],
+  at: string,
+) {
+  if (apps.length === 0) return
+  if (apps.some(isListed)) runner.markPublicChange()
+  const rows = apps.map((app) => `(${counterColumns.map((column) => app[column])})`)
+  // SQLite and PostgreSQL both name the columns of `values` column1, column2 …
+  const assignments = counterColumns
+    .slice(1)
+    .map((column, index) => `${column} = given.column${index + 2}`)
+  await runner.sql.raw(
+    `update apps set ${assignments}, changed_at = ? from (values ${rows}) as given where apps.id = given.column1`,
+    [at],
+  )
+}
 
 /** Whether the changes differ from the row. */
 export const hasChanges = (row: Partial<AppRow>, changes: AppRowChanges) =>

@@ -32,6 +32,8 @@ export const categoryStore = (runner: QueryRunner) => {
 
   /** Renames several categories, which may exchange their slugs and names. */
   async function renameAll(renames: { before: Category; after: Names }[], actor: Actor) {
+    if (renames.length === 0) return
+    runner.markPublicChange()
     const at = new Date().toISOString()
     const rename = (id: number, names: Names) =>
       sql('categories')
@@ -102,6 +104,7 @@ export const categoryStore = (runner: QueryRunner) => {
       const now = new Date().toISOString()
       const rows = [{ id, slug, name, created_at: created_at ?? now, changed_at: now }]
       await assertFree({ slug, name })
+      runner.markPublicChange()
       const [inserted] = await runner.insertRows('categories', rows)
       const category = { id: required(inserted, 'the inserted category').id, slug, name }
       await audit.record(actor, {
@@ -145,6 +148,7 @@ export const categoryStore = (runner: QueryRunner) => {
     async remove(slug: string, actor: Actor): Promise<Category> {
       const category = await requireCategory(slug, { forUpdate: true })
       const { id, name } = category
+      runner.markPublicChange()
       await sql('categories').where({ id }).delete()
       await audit.record(actor, {
         action: 'category remove',

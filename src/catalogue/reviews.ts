@@ -1,8 +1,9 @@
 import { type Actor, auditStore } from '../audit/audit-store.ts'
 import { OperatorError } from '../contract/errors.ts'
 import type { QueryRunner } from '../db/engine.ts'
-import type { ReviewRow } from '../db/rows.ts'
+import type { AppRow, ReviewRow } from '../db/rows.ts'
 import { type AppReview, newestFirst, reviewColumns } from './app-store.ts'
+import { isListed } from './policy.ts'
 import { ratingColumns } from './ratings.ts'
 
 /** A page of an app's reviews, newest first. Comments end at `maxComment` characters, if given. */
@@ -38,6 +39,26 @@ export async function requireReview(
   return review
 }
 
+/** A review to insert, with its app. Without an id, it gets a free one. */
+export type NewReview = Omit<ReviewRow, 'id' | 'app_id'> & { id?: number } & {
+  app: Pick<AppRow, 'id' | 'status' | 'deleted_at'>
+}
+
+/** Inserts reviews. The numbers and ratings of their apps are saved with the apps. */
+export async function insertReviews(runner: QueryRunner, reviews: NewReview[]) {
+  if (reviews.some(({ app }) => isListed(app))) runner.markPublicChange()
+  const rows = reviews.map(({ app, ...review }) => ({ ...review, app_id: app.id }))
+  await runner.insertRows('reviews', rows)
+}
+
+/** Removes all reviews of an app. Its number and ratings are saved with the app. */
+export async function clearReviews(runner: QueryRunner, app: NewReview['app']) {
+  if (isListed(app)) runner.markPublicChange()
+  await runner.sql('reviews').where({ app_id: app.id }).delete()
+}
+
+const ratingSums = ['rating_sum', 'rating_count'] as const
+
 /** Removes a review and its rating. Throws an OperatorError if there is no such review. */
 export async function removeReview(
   runner: QueryRunner,
@@ -50,9 +71,10 @@ export async function removeReview(
   const app = await sql('apps')
     .whereIn('id', sql('reviews').where({ id }).select('app_id'))
     .forUpdate()
-    .first('id', 'developer_id', 'review_count', 'rating_sum', 'rating_count')
+    .first(['id', 'status', 'deleted_at', 'developer_id', 'review_count', ...ratingSums])
   const review = await sql('reviews').where({ id }).first()
   if (!app || !review) throw new OperatorError(`there is no review ${id}`)
+  if (isListed(app)) runner.markPublicChange()
   await sql('reviews').where({ id }).delete()
   const sum = app.rating_sum - 100 * review.rating
   const ratings = ratingColumns({ sum, count: app.rating_count - 1 })

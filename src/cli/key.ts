@@ -24,16 +24,13 @@ Examples:
 
 JSON: {id, key, name, developer_name, expires_at}; name may be null.`,
   run: (database, { developer: developerName, expires: expiresAt, name }: IssueOptions) =>
-    database.write(
-      async (runner) => {
-        const accounts = accountStore(runner)
-        const developer = await accounts.findOrAddDeveloper(developerName)
-        const similar = developer.isNew ? await findSimilarDevelopers(runner, developer.name) : []
-        const issued = await accounts.issueKey(developer, currentOperator(), { name, expiresAt })
-        return { developer, similar, issued }
-      },
-      { changesPublicData: () => false },
-    ),
+    database.write(async (runner) => {
+      const accounts = accountStore(runner)
+      const developer = await accounts.findOrAddDeveloper(developerName)
+      const similar = developer.isNew ? await findSimilarDevelopers(runner, developer.name) : []
+      const issued = await accounts.issueKey(developer, currentOperator(), { name, expiresAt })
+      return { developer, similar, issued }
+    }),
   toJson: ({ issued }) => issued,
   print({ developer, similar, issued }) {
     if (similar.length > 0) printInfo(`New developer; similar: ${similar.join(', ')}.`)
@@ -97,9 +94,7 @@ Examples:
 
 JSON: {id, developer_name, revoked_at}.`,
   run: (database, id: string) =>
-    database.write((runner) => accountStore(runner).revoke(id, currentOperator()), {
-      changesPublicData: () => false,
-    }),
+    database.write((runner) => accountStore(runner).revoke(id, currentOperator())),
   print: ({ id, developer_name }) =>
     print(`The key ${keyPrefix(id)} of ${developer_name} is revoked.`),
 })

@@ -22,9 +22,7 @@ Examples:
 
 JSON: {id, key, name, expires_at}.`,
   run: (database, name: string, { expires }: { expires?: string }) =>
-    database.write((runner) => moderatorStore(runner).add(name, currentOperator(), expires), {
-      changesPublicData: () => false,
-    }),
+    database.write((runner) => moderatorStore(runner).add(name, currentOperator(), expires)),
   print({ name, key, expires_at }) {
     printInfo(
       `Sign-in key of ${name}, until ${formatMinute(expires_at)} UTC. It is not shown again:`,
@@ -77,9 +75,7 @@ Examples:
 
 JSON: {id, name, revoked_at}.`,
   run: (database, id: string) =>
-    database.write((runner) => moderatorStore(runner).revoke(id, currentOperator()), {
-      changesPublicData: () => false,
-    }),
+    database.write((runner) => moderatorStore(runner).revoke(id, currentOperator())),
   print: ({ id, name }) => print(`The sign-in key ${id} of ${name} is revoked.`),
 })
 

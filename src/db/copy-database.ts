@@ -125,6 +125,7 @@ async function copyRows(
   target: QueryRunner,
   onCopied: (count: number) => void = () => {},
 ) {
+  target.markPublicChange()
   await reserveAuditedIds(source.sql, target)
   for (const table of tables) {
     for await (const rows of readBatches(source.sql, table)) {

@@ -37,14 +37,6 @@ type WorkOptions = Readonly<{
   queueTimeout?: number
 }>
 
-type WriteOptions<T> = Pick<WorkOptions, 'signal'> & {
-  /**
-   * Whether a result means that public data may have changed. By default it always does, and cached
-   * responses are stale.
-   */
-  changesPublicData?: (result: T) => boolean
-}
-
 /** An open database. Methods throw `unavailable` if it cannot be reached or is overloaded. */
 export type Database = Readonly<ReturnType<typeof databaseFor>>
 
@@ -88,7 +80,10 @@ const snapshotMode: Knex.TransactionConfig = { isolationLevel: 'repeatable read'
 
 export function databaseFor(engine: Engine) {
   const { name, reader, writer, versionReader, concurrency } = engine
-  const queryRunnerOf = (sql: Knex) => toQueryRunner(engine.queryRunnerOf(sql))
+  const readRunnerOf = (sql: Knex) =>
+    toQueryRunner(engine.queryRunnerOf(sql), () => {
+      throw new Error('only a write can change public data')
+    })
   const cheap = new Bulkhead({ ...queueLimits.cheap, concurrency: concurrency.cheap })
   const expensive = new Bulkhead({ ...queueLimits.expensive, concurrency: concurrency.expensive })
   const writing = new Bulkhead({
@@ -98,8 +93,8 @@ export function databaseFor(engine: Engine) {
   })
   const runTransaction: GroupCommit =
     engine.groupCommitSize > 1 ? groupCommit(writer) : (work) => writer.transaction(work)
-  const readRunner = queryRunnerOf(reader)
-  const versionRunner = queryRunnerOf(versionReader)
+  const readRunner = readRunnerOf(reader)
+  const versionRunner = readRunnerOf(versionReader)
   /** Transactions that have renewed the version: writes that share one need it once. */
   const renewed = new WeakSet<Knex>()
   let writes = 0
@@ -120,16 +115,16 @@ export function databaseFor(engine: Engine) {
     )
   }
 
-  async function transaction<T>(
-    work: Work<T>,
-    changesPublicData: (result: T) => boolean,
-    writeCount = 1,
-  ): Promise<T> {
+  async function transaction<T>(work: Work<T>, writeCount = 1): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
         const result = await runTransaction(async (sql) => {
-          const result = await work(queryRunnerOf(sql))
-          if (changesPublicData(result) && !renewed.has(sql)) {
+          let hasPublicChange = false
+          const markPublicChange = () => {
+            hasPublicChange = true
+          }
+          const result = await work(toQueryRunner(engine.queryRunnerOf(sql), markPublicChange))
+          if (hasPublicChange && !renewed.has(sql)) {
             await renewVersion(sql)
             renewed.add(sql)
           }
@@ -158,7 +153,7 @@ export function databaseFor(engine: Engine) {
       runRead(
         () =>
           reader.transaction(
-            (sql) => work({ ...queryRunnerOf(sql), signal: options?.signal }),
+            (sql) => work({ ...readRunnerOf(sql), signal: options?.signal }),
             snapshotMode,
           ),
         options,
@@ -169,11 +164,8 @@ export function databaseFor(engine: Engine) {
      * times, so it must have no effects outside its connection. It locks the rows that it reads in
      * order to change them.
      */
-    write: <T>(
-      work: Work<T>,
-      { signal, changesPublicData = () => true }: WriteOptions<T> = {},
-    ): Promise<T> =>
-      writing.run(() => transaction(work, changesPublicData), { signal }).catch(rethrowUnavailable),
+    write: <T>(work: Work<T>, { signal }: Pick<WorkOptions, 'signal'> = {}): Promise<T> =>
+      writing.run(() => transaction(work), { signal }).catch(rethrowUnavailable),
 
     /**
      * Returns a function that writes an input as `write` does. Inputs that wait for one transaction
@@ -182,10 +174,9 @@ export function databaseFor(engine: Engine) {
      */
     batchedWrite<Input, Result>(
       work: (runner: QueryRunner, inputs: readonly Input[]) => Promise<Result[]>,
-      { changesPublicData = () => true }: Pick<WriteOptions<Result[]>, 'changesPublicData'> = {},
     ) {
       const writeAll = (inputs: readonly Input[]) =>
-        transaction((runner) => work(runner, inputs), changesPublicData, inputs.length)
+        transaction((runner) => work(runner, inputs), inputs.length)
       const writeAlone = async (input: Input) => {
         const [result] = await writeAll([input])
         return required(result, 'the result')
@@ -204,7 +195,7 @@ export function databaseFor(engine: Engine) {
 
     /** See `Engine.withExclusiveLock`. */
     withExclusiveLock: <T>(work: Work<T>): Promise<T> =>
-      engine.withExclusiveLock((sql) => work(queryRunnerOf(sql))),
+      engine.withExclusiveLock((sql) => work(readRunnerOf(sql))),
 
     /** Brings the schema up to date; returns the names of the migrations it ran. */
     async migrate(): Promise<string[]> {
@@ -284,9 +275,13 @@ export function databaseFor(engine: Engine) {
   }
 }
 
-function toQueryRunner({ insert, ...runner }: EngineQueryRunner): QueryRunner {
+function toQueryRunner(
+  { insert, ...runner }: EngineQueryRunner,
+  markPublicChange: () => void,
+): QueryRunner {
   return {
     ...runner,
+    markPublicChange,
 
     async insertRows(table, rows) {
       // Rows with an id come first, so that the table gives greater ids to the others

@@ -116,6 +116,11 @@ export type QueryRunner = Omit<EngineQueryRunner, 'insert'> &
     /** Aborted when the caller of a read disconnects: its work need not go on. */
     signal?: AbortSignal | undefined
     /**
+     * Makes cached responses stale when the transaction commits. Stores call it in each write that
+     * changes a listed app, its reviews, a category or the name of a developer. Throws in a read.
+     */
+    markPublicChange: () => void
+    /**
      * Inserts rows that have the same columns, and returns them with their ids. A row without an id
      * gets one that was never used before. Call it in a transaction, because many rows may take
      * several statements.

@@ -13,7 +13,7 @@ import {
 import { categoryStore } from '../catalogue/category-store.ts'
 import { type CreateRequest, createOnce } from '../catalogue/idempotency.ts'
 import { findOwnApps } from '../catalogue/own-apps.ts'
-import { assertOwner, isListed, mergeUnreviewed, statusAfterUpdate } from '../catalogue/policy.ts'
+import { assertOwner, mergeUnreviewed, statusAfterUpdate } from '../catalogue/policy.ts'
 import type { App, AppChanges, Caller, Handlers, OwnApp, Pagination } from '../contract/contract.ts'
 import { notFound, ServiceError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
@@ -55,10 +55,8 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
     { cache: false, maxBatchSize, batchScheduleFn: setImmediate },
   )
 
-  const createApp = database.batchedWrite(
-    (runner, requests: readonly CreateRequest[]) =>
-      appStore(runner).insertTogether(requests.map(newApp)),
-    { changesPublicData: () => false },
+  const createApp = database.batchedWrite((runner, requests: readonly CreateRequest[]) =>
+    appStore(runner).insertTogether(requests.map(newApp)),
   )
 
   const createAppOnce = (request: CreateRequest, key: string, signal?: AbortSignal) =>
@@ -68,7 +66,7 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
           const { app, actor } = newApp(request)
           return appStore(runner).insert(app, actor)
         }),
-      { signal, changesPublicData: () => false },
+      { signal },
     )
 
   return {
@@ -153,8 +151,7 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
             if (saved.category_id === app.category_id) return { ...app, ...saved }
             return required(await apps.find(path.id), 'the updated app')
           },
-          // An owner's update changes no app from listed to unlisted, or back.
-          { signal, changesPublicData: isListed },
+          { signal },
         )
         .catch((error) => explainUnknownCategory(error, body.category_id))
       const data = { app: appDetail(app) }
@@ -171,9 +168,8 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
           const apps = appStore(runner)
           const app = await lockOwnApp(apps, path.id, caller, header['If-Match'])
           await apps.save('app delete', app, { deleted_at: new Date().toISOString() }, caller)
-          return app
         },
-        { signal, changesPublicData: isListed },
+        { signal },
       )
       return {
         status: 200,

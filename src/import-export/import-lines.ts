@@ -68,9 +68,7 @@ export async function importLines(
     highWaterMark: 1,
   })
   for await (const batch of prefetched) {
-    const changesPublicData = () =>
-      batch.some(({ outcome }) => outcome === 'created' || outcome === 'updated')
-    await database.write((runner) => write(runner, batch), { changesPublicData })
+    await database.write((runner) => write(runner, batch))
     for (const line of batch) await count(line)
     onProgress?.(summary)
     await pause()

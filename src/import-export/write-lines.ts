@@ -1,13 +1,16 @@
+import { addDevelopers } from '../accounts/account-store.ts'
 import type { Actor } from '../audit/audit-store.ts'
 import {
   appStore,
   hasChanges,
   type NamedAppRow,
   namedApps,
+  releasePackageNames,
   timestampAfter,
 } from '../catalogue/app-store.ts'
 import { categoryStore } from '../catalogue/category-store.ts'
 import { isListed } from '../catalogue/policy.ts'
+import { clearReviews, insertReviews, type NewReview } from '../catalogue/reviews.ts'
 import type { Category, Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import type { QueryRunner } from '../db/engine.ts'
@@ -27,7 +30,6 @@ import {
   isSet,
   type Line,
   type LineCategory,
-  type LineReview,
   type ParsedLine,
   problem,
   type RemovedApp,
@@ -79,7 +81,7 @@ async function writeLines(
   lines: ImportLine[],
   { actor, onlyNew, now }: Options & { now: string },
 ) {
-  const { sql, insertRows } = runner
+  const { sql } = runner
   const apps = appStore(runner)
   const categories = categoryStore(runner)
   const ownerIds = new Map<string, number>()
@@ -194,9 +196,10 @@ async function writeLines(
     // name.
     refuseTakenNames(matches)
     const accepted = matches.filter(isAccepted)
-    const holders = accepted.flatMap(({ holder }) => holder?.id ?? [])
-    if (holders.length > 0)
-      await sql('apps').whereIn('id', holders).update({ package_name: null, package_key: null })
+    await releasePackageNames(
+      runner,
+      accepted.flatMap(({ holder }) => holder?.id ?? []),
+    )
     await addOwners(accepted)
     await createApps(accepted.filter(({ app }) => !app))
     await updateApps(accepted)
@@ -270,9 +273,7 @@ async function writeLines(
     const names = new Set(
       matches.map(({ line }) => line.developer_name).filter((name) => !ownerIds.has(name)),
     )
-    const changed_at = new Date().toISOString()
-    const added = [...names].map((name) => ({ name, created_at: now, changed_at }))
-    for (const { name, id } of await insertRows('developers', added)) ownerIds.set(name, id)
+    for (const { name, id } of await addDevelopers(runner, [...names], now)) ownerIds.set(name, id)
   }
 
   /** The rows without the ids that the table or an earlier row has. */
@@ -301,13 +302,9 @@ async function writeLines(
     const inserted = await apps.insertAll('app import', created, actor)
     const reviews = matches.flatMap(({ source, line }, index) => {
       source.outcome = 'created'
-      return withAppId(line.reviews ?? [], required(inserted[index], 'the inserted app').id)
+      return reviewsOf(line, required(inserted[index], 'the inserted app'))
     })
-    await insertReviews(reviews)
-  }
-
-  async function insertReviews(reviews: (LineReview & { app_id: number })[]) {
-    await insertRows('reviews', await withUnusedIds('reviews', reviews))
+    await insertReviews(runner, await withUnusedIds('reviews', reviews))
   }
 
   async function updateApps(matches: Match[]) {
@@ -321,8 +318,8 @@ async function writeLines(
       const existing = reviews.get(app.id) ?? []
       if (line.reviews && !hasSameReviews(line.reviews, existing)) {
         listed.push({ field: 'reviews', before: existing.length, after: line.reviews.length })
-        await sql('reviews').where({ app_id: app.id }).delete()
-        await insertReviews(withAppId(line.reviews, app.id))
+        await clearReviews(runner, app)
+        await insertReviews(runner, await withUnusedIds('reviews', reviewsOf(line, app)))
         // Readers see a changed app even if none of its columns changes.
         changes.updated_at ??= timestampAfter(app.updated_at)
       }
@@ -337,5 +334,5 @@ async function writeLines(
 const repeatedIdMessage =
   'belongs to an earlier line of the file: leave it out to get a free one, or give the slug or package name of that app to update it'
 
-const withAppId = (reviews: LineReview[], app_id: number) =>
-  reviews.map((review) => ({ ...review, app_id }))
+const reviewsOf = ({ reviews = [] }: Line, app: NewReview['app']): NewReview[] =>
+  reviews.map((review) => ({ ...review, app }))

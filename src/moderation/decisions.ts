@@ -1,5 +1,5 @@
 import { type Actor, auditStore } from '../audit/audit-store.ts'
-import { type Decision, isListed } from '../catalogue/policy.ts'
+import type { Decision } from '../catalogue/policy.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
 import type { QueryRunner } from '../db/engine.ts'
@@ -25,12 +25,8 @@ export async function* decideEach(
 ): AsyncGenerator<DecisionAttempt> {
   for (const { id, decision, ...given } of decisions) {
     try {
-      yield await database.write(
-        (runner) => moderationStore(runner).decide(decision, id, actor, { ...given, ...options }),
-        {
-          changesPublicData: ({ before, status }) =>
-            !options.dryRun && (isListed(before) || status === 'approved'),
-        },
+      yield await database.write((runner) =>
+        moderationStore(runner).decide(decision, id, actor, { ...given, ...options }),
       )
     } catch (error) {
       if (!(error instanceof OperatorError || error instanceof ServiceError)) throw error
@@ -63,6 +59,4 @@ export async function findRepeated(
 
 /** Restores a deleted app. Throws an OperatorError as `moderationStore.restore` does. */
 export const restoreApp = (database: Database, { id, revision }: AppReference, actor: Actor) =>
-  database.write((runner) => moderationStore(runner).restore(id, actor, revision), {
-    changesPublicData: ({ status }) => status === 'approved',
-  })
+  database.write((runner) => moderationStore(runner).restore(id, actor, revision))

@@ -249,9 +249,7 @@ test('writes that share a transaction are only acknowledged after its commit', a
 test('a full file refuses the writes of the transaction that it ends, but not the next one', async () => {
   const database = await openWorld()
   const limitTo = (pages: number | string) =>
-    database.write(({ sql }) => sql.raw(`pragma max_page_count = ${pages}`), {
-      changesPublicData: () => false,
-    })
+    database.write(({ sql }) => sql.raw(`pragma max_page_count = ${pages}`))
   const add = (name: string) =>
     database.write(({ sql }) => sql('developers').insert({ name, created_at: '', changed_at: '' }))
   // The least that SQLite accepts is the size of the file.

@@ -345,7 +345,10 @@ test('the data version changes with every commit of any process that may change 
   const database = openDatabase(address)
   const other = openDatabase(address)
   const add = (to: Database, name: string) =>
-    to.write(({ sql }) => sql('developers').insert({ name, created_at: '', changed_at: '' }))
+    to.write(async ({ sql, markPublicChange }) => {
+      await sql('developers').insert({ name, created_at: '', changed_at: '' })
+      markPublicChange()
+    })
   const versions = [await database.dataVersion()]
   const note = async () => versions.push(await database.dataVersion())
   await add(database, 'Eve')
@@ -356,10 +359,13 @@ test('the data version changes with every commit of any process that may change 
 
   await database.read(({ sql }) => sql('developers').first('id'))
   await note()
-  await database.write(async () => 'private', {
-    changesPublicData: (result) => result !== 'private',
-  })
+  await database.write(({ sql }) =>
+    sql('developers').insert({ name: 'Fay', created_at: '', changed_at: '' }),
+  )
   await note()
+  await expect(database.read(async (runner) => runner.markPublicChange())).rejects.toThrow(
+    'only a write',
+  )
   expect(versions.slice(3)).toEqual([versions[2], versions[2]])
   await Promise.all([database.close(), other.close()])
 })
@@ -367,7 +373,7 @@ test('the data version changes with every commit of any process that may change 
 test('two copies of a database have different data versions after equal writes', async () => {
   const versionAfterWrite = () =>
     withDatabase(async (database) => {
-      await database.write(({ sql }) => sql('apps').where({ id: 1 }).update({ version: '2' }))
+      await database.write(async ({ markPublicChange }) => markPublicChange())
       return database.dataVersion()
     })
   expect(await versionAfterWrite()).not.toBe(await versionAfterWrite())
@@ -523,22 +529,19 @@ test.for<[what: string, writes: ('public' | 'private' | 'public, fails')[], isNe
   async ([, writes, isNewVersion]) => {
     await withDatabase(async (database) => {
       const before = await database.dataVersion()
-      const isPrivate = { changesPublicData: () => false }
       const release = Promise.withResolvers<void>()
       const begun = Promise.withResolvers<void>()
       const first = database.write(async () => {
         begun.resolve()
         await release.promise
-      }, isPrivate)
+      })
       await begun.promise
       const waiting = writes.map((kind, index) =>
-        database.write(
-          async ({ sql }) => {
-            await sql('developers').insert({ name: `${index}`, created_at: '', changed_at: '' })
-            if (kind === 'public, fails') throw new Error('refused')
-          },
-          kind === 'private' ? isPrivate : {},
-        ),
+        database.write(async ({ sql, markPublicChange }) => {
+          await sql('developers').insert({ name: `${index}`, created_at: '', changed_at: '' })
+          if (kind !== 'private') markPublicChange()
+          if (kind === 'public, fails') throw new Error('refused')
+        }),
       )
       release.resolve()
       await first

@@ -26,7 +26,10 @@ function open(address: string): Database {
 }
 
 const add = (database: Database, name: string) =>
-  database.write(({ sql }) => sql('developers').insert({ name, created_at: '', changed_at: '' }))
+  database.write(async ({ sql, markPublicChange }) => {
+    markPublicChange()
+    await sql('developers').insert({ name, created_at: '', changed_at: '' })
+  })
 
 test('the driver logs no warning when the data version and the health check run concurrently', async () => {
   const address = await copyWorld()

@@ -39,7 +39,10 @@ function open(address: string, options?: ServerOptions): Database {
 }
 
 const add = (database: Database, name: string) =>
-  database.write(({ sql }) => sql('developers').insert({ name, created_at: '', changed_at: '' }))
+  database.write(async ({ sql, markPublicChange }) => {
+    markPublicChange()
+    await sql('developers').insert({ name, created_at: '', changed_at: '' })
+  })
 
 const namesIn = (database: Database): Promise<string[]> =>
   database.read(({ sql }) => sql('developers').orderBy('id').pluck('name'))
@@ -161,17 +164,13 @@ describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
       }
       let runs = 0
       reach('BEGIN')
-      const write = database.write(
-        async ({ sql }) => {
-          runs++
-          reach('a statement')
-          await sql('developers').insert({ name: 'Mallory', created_at: '', changed_at: '' })
-          reach('COMMIT', 'the answer to COMMIT', 'ROLLBACK')
-          if (moment === 'ROLLBACK') throw new Error('not this time')
-        },
-        // Otherwise the network would hang at the statement that renews the version.
-        { changesPublicData: () => false },
-      )
+      const write = database.write(async ({ sql }) => {
+        runs++
+        reach('a statement')
+        await sql('developers').insert({ name: 'Mallory', created_at: '', changed_at: '' })
+        reach('COMMIT', 'the answer to COMMIT', 'ROLLBACK')
+        if (moment === 'ROLLBACK') throw new Error('not this time')
+      })
       await expect(write).rejects.toThrow(/temporarily unavailable/)
       expect(runs).toBe(moment === 'BEGIN' ? 0 : 1)
       heal()
@@ -294,12 +293,9 @@ describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
   test('a write that catches an error of a statement is not acknowledged, since nothing is committed', async () => {
     const { databaseUrl } = await startWorld()
     const database = open(databaseUrl)
-    const write = database.write(
-      async ({ sql }) => {
-        await sql.raw('select 1 / 0').catch(() => {})
-      },
-      { changesPublicData: () => false },
-    )
+    const write = database.write(async ({ sql }) => {
+      await sql.raw('select 1 / 0').catch(() => {})
+    })
     await expect(write).rejects.toThrow('nothing was committed')
   })
 
@@ -352,7 +348,10 @@ describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
     const before = await standby.dataVersion()
     expect(before).toBe(await primary.dataVersion())
     expect(await totalIn(standby, 'tide')).toBe(1)
-    await primary.write(({ search }) => search.remove([inject('world').apps.approved]))
+    await primary.write(async ({ search, markPublicChange }) => {
+      markPublicChange()
+      await search.remove([inject('world').apps.approved])
+    })
     await expect.poll(() => standby.dataVersion()).not.toBe(before)
     expect(await totalIn(standby, 'tide')).toBe(0)
     await expect(add(standby, 'Eve')).rejects.toMatchObject({

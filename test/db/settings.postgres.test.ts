@@ -136,7 +136,7 @@ test.for([4, 5, 12])(
       Array.from({ length: pool }, () => [
         database.snapshot(hold),
         database.snapshot(hold, { isExpensive: true }),
-        database.write(hold, { changesPublicData: () => false }),
+        database.write(hold),
       ]).flat(),
     )
     await expect.poll(countConnections).toBe(pool)

@@ -8,11 +8,12 @@ import { openDatabase } from '../../src/db/database.ts'
 const [address = '', id, count] = process.argv.slice(2)
 const database = openDatabase(address)
 for (let number = 1; number <= Number(count); number++) {
-  await database.write(({ sql }) =>
-    sql('apps')
+  await database.write(async ({ sql, markPublicChange }) => {
+    markPublicChange()
+    await sql('apps')
       .where({ id: Number(id) })
-      .update({ total_downloads: number }),
-  )
+      .update({ total_downloads: number })
+  })
   process.stdout.write(`${number}\n`)
 }
 await database.close()

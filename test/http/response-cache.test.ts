@@ -8,6 +8,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import express from 'express'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import type { Decision } from '../../src/catalogue/policy.ts'
+import { findReviews } from '../../src/catalogue/reviews.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { createApi } from '../../src/http/api.ts'
@@ -35,6 +36,13 @@ import type { World } from '../support/world.ts'
  * The response cache: which responses it stores, that they equal uncached ones, and that none is
  * older than the last write. cache-freshness.test.ts tests the last with random sequences.
  */
+
+/** Changes the version of app 1, which is listed. */
+const setVersion = (database: Database, version: string) =>
+  database.write(async ({ sql, markPublicChange }) => {
+    markPublicChange()
+    await sql('apps').where({ id: 1 }).update({ version })
+  })
 
 /** Starts a service. `reads()` is how many times its operations have read the database so far. */
 async function counting(options: Parameters<typeof startService>[0] = {}) {
@@ -429,6 +437,27 @@ const listedLine = {
   status: 'approved',
 }
 
+const pendingLine = { ...listedLine, name: 'Late', status: 'pending' }
+
+const refusedLine = {
+  ...listedLine,
+  id: 900,
+  name: 'Other Clock',
+  slug: 'other-clock',
+  created_at: '2026-01-01T00:00:00.000Z',
+  category: { slug: 'brand-new', name: 'Brand New' },
+  package_name: 'org.example.tideclock',
+}
+
+const categoryLine = { category: { slug: 'newest', name: 'Newest' } }
+
+const review = {
+  reviewer_name: 'Eve',
+  rating: 5,
+  comment: 'Fine.',
+  created_at: '2026-01-02T00:00:00.000Z',
+}
+
 test('writes that change nothing public leave the cache as it is, and others empty it', async () => {
   const { service, reads } = await counting()
   const { apps, keys } = service.world
@@ -445,11 +474,28 @@ test('writes that change nothing public leave the cache as it is, and others emp
     const [{ id }] = await json('moderator', 'list')
     await run('moderator', 'revoke', id)
   }
+  const importLine = async (
+    line: object,
+    outcome: 'created' | 'updated' | 'unchanged' | 'rejected',
+  ) => expect(await importLines(service.database, [line])).toMatchObject({ [outcome]: 1 })
+  const operate = async (...args: string[]) =>
+    expect(await commandLine(service.databaseUrl).run(...args)).toMatchObject({ code: 0 })
+  const idOf = async (slug: string): Promise<number> => {
+    const app = await service.database.read(({ sql }) => sql('apps').where({ slug }).first('id'))
+    return app?.id ?? expect.fail(slug)
+  }
+  const transfer = async (slug: string) =>
+    operate('app', 'transfer', String(await idOf(slug)), '--to', 'Bobby')
+  const removeReviewOf = async (slug: string) => {
+    const [newest] = await service.database.read(async (runner) =>
+      findReviews(runner, await idOf(slug), 1, 0),
+    )
+    await operate('review', 'remove', String(newest?.id), '--reason', 'spam')
+  }
   const useKey = async (key: string) => {
     const id = key.slice(5, 17)
-    await service.database.write(
-      ({ sql }) => sql('api_keys').where({ id }).update({ last_used_at: null }),
-      { changesPublicData: () => false },
+    await service.database.write(({ sql }) =>
+      sql('api_keys').where({ id }).update({ last_used_at: null }),
     )
     await service.get('/apps', { key })
     const used = () => service.database.read(({ sql }) => sql('api_keys').where({ id }).first())
@@ -514,16 +560,48 @@ test('writes that change nothing public leave the cache as it is, and others emp
       () => decide('reject', apps.bobsPending, { dryRun: true }),
     ],
     ['a rejection of a listed app', true, () => decide('reject', apps.bobsPending)],
-    ['an import of a new app', true, () => importLines(service.database, [listedLine])],
-    ['an import of the same app', false, () => importLines(service.database, [listedLine])],
+    ['an import of a new app', true, () => importLine(listedLine, 'created')],
+    ['an import of the same app', false, () => importLine(listedLine, 'unchanged')],
     [
       'an import of a changed app',
       true,
-      () => importLines(service.database, [{ ...listedLine, version: '2' }]),
+      () => importLine({ ...listedLine, version: '2' }, 'updated'),
     ],
     ['counters', true, () => setCounters(service.database, [counters])],
     ['the same counters', false, () => setCounters(service.database, [counters])],
-    ['a refused line', false, () => importLines(service.database, ['{}'])],
+    ['a refused line', false, () => importLine({}, 'rejected')],
+    [
+      'a line that is refused for its package name, and adds its category',
+      true,
+      () => importLine(refusedLine, 'rejected'),
+    ],
+    ['the same line', false, () => importLine(refusedLine, 'rejected')],
+    ['an import of a new pending app', false, () => importLine(pendingLine, 'created')],
+    [
+      'counters of a pending app',
+      false,
+      () => setCounters(service.database, [{ ...counters, slug: 'late' }]),
+    ],
+    [
+      'an import of reviews',
+      true,
+      () => importLine({ ...listedLine, reviews: [review] }, 'updated'),
+    ],
+    [
+      'an import of reviews of a pending app',
+      false,
+      () => importLine({ ...pendingLine, reviews: [review] }, 'updated'),
+    ],
+    ['a removed review', true, () => removeReviewOf('moon-map')],
+    ['a removed review of a pending app', false, () => removeReviewOf('late')],
+    ['a new category', true, () => operate('category', 'add', '--slug', 'new', '--name', 'New')],
+    ['a renamed category', true, () => operate('category', 'rename', 'new', '--name', 'Newer')],
+    ['a removed category', true, () => operate('category', 'remove', 'new')],
+    ['a category line', true, () => importLine(categoryLine, 'created')],
+    ['the same category line', false, () => importLine(categoryLine, 'unchanged')],
+    ['a renamed developer', true, () => operate('developer', 'rename', 'Bob', '--to', 'Bobby')],
+    ['a transfer of a pending app', false, () => transfer('late')],
+    ['a transfer of a listed app', true, () => transfer('moon-map')],
     [
       'an update of a listed app',
       true,
@@ -643,7 +721,7 @@ describe('concurrent equal requests', () => {
   test('do not share a read that began before a change', async () => {
     const { service, waiting, ask } = await held()
     const before = await ask(1)
-    await service.database.write(({ sql }) => sql('apps').where({ id: 1 }).update({ version: '2' }))
+    await setVersion(service.database, '2')
     const after = await ask(2)
     waiting[0]?.()
     await before.answer
@@ -693,7 +771,7 @@ test('a request does not use a data version that was read before it arrived', as
   const before = service.get('/apps/1')
   await expect.poll(() => waiting.length).toBe(1)
   isHeld = false
-  await service.database.write(({ sql }) => sql('apps').where({ id: 1 }).update({ version: '2' }))
+  await setVersion(service.database, '2')
   const after = service.get('/apps/1')
   // It has arrived when this later one is answered.
   await service.get('/healthz')
@@ -742,9 +820,7 @@ test('evicted and outdated responses are cached again when requested', async () 
     const before = reads()
     await askTimes(service, 3, 'GET', path)
     expect(reads()).toBe(before + 1)
-    await service.database.write(({ sql }) =>
-      sql('apps').where({ id: 1 }).update({ version: path }),
-    )
+    await setVersion(service.database, path)
     await askTimes(service, 3, 'GET', path)
     expect(reads()).toBe(before + 2)
   }
@@ -770,8 +846,7 @@ test('reads from the database while the data version is unavailable, and from th
     const versions = answers.map(({ body }) => body.data.app.version)
     return [[...new Set(versions)], reads - before]
   }
-  const update = (version: string) =>
-    service.database.write(({ sql }) => sql('apps').where({ id: 1 }).update({ version }))
+  const update = (version: string) => setVersion(service.database, version)
   expect(await ask(3)).toEqual([['1.0.0'], 3])
   isUnavailable = false
   expect(await ask(3)).toEqual([['1.0.0'], 1])
@@ -876,12 +951,12 @@ test('a cached response does not wait for busy database connections', async () =
       database.read(({ sql }) => untilAnswered(() => sql.raw(slow)), { isExpensive }),
     )
   const readers = [...busy(concurrency.cheap, false), ...busy(concurrency.expensive, true)]
-  await database.write(({ sql }) => sql('apps').first('id'), { changesPublicData: () => false })
+  await database.write(({ sql }) => sql('apps').first('id'))
   const other = openDatabase(databaseUrl)
-  await other.write(async ({ sql }) => {
+  await other.write(async ({ sql, markPublicChange }) => {
+    markPublicChange()
     await sql('apps').where({ id: 1 }).update({ version: '2' })
-    const write = () =>
-      database.write(({ sql }) => sql('apps').where({ id: 1 }).update({ version: '3' }))
+    const write = () => setVersion(database, '3')
     // Locks time out after five seconds, so keep well below.
     const expectUnavailable = (error: unknown) =>
       expect(error).toMatchObject({ code: 'unavailable' })

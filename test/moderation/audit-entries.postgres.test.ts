@@ -30,9 +30,7 @@ test.for<[action: string, write: (runner: QueryRunner) => Promise<unknown>]>([
     const database = await openWorld()
     const last = await database.read(({ sql }) => sql('audit').max({ id: 'id' }).first())
     const release = await holdWrite(database, write)
-    await database.write((runner) => moderatorStore(runner).add('Fay', actor), {
-      changesPublicData: () => false,
-    })
+    await database.write((runner) => moderatorStore(runner).add('Fay', actor))
     const found = findEntriesAfter(database, {}, Number(last?.id), 50)
     let polls = 0
     const polled = Promise.withResolvers<void>()
@@ -50,7 +48,7 @@ test.for<[action: string, write: (runner: QueryRunner) => Promise<unknown>]>([
 test('an entry after a running write that began after the call is left to the next call', async () => {
   const database = await openWorld()
   const add = (name: string) => (runner: QueryRunner) => moderatorStore(runner).add(name, actor)
-  const write = (name: string) => database.write(add(name), { changesPublicData: () => false })
+  const write = (name: string) => database.write(add(name))
   const last = await database.read(({ sql }) => sql('audit').max({ id: 'id' }).first())
   await write('Eve')
   let release = async () => {}

@@ -113,9 +113,7 @@ export async function startModerationPage({
   }
 
   const addModerator = (name: string, expiresAt?: string) =>
-    database.write((runner) => moderatorStore(runner).add(name, actor, expiresAt), {
-      changesPublicData: () => false,
-    })
+    database.write((runner) => moderatorStore(runner).add(name, actor, expiresAt))
 
   return {
     ...visitor(),

@@ -4,10 +4,9 @@ import type { ReviewRow } from '../../src/db/rows.ts'
 import { required } from '../../src/util/helpers.ts'
 
 /** Adds reviews to apps and updates their ratings. The service itself gets reviews by import only. */
-export async function addReviews(
-  { sql, insertRows }: QueryRunner,
-  reviews: Omit<ReviewRow, 'id'>[],
-) {
+export async function addReviews(runner: QueryRunner, reviews: Omit<ReviewRow, 'id'>[]) {
+  const { sql, insertRows, markPublicChange } = runner
+  markPublicChange()
   const reviewsByApp = Map.groupBy(reviews, ({ app_id }) => app_id)
   // In the order of their ids, so that two transactions cannot deadlock.
   const apps = await sql('apps')

@@ -56,9 +56,7 @@ export function createSessions(
       .slice(0, maxTokens)
 
   const write = <T>(work: (store: ReturnType<typeof moderatorStore>) => Promise<T>): Promise<T> =>
-    database.write((runner) => work(moderatorStore(runner)), {
-      changesPublicData: () => false,
-    })
+    database.write((runner) => work(moderatorStore(runner)))
 
   /**
    * Counts a wrong key or token, which is a 429 over the limit. A valid one is never refused:
