@@ -1248,9 +1248,10 @@ export interface components {
                 "application/json": components["schemas"]["PayloadTooLargeEnvelope"];
             };
         };
-        /** @description The body is not declared as JSON in UTF-8, or its `Content-Encoding` is not supported. */
+        /** @description The body is not declared as JSON in UTF-8, or it has a `Content-Encoding`; none is supported. */
         UnsupportedMediaType: {
             headers: {
+                "Accept-Encoding": components["headers"]["AcceptEncoding"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
                 "Cache-Control": components["headers"]["NoStore"];
@@ -1627,6 +1628,12 @@ export interface components {
          * @example https://apps.example.org/apps/42
          */
         Location: string;
+        /**
+         * @description The codings that a body may have (RFC 9110, section 12.5.3). Only if the body's `Content-Encoding` is the cause: `identity`
+         *     means none.
+         * @example identity
+         */
+        AcceptEncoding: string;
         /**
          * @description The methods that an app supports.
          * @example GET, HEAD, PUT, DELETE, OPTIONS

@@ -10,6 +10,8 @@ export type ErrorDetails = {
   allow?: string[]
   /** Only with `unauthorized`: a key was sent and refused. */
   refusedKey?: true
+  /** Only with `unsupported_media_type`: the cause is the Content-Encoding. */
+  refusedCoding?: true
   /** Only with `rate_limited`: seconds. */
   retryAfter?: number
   /** Only with `unavailable`: nothing has failed, so it is not logged as an error. */

@@ -99,7 +99,10 @@ export async function readBytes(
   if (type === undefined || !request.is(mediaType) || !isUtf8Declared(type))
     throw unsupportedMediaType(`Send the body as ${mediaType} in UTF-8.`)
   if (!isUnencoded(coding))
-    throw unsupportedMediaType('The Content-Encoding is not supported; send the body uncompressed.')
+    throw unsupportedMediaType(
+      'The Content-Encoding is not supported; send the body uncompressed.',
+      { refusedCoding: true },
+    )
   return received
 }
 
@@ -162,8 +165,8 @@ const malformed = (message: string, details?: ErrorDetails) =>
   new ServiceError('malformed_json', message, details)
 const payloadTooLarge = () =>
   new ServiceError('payload_too_large', 'The body is over 256 KiB; send less.')
-const unsupportedMediaType = (message: string) =>
-  new ServiceError('unsupported_media_type', message)
+const unsupportedMediaType = (message: string, details?: ErrorDetails) =>
+  new ServiceError('unsupported_media_type', message, details)
 const tooSlow = () =>
   new ServiceError('unavailable', 'Too many bodies arrive slowly; send this one again.', {
     isExpected: true,

@@ -78,6 +78,9 @@ function headersOf({ code, message, details }: ServiceError): Record<string, str
       return { 'Retry-After': String(required(details.retryAfter, 'when to retry')) }
     case 'method_not_allowed':
       return { Allow: required(details.allow, 'the allowed methods').join(', ') }
+    case 'unsupported_media_type':
+      // RFC 9110, section 15.5.16: only if the coding is the cause.
+      return details.refusedCoding ? { 'Accept-Encoding': 'identity' } : {}
     case 'not_implemented':
     case 'http_version_not_supported':
       return { Connection: 'close' }

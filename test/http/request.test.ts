@@ -152,24 +152,42 @@ test.for<[type: string, status: number]>([
   const service = await startService()
   const headers = { 'Content-Type': type }
   const body = JSON.stringify(newApp)
-  expect(
-    (await service.request('POST', '/apps', { key: service.world.keys.ada, headers, body })).status,
-  ).toBe(status)
+  const reply = await service.request('POST', '/apps', {
+    key: service.world.keys.ada,
+    headers,
+    body,
+  })
+  expect([reply.status, reply.headers['accept-encoding']]).toEqual([status, undefined])
 })
 
-test.for<[coding: string, status: number]>([
-  ['identity', 201],
-  ['', 201],
-  ['Identity, identity', 201],
-  ['identity, gzip', 415],
-])('a body with the Content-Encoding "%s"', async ([coding, status]) => {
-  const service = await startService()
-  const headers = { 'Content-Type': 'application/json', 'Content-Encoding': coding }
-  const body = JSON.stringify(newApp)
-  expect(
-    (await service.request('POST', '/apps', { key: service.world.keys.ada, headers, body })).status,
-  ).toBe(status)
-})
+test.for<[coding: string, type: string, status: number, accepted?: string]>([
+  ['identity', 'application/json', 201],
+  ['', 'application/json', 201],
+  ['Identity, identity', 'application/json', 201],
+  ['gzip', 'application/json', 415, 'identity'],
+  ['br', 'application/json', 415, 'identity'],
+  ['identity, gzip', 'application/json', 415, 'identity'],
+  ['*', 'application/json', 415, 'identity'],
+  // The type is the cause.
+  ['gzip', 'text/plain', 415],
+  ['gzip', 'application/json; charset=utf-16', 415],
+])(
+  'a body with the Content-Encoding "%s" and the type %s',
+  async ([coding, type, status, accepted]) => {
+    const service = await startService()
+    const headers = { 'Content-Type': type, 'Content-Encoding': coding }
+    const body = JSON.stringify(newApp)
+    for (const [method, path] of [
+      ['POST', '/apps'],
+      ['PUT', `/apps/${service.world.apps.approved}`],
+    ] as const) {
+      const key = service.world.keys.ada
+      const reply = await service.request(method, path, { key, headers, body })
+      const expected = status === 201 && method === 'PUT' ? 200 : status
+      expect([reply.status, reply.headers['accept-encoding']]).toEqual([expected, accepted])
+    }
+  },
+)
 
 test('reports two hundred unknown fields, the first hundred by name', async () => {
   const service = await startService()
