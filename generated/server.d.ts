@@ -949,19 +949,19 @@ export interface components {
                 /**
                  * @example {
                  *       "success": false,
-                 *       "message": "colour is not a known parameter. There is 1 more problem; see data.errors.",
+                 *       "message": "colour is not a parameter; there are category, limit, package_name, page, search, slug, sort. There is 1 more problem; see data.errors.",
                  *       "data": {
                  *         "code": "invalid_request",
                  *         "errors": [
                  *           {
                  *             "in": "query",
                  *             "field": "colour",
-                 *             "message": "is not a known parameter"
+                 *             "message": "is not a parameter; there are category, limit, package_name, page, search, slug, sort"
                  *           },
                  *           {
                  *             "in": "query",
                  *             "field": "shape",
-                 *             "message": "is not a known parameter"
+                 *             "message": "is not a parameter; there are category, limit, package_name, page, search, slug, sort"
                  *           }
                  *         ]
                  *       }

@@ -1,19 +1,55 @@
 import type { ErrorObject } from 'ajv'
+import document from '../../generated/openapi.json' with { type: 'json' }
+import { nounOf } from '../util/text.ts'
 import type { Problem } from './contract.ts'
 
 /** Describes what ajv finds wrong with a request or a line of a file, in words for its author. */
 
-/** Returns the known name that an unknown one stands for, if any. */
-type FindName = (name: string, known: string[]) => string | undefined
-
 /**
  * The problems that ajv found in a request (with `verbose`), one per field, in words for the
- * client's developer. `findName` is asked about each unknown parameter and field.
+ * client's developer. Unknown parameters and fields are answered with the names that exist.
  */
-export function requestProblems(
-  errors: ErrorObject[],
-  findName: FindName = () => undefined,
-): Problem[] {
+export function requestProblems(errors: ErrorObject[]): Problem[] {
+  const readOnly = errors.filter(isReadOnlyField).map(({ params }) => params.additionalProperty)
+  const others = errors.filter((error) => !isReadOnlyField(error))
+  return [
+    ...(readOnly.length > 0 ? [readOnlyProblem(readOnly)] : []),
+    ...problemsOf(others, (error) => `; there are ${knownNames(error) || 'none'}`),
+  ]
+}
+
+/** The problems that ajv found in an object outside a request, named as in a body. */
+export const objectProblems = (errors: ErrorObject[]): Problem[] =>
+  problemsOf(
+    errors.map((error) => ({ ...error, instancePath: `/requestBody${error.instancePath}` })),
+    // A file may have many such lines, and each problem is written to the rejects file.
+    () => '',
+  )
+
+const { App, OwnApp } = document.components.schemas
+
+/** Fields of apps in responses. Those that can be set are not unknown in a body. */
+const responseFields = new Set(Object.keys({ ...App.properties, ...OwnApp.properties }))
+
+const isReadOnlyField = (error: ErrorObject) =>
+  isUnknownName(error) &&
+  error.instancePath === '/requestBody' &&
+  responseFields.has(error.params.additionalProperty)
+
+/** One problem, because clients send back an app that they have read, with all of these. */
+const readOnlyProblem = (names: string[]): Problem => ({
+  in: 'body',
+  field: '',
+  message: `must leave out the read-only ${nounOf(names.length, 'field')}: ${names.join(', ')}`,
+})
+
+const knownNames = ({ parentSchema }: ErrorObject) =>
+  Object.keys(parentSchema?.properties ?? {})
+    .toSorted()
+    .join(', ')
+
+/** One problem per field. `note` is added to the message about an unknown parameter or field. */
+function problemsOf(errors: ErrorObject[], note: (error: ErrorObject) => string): Problem[] {
   const explained = new Set(
     errors.flatMap(({ keyword, instancePath }) => (keyword === 'x-characters' ? instancePath : [])),
   )
@@ -25,16 +61,10 @@ export function requestProblems(
   })
   // A misspelled name is why another one is missing.
   const sorted = relevant.toSorted((a, b) => Number(isUnknownName(b)) - Number(isUnknownName(a)))
-  return firstProblemPerField(sorted.map((error) => problemOf(error, findName)))
+  return firstProblemPerField(sorted.map((error) => problemOf(error, note)))
 }
 
 const isUnknownName = ({ keyword }: ErrorObject) => keyword === 'additionalProperties'
-
-/** The problems that ajv found in an object outside a request, named as in a body. */
-export const objectProblems = (errors: ErrorObject[]): Problem[] =>
-  requestProblems(
-    errors.map((error) => ({ ...error, instancePath: `/requestBody${error.instancePath}` })),
-  )
 
 /** The first problem of each field. */
 export function firstProblemPerField(problems: Problem[]): Problem[] {
@@ -53,14 +83,15 @@ const requestParts: Record<string, Problem['in']> = {
   requestBody: 'body',
 }
 
-function problemOf(error: ErrorObject, findName: FindName): Problem {
+function problemOf(error: ErrorObject, note: (error: ErrorObject) => string): Problem {
   const path = error.instancePath.split('/').slice(1).map(unescapePointer)
   const within = error.params.missingProperty ?? error.params.additionalProperty
   if (within !== undefined) path.push(String(within))
   const [part = '', ...segments] = path
   const place = requestParts[part] ?? 'body'
   const field = place === 'body' ? fieldPointer(...segments) : truncateField(segments.join('/'))
-  return { in: place, field, message: messageOf(error, place, findName) }
+  const message = messageOf(error, place)
+  return { in: place, field, message: isUnknownName(error) ? message + note(error) : message }
 }
 
 /** RFC 6901, section 3. */
@@ -84,7 +115,6 @@ const truncateField = (field: string) =>
 function messageOf(
   { keyword, params, parentSchema, message }: ErrorObject,
   place: Problem['in'],
-  findName: FindName,
 ): string {
   const replacement: unknown = parentSchema?.[`x-${keyword}-message`]
   if (typeof replacement === 'string') return replacement
@@ -93,7 +123,11 @@ function messageOf(
     case 'dependencies':
       return 'is required'
     case 'additionalProperties':
-      return unknownMessage(params.additionalProperty, place, findName, parentSchema?.properties)
+      if (place === 'body') return 'is not a field that can be set'
+      // The name of the problem is empty, too, so it would be about the whole query.
+      return params.additionalProperty === ''
+        ? 'has a parameter without a name'
+        : 'is not a parameter'
     case 'minProperties':
       return 'must have at least one field'
     case 'type':
@@ -119,19 +153,6 @@ function messageOf(
     default:
       return message ?? 'does not match the API document'
   }
-}
-
-function unknownMessage(
-  name: string,
-  place: Problem['in'],
-  findName: FindName,
-  known: object = {},
-): string {
-  // The name of the problem is empty, too, so it would be about the whole query.
-  if (name === '' && place !== 'body') return 'has a parameter without a name'
-  const message = place === 'body' ? 'is not a field that can be set' : 'is not a known parameter'
-  const nearest = findName(name, Object.keys(known))
-  return nearest === undefined ? message : `${message}; did you mean ${nearest}?`
 }
 
 const describeType = (type: string) => (type === 'null' ? type : withArticle(type))

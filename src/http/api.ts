@@ -18,7 +18,6 @@ import { readBody } from './body.ts'
 import { isPublic, parameterNames, parametersOf } from './document-operations.ts'
 import { methodNotAllowed } from './error-response.ts'
 import { invalidRequest } from './invalid-request.ts'
-import { nearestName } from './nearest-name.ts'
 import type { RateLimits } from './rate-limits.ts'
 import { type Reply, toReply } from './response.ts'
 import { replaceRouter } from './router.ts'
@@ -301,7 +300,7 @@ function invalidParts(
     parametersOf(operation).find(
       (parameter) => parameter.in === place && parameter.name.toLowerCase() === field,
     )?.name
-  const found = requestProblems(errors, nearestName).map((problem) => ({
+  const found = requestProblems(errors).map((problem) => ({
     ...problem,
     field: declaredName(problem) ?? problem.field,
   }))

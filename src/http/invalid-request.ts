@@ -9,8 +9,7 @@ import { formatQuantity, sanitize, shorten } from '../util/text.ts'
  */
 export function invalidRequest(problems: Problem[]): ServiceError {
   const first = required(problems[0], 'the first problem')
-  const sentence = `${nameOf(first)} ${first.message}`
-  const message = sentence.endsWith('?') ? sentence : `${sentence}.`
+  const message = `${nameOf(first)} ${first.message}.`
   return new ServiceError('invalid_request', message + countOthers(problems.length - 1), {
     errors: problems.slice(0, 100),
   })

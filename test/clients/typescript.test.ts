@@ -319,7 +319,7 @@ describe('errors', () => {
       'three problems',
       { name: '', version: '', colour: 'red' },
       [
-        'colour is not a field that can be set. There are 2 more problems; see data.errors.',
+        'colour is not a field that can be set; there are category_id, description, license, name, package_name, short_description, source_code_url, version, website_url. There are 2 more problems; see data.errors.',
         '  /name must not be empty',
         '  /version must not be empty',
       ].join('\n'),

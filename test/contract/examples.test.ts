@@ -240,7 +240,10 @@ const optionsFor: Record<string, () => ServiceOptions> = {
   }),
 }
 
-/** Masks what differs in every response, and the path in `Link`, whose example all lists share. */
+/**
+ * Masks what differs in every response, and what differs between operations that share an example:
+ * the path in `Link`, and the names of parameters.
+ */
 const masked = (value: unknown) =>
   JSON.parse(
     JSON.stringify(value)
@@ -248,7 +251,8 @@ const masked = (value: unknown) =>
       .replaceAll(/\\"[\w-]{27}(?:-br|-gzip)?\\"/g, 'TAG')
       .replaceAll(/;r=[1-9]\d*;t=\d+/g, ';r=…;t=…')
       .replaceAll(/;q=\d+/g, ';q=…')
-      .replaceAll(/<https:[^?>]*\?/g, '<PATH?'),
+      .replaceAll(/<https:[^?>]*\?/g, '<PATH?')
+      .replaceAll(/(?<=is not a parameter; there are )(none|\w+(, \w+)*)/g, 'NAMES'),
   )
 
 const rows = operations.flatMap(({ operationId, responses }) =>

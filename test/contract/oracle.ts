@@ -1,6 +1,8 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import document from '../../generated/openapi.json' with { type: 'json' }
 import { isRefused, trimmedFields } from './characters.ts'
 import type { Operation, Parameter, Schema } from './operations.ts'
+import { ownerFields } from './owner-fields.ts'
 import { type Body, contentOf, maxBodyBytes, type Request } from './raw-http-client.ts'
 
 /** What the document says about a request, regardless of the server and of existing apps. */
@@ -177,12 +179,22 @@ function readAll(
   if (operation.body) {
     const body = valueIn(request)
     const places = body === undefined ? [''] : broken(operation.body, body)
-    problems.push(...places.map((place) => `body ${shown(place)}`))
+    problems.push(...places.map(bodyProblem))
     input.body = stored(body)
     input.sentBody = body
   }
   if (problems.length === 0) return { operation, input }
   return { status: 400, code: 'invalid_request', problems: outermost(problems) }
+}
+
+const { App, OwnApp } = document.components.schemas
+const fieldsOfResponses = Object.keys({ ...App.properties, ...OwnApp.properties })
+
+/** Fields that only responses have are a problem of the whole body. */
+export const bodyProblem = (place: string) => {
+  const name = place.slice(1)
+  const isReadOnly = fieldsOfResponses.includes(name) && !ownerFields.includes(name)
+  return `body ${isReadOnly ? '' : shown(place)}`
 }
 
 /** Percent signs that encode no valid text are literal. */
@@ -216,7 +228,7 @@ const outermost = (problems: string[]) =>
   [...new Set(problems)].filter((problem) => !problems.some((other) => isWithin(problem, other)))
 
 const isWithin = (problem: string, other: string) =>
-  problem.startsWith('body ') && problem.startsWith(`${other}/`)
+  problem.startsWith('body /') && other !== 'body ' && problem.startsWith(`${other}/`)
 
 /** The first repeated field. */
 function repeated(body: Body): string[] {

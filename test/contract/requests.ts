@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http'
 import fc, { type Arbitrary } from 'fast-check'
 import type { Operation, Parameter } from './operations.ts'
-import { shown } from './oracle.ts'
+import { bodyProblem, shown } from './oracle.ts'
 import {
   type Body,
   type Caller,
@@ -341,7 +341,7 @@ function bodyFaults({ nearly }: Values): Arbitrary<Fault>[] {
       made.map(
         ({ value, at }): Fault => ({
           status: 400,
-          place: `body ${shown(at)}`,
+          place: bodyProblem(at),
           change: () => ({ body: bodyOf(value) }),
         }),
       ),

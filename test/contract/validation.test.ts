@@ -10,6 +10,11 @@ import { objectProblems, requestProblems } from '../../src/contract/problems.ts'
 import type { RequestOptions } from '../support/check.ts'
 import { type Service, startService } from '../support/service.ts'
 
+const noParameter =
+  'is not a parameter; there are category, limit, package_name, page, search, slug, sort'
+const noField =
+  'is not a field that can be set; there are category_id, description, license, name, package_name, short_description, source_code_url, version, website_url'
+
 /** The place and message of each problem of an invalid request. */
 async function problemsOf(service: Service, method: string, path: string, options: RequestOptions) {
   const key = method === 'GET' ? {} : { key: service.world.keys.ada }
@@ -39,14 +44,14 @@ test.for<
     'GET',
     `/apps?page=0&limit=101&sort=best&search=${'x'.repeat(101)}&category=a&category=b&colour=red`,
     {},
-    'colour is not a known parameter. There are 5 more problems; see data.errors.',
+    `colour ${noParameter}. There are 5 more problems; see data.errors.`,
     {
       'query page': 'must be at least 1',
       'query limit': 'must be at most 100',
       'query sort': 'must be one of latest, popular, rating',
       'query search': 'must have at most 100 characters',
       'query category': 'must be given once',
-      'query colour': 'is not a known parameter',
+      'query colour': noParameter,
     },
   ],
   [
@@ -122,12 +127,12 @@ test.for<
         'a/b~': 1,
       },
     },
-    'colour is not a field that can be set. There are 3 more problems; see data.errors.',
+    `colour ${noField}. There are 3 more problems; see data.errors.`,
     {
       'body /category_id': 'must be at least 1',
       'body /version': 'must not have the character U+D83D (half of a surrogate pair)',
-      'body /colour': 'is not a field that can be set',
-      'body /a~1b~0': 'is not a field that can be set',
+      'body /colour': noField,
+      'body /a~1b~0': noField,
     },
   ],
   [
@@ -219,7 +224,7 @@ test('lists the first hundred problems, and counts all', async () => {
       {},
     )
     expect([message, Object.keys(problems).length]).toEqual([
-      `x0 is not a known parameter. There are ${count - 1} more problems; see data.errors.`,
+      `x0 ${noParameter}. There are ${count - 1} more problems; see data.errors.`,
       100,
     ])
   }

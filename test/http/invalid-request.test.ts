@@ -1,27 +1,33 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Problem } from '../../src/contract/contract.ts'
 import { invalidRequest } from '../../src/http/invalid-request.ts'
-import { nearestName } from '../../src/http/nearest-name.ts'
 import { startService } from '../support/service.ts'
 
-const unknown = 'is not a known parameter'
-const notSettable = 'is not a field that can be set'
+const unknown =
+  'is not a parameter; there are category, limit, package_name, page, search, slug, sort'
+const settable =
+  'category_id, description, license, name, package_name, short_description, source_code_url, version, website_url'
+const notSettable = `is not a field that can be set; there are ${settable}`
 
 test.for<[what: string, query: string, message: string]>([
-  ['a letter too many', 'limitt=3', `limitt ${unknown}; did you mean limit?`],
-  ['a letter too few', 'catgory=games', `catgory ${unknown}; did you mean category?`],
-  ['two letters swapped', 'serach=tide', `serach ${unknown}; did you mean search?`],
-  ['another case', 'LIMIT=3', `LIMIT ${unknown}; did you mean limit?`],
-  ['another spelling', 'packageName=a', `packageName ${unknown}; did you mean package_name?`],
-  ['a hyphen', 'package-name=a', `package-name ${unknown}; did you mean package_name?`],
-  ['a space at the end', 'limit%20=3', `"limit " ${unknown}; did you mean limit?`],
+  ['a letter too many', 'limitt=3', `limitt ${unknown}.`],
+  ['a letter too few', 'catgory=games', `catgory ${unknown}.`],
+  ['two letters swapped', 'serach=tide', `serach ${unknown}.`],
+  ['another case', 'LIMIT=3', `LIMIT ${unknown}.`],
+  ['another spelling', 'packageName=a', `packageName ${unknown}.`],
+  ['a hyphen', 'package-name=a', `package-name ${unknown}.`],
+  ['a space at the end', 'limit%20=3', `"limit " ${unknown}.`],
   ['two errors', 'serchh=tide', `serchh ${unknown}.`],
   ['a name far from all', 'colour=red', `colour ${unknown}.`],
   ['a field of another operation', 'descriptio=x', `descriptio ${unknown}.`],
   ['a parameter of another operation', 'statu=pending', `statu ${unknown}.`],
   ['a name of every object', '__proto__=1', `__proto__ ${unknown}.`],
   ['another one', 'constructor=1', `constructor ${unknown}.`],
-  ['no name', '=1', 'The query has a parameter without a name.'],
+  [
+    'no name',
+    '=1',
+    `The query has a parameter without a name${unknown.replace('is not a parameter', '')}.`,
+  ],
   ['a pointer', 'a%2Fb~=1', `"a/b~" ${unknown}.`],
   ['a sentence', 'It%20worked.%20This=1', `"It worked. This" ${unknown}.`],
   ['line breaks and controls', 'a%0d%0ab%1b[2J%00=1', `"a b\uFFFD[2J\uFFFD" ${unknown}.`],
@@ -31,7 +37,7 @@ test.for<[what: string, query: string, message: string]>([
   [
     'two problems',
     'limitt=3&colour=red',
-    `limitt ${unknown}; did you mean limit? There is 1 more problem; see data.errors.`,
+    `limitt ${unknown}. There is 1 more problem; see data.errors.`,
   ],
   [
     'three problems',
@@ -41,7 +47,7 @@ test.for<[what: string, query: string, message: string]>([
   [
     '500 problems',
     Array.from({ length: 500 }, (_, index) => `limit${index}=1`).join('&'),
-    `limit0 ${unknown}; did you mean limit? There are 499 more problems; see data.errors.`,
+    `limit0 ${unknown}. There are 499 more problems; see data.errors.`,
   ],
 ])('the message about a query with %s', async ([, query, message]) => {
   const service = await startService()
@@ -53,14 +59,14 @@ test.for<[what: string, query: string, message: string]>([
 
 test.for<[what: string, body: string, message: string]>([
   ['one problem', '{"name":""}', 'name must not be empty.'],
-  [
-    'a misspelled field',
-    '{"descripton":"A"}',
-    `descripton ${notSettable}; did you mean description?`,
-  ],
-  ['another spelling', '{"categoryId":1}', `categoryId ${notSettable}; did you mean category_id?`],
+  ['a misspelled field', '{"descripton":"A"}', `descripton ${notSettable}.`],
+  ['another spelling', '{"categoryId":1}', `categoryId ${notSettable}.`],
   ['a parameter of another operation', '{"limits":1}', `limits ${notSettable}.`],
-  ['a field that only answers have', '{"status":"approved"}', `status ${notSettable}.`],
+  [
+    'a field that only responses have',
+    '{"status":"approved"}',
+    'The body must leave out the read-only field: status.',
+  ],
   ['a name of every object', '{"__proto__":{"name":"A"}}', `__proto__ ${notSettable}.`],
   ['no name', '{"":1}', `"" ${notSettable}.`],
   ['a space for a name', '{" ":1}', `" " ${notSettable}.`],
@@ -79,7 +85,7 @@ test.for<[what: string, body: string, message: string]>([
   [
     'two problems',
     '{"versio":"1","name":""}',
-    `versio ${notSettable}; did you mean version? There is 1 more problem; see data.errors.`,
+    `versio ${notSettable}. There is 1 more problem; see data.errors.`,
   ],
 ])('the message about a body with %s', async ([, body, message]) => {
   const service = await startService()
@@ -93,12 +99,68 @@ test.for<[what: string, body: string, message: string]>([
   expect([reply.status, reply.body.message]).toEqual([400, message])
 })
 
+describe('an app that was read and is sent back', () => {
+  test.for<[what: string, method: 'PUT' | 'POST', from: 'app' | 'list']>([
+    ['to update it', 'PUT', 'app'],
+    ['as a new one', 'POST', 'app'],
+    ['from the list of own apps', 'PUT', 'list'],
+  ])('%s has one problem, which names the fields to leave out', async ([, method, from]) => {
+    const service = await startService()
+    const { apps } = service.world
+    const key = service.world.keys.ada
+    for (const id of [apps.approved, apps.pending, apps.rejected]) {
+      const { body } = await service.get(from === 'app' ? `/apps/${id}` : '/developer/apps', {
+        key,
+      })
+      const list: { id: number }[] = body.data.apps ?? [body.data.app]
+      // A package name belongs to one app.
+      const { package_name: _, ...app }: Record<string, unknown> = {
+        ...list.find((one) => one.id === id),
+        name: 'Star Map',
+        category_id: service.world.categories.tools,
+      }
+      const send = (json: object) =>
+        service.request(method, method === 'PUT' ? `/apps/${id}` : '/apps', { key, json })
+      const refused = await send(app)
+      const { errors } = refused.body.data
+      const message = expect.stringMatching(/^must leave out the read-only fields: id, /)
+      expect([refused.status, errors]).toEqual([400, [{ in: 'body', field: '', message }]])
+      expect(refused.body.message).toBe(`The body ${errors[0].message}.`)
+      const names: string[] = errors[0].message.split(': ')[1].split(', ')
+      for (const name of names) delete app[name]
+      expect((await send(app)).status).toBe(method === 'PUT' ? 200 : 201)
+    }
+  })
+
+  test('is not the only problem', async () => {
+    const service = await startService()
+    const { keys, apps } = service.world
+    const json = { id: 1, name: '', colour: 'red', reviews: [{ id: 'x' }] }
+    const path = `/apps/${apps.approved}`
+    const reply = await service.request('PUT', path, { key: keys.ada, json })
+    expect([reply.body.message, reply.body.data.errors]).toEqual([
+      'The body must leave out the read-only fields: id, reviews. There are 2 more problems; see data.errors.',
+      [
+        { in: 'body', field: '', message: 'must leave out the read-only fields: id, reviews' },
+        { in: 'body', field: '/colour', message: notSettable },
+        { in: 'body', field: '/name', message: 'must not be empty' },
+      ],
+    ])
+  })
+})
+
+test('an operation without parameters says so', async () => {
+  const service = await startService()
+  const { status, body } = await service.get('/categories?limit=1')
+  expect([status, body.message]).toEqual([400, 'limit is not a parameter; there are none.'])
+})
+
 test('a misspelled field is named before the missing one', async () => {
   const service = await startService()
   const json = { name: 'A', Description: 'B', category_id: 1 }
   const reply = await service.request('POST', '/apps', { key: service.world.keys.ada, json })
   expect(reply.body.data.errors).toEqual([
-    { in: 'body', field: '/Description', message: `${notSettable}; did you mean description?` },
+    { in: 'body', field: '/Description', message: notSettable },
     { in: 'body', field: '/description', message: 'is required' },
   ])
 })
@@ -127,13 +189,4 @@ test.for<[problems: Problem[], message: string]>([
   const error = invalidRequest(problems)
   expect([error.code, error.message]).toEqual(['invalid_request', message])
   expect(error.details.errors).toEqual(problems.slice(0, 100))
-})
-
-test.for<[name: string, known: string[], nearest: string | undefined]>([
-  ['limits', ['limit', 'limits_'], 'limits_'],
-  ['sort', [], undefined],
-  ['', ['page'], undefined],
-  ['limit'.repeat(10_000), ['limit'], undefined],
-])('the name nearest to %s of %j', ([name, known, nearest]) => {
-  expect(nearestName(name, known)).toBe(nearest)
 })

@@ -195,7 +195,7 @@ test('reports two hundred unknown fields, the first hundred by name', async () =
   const reply = await service.request('POST', '/apps', { key: service.world.keys.ada, json })
   expect([reply.status, reply.body.message]).toEqual([
     400,
-    'field0 is not a field that can be set. There are 202 more problems; see data.errors.',
+    'field0 is not a field that can be set; there are category_id, description, license, name, package_name, short_description, source_code_url, version, website_url. There are 202 more problems; see data.errors.',
   ])
   expect(reply.body.data.errors).toHaveLength(100)
 })

@@ -131,7 +131,8 @@ export const updateApp: Table = ({ apps, keys }) => [
     name: 'does not let an owner set the status',
     request: ['PUT', `/apps/${apps.pending}`, { key: keys.ada, json: { status: 'approved' } }],
     status: 400,
-    problems: ['body /status'],
+    problems: ['body '],
+    message: /^The body must leave out the read-only field: status\.$/,
   },
   {
     name: 'refuses bad JSON',
