@@ -65,15 +65,17 @@ export async function uniqueSlugs(
 }
 
 /** Gives each candidate a number that no other call gives to its base. */
-async function addNumbers({ sql }: QueryRunner, candidates: Candidate[]) {
+async function addNumbers({ insert }: QueryRunner, candidates: Candidate[]) {
   const groups = Map.groupBy(candidates, ({ base }) => base)
   // In one order, so that two transactions cannot deadlock.
   const sorted = [...groups].toSorted(([a], [b]) => (a < b ? -1 : 1))
-  const rows: { slug: string; last: number }[] = await sql('slug_numbers')
-    .insert(sorted.map(([slug, { length }]) => ({ slug, last: 1 + length })))
-    .onConflict('slug')
-    .merge({ last: sql.raw('slug_numbers.last + excluded.last - 1') })
-    .returning(['slug', 'last'])
+  const rows = await insert<{ slug: string; last: number }>(
+    'slug_numbers',
+    sorted.map(([slug, { length }]) => ({ slug, last: 1 + length })),
+    // Without WHERE, SQLite takes ON for a part of a join.
+    `where true on conflict (slug) do update set last = slug_numbers.last + excluded.last - 1
+     returning slug, last`,
+  )
   for (const { slug, last } of rows) {
     const group = required(groups.get(slug), `the candidates of the slug ${slug}`)
     const first = last - group.length + 1

@@ -8,6 +8,7 @@ import { parseFileUrl, parseServerUrl } from './database-url.ts'
 import {
   type Engine,
   type EngineQueryRunner,
+  type NewRow,
   notCreated,
   notMigrated,
   type QueryRunner,
@@ -275,10 +276,11 @@ export function databaseFor(engine: Engine) {
   }
 }
 
-function toQueryRunner(
-  { insert, ...runner }: EngineQueryRunner,
-  markPublicChange: () => void,
-): QueryRunner {
+function toQueryRunner(runner: EngineQueryRunner, markPublicChange: () => void): QueryRunner {
+  const insert = async (table: string, rows: NewRow[], condition = '') => {
+    const inserted = await runner.insert<{ id: number }>(table, rows, `${condition} returning id`)
+    return inserted.map(({ id }) => id)
+  }
   return {
     ...runner,
     markPublicChange,

@@ -103,15 +103,16 @@ export type EngineQueryRunner = Readonly<{
    */
   jsonRows: (from: string, columns: readonly string[], orderBy: string) => string
   /**
-   * Inserts rows that have the same columns, and returns their ids in any order. `condition` is
-   * SQL after the rows, such as `where … on conflict do nothing`, and can refer to a row as
-   * `given`. Call it in a transaction, because many rows may take several statements.
+   * Inserts rows that have the same columns, bound as JSON, so that no statement grows with them.
+   * Returns what `end` returns, in any order. `end` is SQL after the rows, such as
+   * `where … on conflict do nothing returning id`, and can refer to a row as `given`. Call it in a
+   * transaction, because many rows may take several statements.
    */
-  insert: (table: string, rows: NewRow[], condition?: string) => Promise<number[]>
+  insert: <Returned>(table: string, rows: NewRow[], end: string) => Promise<Returned[]>
 }>
 
 /** The stores' interface: SQL that both engines support, and methods where they differ. */
-export type QueryRunner = Omit<EngineQueryRunner, 'insert'> &
+export type QueryRunner = EngineQueryRunner &
   Readonly<{
     /** Aborted when the caller of a read disconnects: its work need not go on. */
     signal?: AbortSignal | undefined

@@ -15,7 +15,7 @@ import type { Category, Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import { toSearchDocument } from '../search/terms.ts'
-import { required } from '../util/helpers.ts'
+import { chunk, required } from '../util/helpers.ts'
 import {
   isAccepted,
   isKnownByName,
@@ -45,6 +45,9 @@ import {
 } from './line-to-row.ts'
 
 /** Writes the lines of a catalogue file: apps with their reviews, categories, and removals. */
+
+/** Ids of a statement. */
+const maxIds = 1000
 
 type Options = { actor: Actor; onlyNew: boolean }
 
@@ -256,12 +259,20 @@ async function writeLines(
       const owner = ownerIds.get(developer_name)
       return owner === undefined ? [] : [[owner, name] as const]
     })
+    // Only an app without a package name that is not deleted is meant, and only if it is the only
+    // one. There may be any number of others.
+    const order = 'package_key is not null, deleted_at is not null, id'
+    // The + keeps SQLite from reading all apps of a developer in the order of an index.
+    const window = `partition by +developer_id, name order by ${order}`
+    const namesakes = sql('apps')
+      .whereIn(['developer_id', 'name'], ownedNames)
+      .select('id', sql.raw(`row_number() over (${window}) as place`))
     const packageKeys = described.flatMap(({ package_name }) => package_name?.toLowerCase() ?? [])
     const slugs = described.flatMap(({ slug }) => slug ?? [])
     const ids: number[] = [
       ...(await sql('apps').whereIn('package_key', packageKeys).pluck('id')),
       ...(await sql('apps').whereIn('slug', slugs).pluck('id')),
-      ...(await sql('apps').whereIn(['developer_id', 'name'], ownedNames).pluck('id')),
+      ...(await sql(namesakes.as('namesakes')).where('place', '<=', 2).pluck('id')),
     ]
     // Before the joined rows are read: a statement that joins and locks may see the two in
     // different versions.
@@ -281,8 +292,14 @@ async function writeLines(
     table: string,
     rows: Row[],
   ): Promise<(Omit<Row, 'id'> & { id?: number })[]> {
-    const ids = rows.flatMap(({ id }) => id ?? [])
-    const taken = new Set<number>(await sql<{ id: number }>(table).whereIn('id', ids).pluck('id'))
+    const taken = new Set<number>()
+    // A line may have more reviews than a statement may have values.
+    for (const ids of chunk(
+      rows.flatMap(({ id }) => id ?? []),
+      maxIds,
+    ))
+      for (const id of await sql<{ id: number }>(table).whereIn('id', ids).pluck('id'))
+        taken.add(id)
     return rows.map(({ id, ...row }) => {
       if (id === undefined || taken.has(id)) return row
       taken.add(id)

@@ -14,7 +14,7 @@ import { chunk, required } from '../../src/util/helpers.ts'
 import { exportLines, importFrom, importLines, toLines } from '../support/catalogue-file.ts'
 import { freezeClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistency.ts'
-import { openEmptyCatalogue } from '../support/database.ts'
+import { openEmptyCatalogue, openWorld } from '../support/database.ts'
 import { startService } from '../support/service.ts'
 
 const { apps } = inject('world')
@@ -1378,6 +1378,73 @@ test('names that clash, and more lines than a batch holds', async () => {
   const slugs = exported.filter((line) => 'name' in line).map(({ slug }): string => slug)
   expect([slugs.length, new Set(slugs).size]).toEqual([6 + 1201, 6 + 1201])
   expect(countsOf(await importLines(database, lines))).toEqual([0, 0, 1201, 0])
+})
+
+test.for<[what: string, fileOf: (developer: string) => object[]]>([
+  [
+    'new apps whose slugs are taken',
+    (developer_name) => manyApps(1000).map((line) => ({ ...line, developer_name })),
+  ],
+  [
+    'new apps of new developers whose slugs are taken',
+    (prefix) =>
+      manyApps(1000).map((line, index) => ({ ...line, developer_name: `${prefix} ${index}` })),
+  ],
+  [
+    'lines with ids, slugs, package names and reviews that have ids',
+    (developer_name) => [
+      ...manyApps(999).map((line, index) => ({
+        ...line,
+        id: 100 + index,
+        slug: `${developer_name.toLowerCase()}-${index}`,
+        package_name: `org.example.${developer_name}${index}`,
+        developer_name,
+      })),
+      // More than the variables of a statement of SQLite, 32,766, and of PostgreSQL, 65,535.
+      {
+        ...app,
+        name: 'Reviewed',
+        developer_name,
+        reviews: Array.from({ length: 66_000 }, (_, index) => ({ ...review(5), id: 100 + index })),
+      },
+    ],
+  ],
+])('a batch of 1,000 lines: %s', async ([, fileOf]) => {
+  const { database } = await startService()
+  const [first, second] = [fileOf('Eve'), fileOf('Fay')]
+  const dryRun = await withTemporaryCopy(database, async (copy) => [
+    countsOf(await importLines(copy, first)),
+    countsOf(await importLines(copy, second)),
+  ])
+  expect(dryRun).toEqual([
+    [1000, 0, 0, 0],
+    [1000, 0, 0, 0],
+  ])
+  for (const lines of [first, second]) {
+    expect(countsOf(await importLines(database, lines))).toEqual([1000, 0, 0, 0])
+    expect(countsOf(await importLines(database, lines))).toEqual([0, 0, 1000, 0])
+  }
+  const slugs = await database.read(({ sql }) => sql('apps').pluck('slug'))
+  expect(new Set(slugs).size).toBe(6 + 2000)
+  await expectConsistent(database)
+})
+
+test('a line that has the name of more apps than a statement has variables', async () => {
+  const database = await openWorld()
+  const count = 66_000
+  await database.write(async ({ sql, insertRows }) => {
+    const [row] = await sql('apps').where({ id: apps.pending })
+    const { id: _, ...other } = required(row, 'an app')
+    const namesakes = Array.from({ length: count }, (_, index) => ({
+      ...other,
+      name: 'Namesake',
+      slug: `namesake-${index}`,
+    }))
+    await insertRows('apps', namesakes)
+  })
+  const line = { ...app, name: 'Namesake' }
+  const { rejects } = await importLines(database, [line])
+  expect(rejects).toEqual([{ line: 1, fields: ['/name'] }])
 })
 
 test('an export into an empty database gives the same public answers, byte for byte', async () => {

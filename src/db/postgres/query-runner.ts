@@ -19,24 +19,23 @@ export const queryRunnerOf = (sql: Knex): EngineQueryRunner => ({
 })
 
 /**
- * Inserts rows in one statement, and returns their ids. The rows are bound as one JSON text;
- * PostgreSQL converts its values to the types of the table's columns.
+ * Inserts rows in one statement. They are bound as one JSON text; PostgreSQL converts its values to
+ * the types of the table's columns.
  */
-async function insertBatch(
+async function insertBatch<Returned>(
   sql: Knex,
   table: string,
   rows: NewRow[],
-  condition = '',
-): Promise<number[]> {
+  end: string,
+): Promise<Returned[]> {
   if (rows.length === 0) return []
   const columns = Object.keys(required(rows[0], 'a row'))
   await advanceIds(sql, table, rows)
-  const inserted = await rowsOf(sql)<{ id: number }>(
+  return rowsOf(sql)<Returned>(
     `insert into ${table} (${columns})
-     select ${columns} from json_populate_recordset(null::${table}, ?::json) as given ${condition} returning id`,
+     select ${columns} from json_populate_recordset(null::${table}, ?::json) as given ${end}`,
     [JSON.stringify(rows)],
   )
-  return inserted.map(({ id }) => id)
 }
 
 /**

@@ -26,26 +26,26 @@ export const queryRunnerOf = (sql: Knex): EngineQueryRunner => ({
 const maxRowsPerStatement = 250
 
 /**
- * Inserts rows as JSON texts, which costs a fraction of binding each value, and returns their ids.
+ * Inserts rows as JSON texts, which costs a fraction of binding each value.
  * `jsonb_each` parses a text once; `json_each` would parse each row again for each column
  * (https://sqlite.org/json1.html#the_jsonb_each_table_valued_function).
  */
-async function insertBatches(
+async function insertBatches<Returned>(
   sql: Knex,
   table: string,
   rows: NewRow[],
-  condition = '',
-): Promise<number[]> {
+  end: string,
+): Promise<Returned[]> {
   const columns = Object.keys(rows[0] ?? {})
   const values = columns.map((column, index) => `value->>${index} as ${column}`)
-  const ids: number[] = []
+  const returned: Returned[] = []
   for (const batch of chunk(rows, maxRowsPerStatement)) {
-    const inserted = await rowsOf(sql)<{ id: number }>(
+    const inserted = await rowsOf(sql)<Returned>(
       `insert into ${table} (${columns})
-       select * from (select ${values} from jsonb_each(cast(? as text))) as given ${condition} returning id`,
+       select * from (select ${values} from jsonb_each(cast(? as text))) as given ${end}`,
       [jsonArrayBytes(batch.map((row) => columns.map((column) => row[column])))],
     )
-    for (const { id } of inserted) ids.push(id)
+    for (const row of inserted) returned.push(row)
   }
-  return ids
+  return returned
 }
