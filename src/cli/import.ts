@@ -93,7 +93,7 @@ category_id, slug, and changes, each with field, before and after. The values of
 the field reviews are their numbers.`,
   run: runImport,
   toJson: ({
-    summary: { readError, optimizeProblem, reasons, ...counts },
+    summary: { readError, writeProblem, optimizeProblem, reasons, ...counts },
     seconds,
     rejects,
     updates,
@@ -190,7 +190,7 @@ async function runImport(
     `: see ${resolve(rejectsPath)}; correct the lines there and import that file`,
   )
   if (!dryRun) printOptimizeProblem('the lines were imported', summary.optimizeProblem)
-  const isComplete = summary.rejected === 0 && !summary.readError
+  const isComplete = summary.rejected === 0 && !summary.readError && !summary.writeProblem
   if (isComplete && isReplacing && !isStdin && rejectsFile === undefined && !dryRun)
     await rm(rejectsPath)
   return { summary, seconds: elapsedSeconds(begin), rejects: rejectsPath, updates }
@@ -208,10 +208,10 @@ const describeExample = (example: string, reason: string) =>
 /** Reasons that are printed. */
 const maxReasons = 10
 
-/** Prints why lines were refused or not read, if any. The exit code is then 1. */
+/** Prints why lines were refused, not written or not read, if any. The exit code is then 1. */
 export function printProblems(
   file: string,
-  { lines, rejected, reasons, readError }: ImportSummary,
+  { lines, rejected, reasons, readError, writeProblem }: ImportSummary,
   advice = '',
 ) {
   if (rejected > 0) {
@@ -225,6 +225,13 @@ export function printProblems(
     }
     const more = all.length - maxReasons
     if (more > 0) printInfo(`  and ${more} more ${nounOf(more, 'reason')}`)
+  }
+  if (writeProblem) {
+    const { line, reason } = writeProblem
+    const imported = lines === 0 ? 'nothing was imported' : 'the lines before were imported'
+    printError(
+      `cannot write line ${line} and those after it: ${reason}; ${imported}; run this again to finish`,
+    )
   }
   if (!readError) return
   printError(

@@ -128,7 +128,9 @@ export async function programFor(name: string): Promise<Command> {
  * The message of the cause if that is for operators. Further lines, which only other errors have,
  * are for developers.
  */
-function messageOf({ message, cause }: Error): string {
-  const shown = cause instanceof OperatorError ? cause.message : message
+function messageOf(error: Error): string {
+  const { message, cause } = error
+  if (cause instanceof OperatorError) return cause.message
+  const shown = 'statement' in error ? `the database reports: ${message}` : message
   return shown.split('\n', 1).join()
 }

@@ -1,3 +1,5 @@
+import type { Knex } from 'knex'
+
 /**
  * Classifies errors of any engine. Each engine's `explain` returns an `ErrorMeaning`, so that code
  * outside the engines' directories needs no error codes of SQLite or PostgreSQL.
@@ -15,6 +17,20 @@ export type ErrorMeaning = Readonly<{
   /** Advice for the operator, if there is any. */
   advice: string | undefined
 }>
+
+/**
+ * knex puts the statement before the message of a driver's error. This makes it the property
+ * `statement`, which the log has, so that no message has SQL: commands print it.
+ */
+export function separateStatements(sql: Knex): Knex {
+  sql.on('query-error', (error: Error, query: Knex.Sql) => {
+    const prefix = `${query.sql} - `
+    if (!error.message.startsWith(prefix)) return
+    error.message = error.message.slice(prefix.length)
+    Object.assign(error, { statement: query.sql })
+  })
+  return sql
+}
 
 /** The database cannot be used now. The message continues "the database", such as "is gone". */
 export class UnusableDatabase extends Error {

@@ -35,9 +35,15 @@ export async function optimizeAtEnd(
     await database.optimize({ isLast: true })
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code !== 'unavailable') throw error
-    const { cause, message } = error
-    return cause instanceof OperatorError
-      ? cause.message
-      : (database.explain(cause).reason ?? message)
+    return reasonOf(database, error)
   }
+}
+
+/** Why a long write failed, in words for operators; undefined if the database is not the cause. */
+export function reasonOf({ explain }: Pick<Engine, 'explain'>, error: unknown): string | undefined {
+  const isOverloaded = error instanceof ServiceError && error.code === 'unavailable'
+  const cause = isOverloaded ? error.cause : error
+  if (cause instanceof OperatorError) return cause.message
+  const { reason = isOverloaded ? error.message : undefined, isConflict } = explain(cause)
+  return isConflict ? `it conflicted with other writes again and again: ${reason}` : reason
 }

@@ -17,7 +17,11 @@ export const createLogger = (
 function serializeError(error: Error) {
   const { type, message, stack } = stdSerializers.err(error)
   const cause = error.cause instanceof Error ? { cause: String(error.cause) } : {}
-  return { type, message, stack, ...('code' in error && { code: error.code }), ...cause }
+  const known = {
+    ...('code' in error && { code: error.code }),
+    ...('statement' in error && { statement: error.statement }),
+  }
+  return { type, message, stack, ...known, ...cause }
 }
 
 /** The value of `X-Request-Id`: the client's own if it is well-formed and no key, else a new one. */

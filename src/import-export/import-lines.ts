@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Problem } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
 import type { QueryRunner } from '../db/engine.ts'
-import { optimizeAtEnd, pauseForOthers } from '../db/write-pacing.ts'
+import { optimizeAtEnd, pauseForOthers, reasonOf } from '../db/write-pacing.ts'
 import { required } from '../util/helpers.ts'
 import { batchKeys } from './find-apps-of-lines.ts'
 import { type ImportLine, type LineUpdate, type ParsedLine, problem } from './line.ts'
@@ -19,6 +19,8 @@ export type ImportSummary = {
   reasons: ReasonCounts
   /** Why the file could not be read to its end. The lines before are imported. */
   readError?: Error
+  /** The first line that could not be written, and why. The lines before are imported. */
+  writeProblem?: { line: number; reason: string }
   /** Why the database was not optimized afterwards. */
   optimizeProblem?: string | undefined
 }
@@ -68,7 +70,20 @@ export async function importLines(
     highWaterMark: 1,
   })
   for await (const batch of prefetched) {
-    await database.write((runner) => write(runner, batch))
+    try {
+      await database.write((runner) => write(runner, batch))
+    } catch (error) {
+      const reason = reasonOf(database, error)
+      if (reason === undefined) throw error
+      const { number } = required(batch[0], 'the first line of a batch')
+      const { created, updated, unchanged, rejected } = summary
+      return {
+        ...summary,
+        // Without those that were read ahead.
+        lines: created + updated + unchanged + rejected,
+        writeProblem: { line: number, reason },
+      }
+    }
     for (const line of batch) await count(line)
     onProgress?.(summary)
     await pause()

@@ -292,14 +292,12 @@ async function writeLines(
     table: string,
     rows: Row[],
   ): Promise<(Omit<Row, 'id'> & { id?: number })[]> {
-    const taken = new Set<number>()
+    const given = rows.flatMap(({ id }) => id ?? [])
+    const stored: number[] = []
     // A line may have more reviews than a statement may have values.
-    for (const ids of chunk(
-      rows.flatMap(({ id }) => id ?? []),
-      maxIds,
-    ))
-      for (const id of await sql<{ id: number }>(table).whereIn('id', ids).pluck('id'))
-        taken.add(id)
+    for (const ids of chunk(given, maxIds))
+      stored.push(...(await sql<{ id: number }>(table).whereIn('id', ids).pluck('id')))
+    const taken = new Set(stored)
     return rows.map(({ id, ...row }) => {
       if (id === undefined || taken.has(id)) return row
       taken.add(id)

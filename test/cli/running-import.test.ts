@@ -2,14 +2,93 @@ import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { expect, inject, test } from 'vitest'
+import { expect, inject, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
-import { manyApps } from '../support/catalogue-file.ts'
-import { expectConsistentAt, expectSound } from '../support/consistency.ts'
+import { exampleLine, exampleReview, manyApps, toLines } from '../support/catalogue-file.ts'
+import { expectConsistent, expectConsistentAt, expectSound } from '../support/consistency.ts'
 import { copyWorld, temporaryFolder } from '../support/database.ts'
-import { executable, run, runProcess, serve } from '../support/process.ts'
+import { commandLine, executable, run, runProcess, serve } from '../support/process.ts'
 
-/** An import that is killed, and one beside a server and other commands. */
+/** An import that is killed, one that the database stops, and one beside a server and commands. */
+
+test.for<[what: string, lines: number, stdout: RegExp, stderr: RegExp, lost: string]>([
+  [
+    'the first batch',
+    3,
+    /^0 lines in .*: 0 created, 0 updated, 0 unchanged\.\n$/,
+    /^apps-service: cannot write line 1 and those after it: .*reviews.*; nothing was imported; run this again to finish\n$/,
+    'reviews',
+  ],
+  [
+    'a later batch',
+    1500,
+    /^1000 lines in .*: 1000 created, 0 updated, 0 unchanged\.\n$/,
+    /^apps-service: cannot write line 1001 and those after it: .*slug_numbers.*; the lines before were imported; run this again to finish\n$/,
+    'slug_numbers',
+  ],
+])(
+  'an import that cannot write %s says what it has written, and the next run finishes it',
+  async ([, count, stdout, stderr, lost]) => {
+    const address = await copyWorld()
+    const database = openDatabase(address)
+    onTestFinished(() => database.close())
+    const rename = (from: string, to: string) =>
+      database.write(({ sql }) => sql.raw(`alter table ${from} rename to ${to}`))
+    // The first thousand get the slugs of their names, and the others numbered ones.
+    const lines = Array.from({ length: count }, (_, index) => ({
+      ...exampleLine,
+      name: `Star ${index % 1000}`,
+      package_name: `org.example.star${index}`,
+      reviews: [exampleReview],
+    }))
+    const { runWith } = commandLine(address)
+    await rename(lost, 'lost')
+    const stopped = await runWith(toLines(lines), 'import', '-')
+    expect(stopped).toEqual({
+      code: 1,
+      stdout: expect.stringMatching(stdout),
+      stderr: expect.stringMatching(stderr),
+    })
+    expect(stopped.stderr).not.toMatch(/\b(select|insert|values)\b/i)
+    await rename('lost', lost)
+    const again = await runWith(toLines(lines), 'import', '-', '--json')
+    expect(JSON.parse(again.stdout)).toMatchObject({ lines: count, rejected: 0 })
+    expect(JSON.parse((await runWith('', 'app', 'list', '--json')).stdout).pagination.total).toBe(
+      6 + count,
+    )
+    await expectConsistent(database)
+  },
+)
+
+test.for<[command: string, lost: string]>([
+  ['category add --slug sky --name Sky', 'categories'],
+  ['category list', 'categories'],
+  ['app list', 'developers'],
+  ['moderation show 1', 'developers'],
+  ['moderation queue', 'developers'],
+  ['moderation approve 2', 'catalogue_version'],
+  ['key issue --developer Ada', 'api_keys'],
+  ['export', 'categories'],
+  ['import -', 'developers'],
+  ['counters -', 'catalogue_version'],
+  ['status', 'api_keys'],
+])('no statement reaches the terminal if %s fails', async ([command, lost]) => {
+  const address = await copyWorld()
+  const database = openDatabase(address)
+  onTestFinished(() => database.close())
+  await database.write(({ sql }) => sql.raw(`alter table ${lost} rename to lost`))
+  const input = { import: exampleLine, counters: { slug: 'tide-clock', total_downloads: 7 } }
+  const [name = ''] = command.split(' ')
+  const line = Object.entries(input).flatMap(([of, value]) => (of === name ? [value] : []))
+  const { code, stderr } = await commandLine(address).runWith(toLines(line), ...command.split(' '))
+  expect(code).toBe(1)
+  expect(stderr).toMatch(
+    new RegExp(
+      `^apps-service: [^\n]*(no such table: (main\\.)?${lost}|relation "${lost}" does not exist)[^\n]*\n$`,
+    ),
+  )
+  expect(stderr).not.toMatch(/\b(select|insert|update|from|where)\b/i)
+})
 
 test('kill -9 during an import leaves nothing half written, and the next run finishes it', async () => {
   const address = await copyWorld()

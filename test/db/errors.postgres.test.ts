@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Client } from 'pg'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
+import { exampleLine, toLines } from '../support/catalogue-file.ts'
 import { copyWorld } from '../support/database.ts'
 import { administer, ask } from '../support/postgres.ts'
 import { commandLine } from '../support/process.ts'
@@ -142,6 +143,27 @@ describe.skipIf(inject('workers').length > 0)('an update that fails', () => {
     expect([exitCode, stderr]).toEqual([1, expect.stringContaining(message)])
   })
 })
+
+test.skipIf(inject('workers').length > 0)(
+  'an import that conflicts with other writes again and again says so, and finishes later',
+  async () => {
+    const address = await copyWorld()
+    const { runWith } = commandLine(address)
+    const lines = toLines(
+      Array.from({ length: 1500 }, (_, index) => ({ ...exampleLine, name: `Star ${index}` })),
+    )
+    const failure = await failChanges(address, { code: '40P01', message: 'deadlock detected' })
+    expect(await runWith(lines, 'import', '-')).toEqual({
+      code: 1,
+      stdout: expect.stringMatching(/^0 lines in .*: 0 created, 0 updated, 0 unchanged\.\n$/),
+      stderr:
+        'apps-service: cannot write line 1 and those after it: it conflicted with other writes again and again: deadlock detected; nothing was imported; run this again to finish\n',
+    })
+    expect(await failure.attempts()).toBe(10)
+    await failure.repair()
+    expect((await runWith(lines, 'import', '-')).stdout).toMatch(/: 1500 created/)
+  },
+)
 
 // On Citus the other node waits, for as long as the address says (docs/scaling.md).
 test.skipIf(inject('workers').length > 0)(

@@ -164,11 +164,14 @@ test.for<[what: string, text: string, redacted: string]>([
   expect(redact(text)).toBe(redacted)
 })
 
-test('logs the message, code and cause of an error, without keys and other properties', () => {
+test('logs the message, code, statement and cause of an error, without keys and other properties', () => {
   const lines: string[] = []
   const log = createLogger('info', { write: (line) => lines.push(line) })
   const error = new Error(`no apps_${id}_${secret}`, { cause: new Error('no space left') })
-  log.error({ err: Object.assign(error, { code: 'SQLITE_FULL', sent: 'a body' }) }, 'failed')
+  log.error(
+    { err: Object.assign(error, { code: 'SQLITE_FULL', statement: 'select 1', sent: 'a body' }) },
+    'failed',
+  )
   log.error({ err: new Error('plain') }, 'failed')
   const [full, plain] = lines.map((line) => JSON.parse(line).err)
   expect(full).toEqual({
@@ -176,6 +179,7 @@ test('logs the message, code and cause of an error, without keys and other prope
     message: `no apps_${id}_[redacted]: no space left`,
     stack: expect.stringMatching(/^Error: no apps_0123456789ab_\[redacted\]\n/),
     code: 'SQLITE_FULL',
+    statement: 'select 1',
     cause: 'Error: no space left',
   })
   expect(Object.keys(plain)).toEqual(['type', 'message', 'stack'])

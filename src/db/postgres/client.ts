@@ -3,6 +3,7 @@ import knex, { type Knex } from 'knex'
 import pg from 'pg'
 import type { ServerUrl } from '../database-url.ts'
 import type { QueryRunner } from '../engine.ts'
+import { separateStatements } from '../errors.ts'
 import { breaksConnection, isQueryTimeout, isStaleStatement } from './errors.ts'
 
 /** A connection of the driver, with what its types lack. */
@@ -211,7 +212,7 @@ function open(
     keepAliveInitialDelayMillis: 10_000,
     query_timeout,
   }
-  return knex({
+  const sql = knex({
     client,
     // Otherwise knex asks for the version, and a name other than PostgreSQL's ends the process.
     version: '14',
@@ -224,6 +225,7 @@ function open(
     log: { warn: ignore, error: ignore, debug: ignore },
     pool: { min: 0, max, idleTimeoutMillis: idleTimeout, afterCreate },
   })
+  return separateStatements(sql)
 
   function afterCreate(
     connection: DriverConnection,

@@ -92,12 +92,11 @@ export const isQueryTimeout = (error: unknown) =>
 /** Whether a connection cannot be used again. */
 export const breaksConnection = (error: unknown) => isBroken(error) || isStaleStatement(error)
 
-/** knex puts the statement before the driver's message. Neither has values. */
 function reasonOf(error: unknown): string | undefined {
   if (error instanceof UnusableDatabase) return `the database ${error.message}`
   if (!(error instanceof Error)) return undefined
   const code = codeOf(error)
   if (code === '' && !isUnavailable(error)) return undefined
   // If a host has several addresses and all refuse, the message is empty.
-  return error.message.split(' - ').at(-1) || code
+  return error.message || code
 }

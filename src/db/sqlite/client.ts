@@ -5,6 +5,7 @@ import { LRUCache } from 'lru-cache'
 import type { Database, RunResult, Statement } from 'sqlite3'
 import { OperatorError } from '../../contract/errors.ts'
 import type { QueryRunner } from '../engine.ts'
+import { separateStatements } from '../errors.ts'
 import type { DatabaseFile } from './database-file.ts'
 import { isRolledBack } from './errors.ts'
 
@@ -257,17 +258,19 @@ const acquireTimeout = 5000
 type OpenMode = 'mode=rw' | 'mode=ro'
 
 const open = (filename: string, mode: OpenMode, client: typeof Knex.Client, max = 1) =>
-  knex({
-    client,
-    connection: { filename: `${pathToFileURL(filename)}?${mode}`, flags: ['OPEN_URI'] },
-    // Keeps bound values, which are callers' data, out of error messages and so out of the log.
-    compileSqlOnError: false,
-    acquireConnectionTimeout: acquireTimeout,
-    // knex would print errors that it also throws.
-    log: { warn: ignore, error: ignore, debug: ignore },
-    // Opening a connection costs more than keeping it, and `DatabaseFile` relies on the first one.
-    pool: { max, idleTimeoutMillis: Number.POSITIVE_INFINITY },
-  })
+  separateStatements(
+    knex({
+      client,
+      connection: { filename: `${pathToFileURL(filename)}?${mode}`, flags: ['OPEN_URI'] },
+      // Keeps bound values, which are callers' data, out of error messages and so out of the log.
+      compileSqlOnError: false,
+      acquireConnectionTimeout: acquireTimeout,
+      // knex would print errors that it also throws.
+      log: { warn: ignore, error: ignore, debug: ignore },
+      // Opening a connection costs more than keeping it, and `DatabaseFile` relies on the first one.
+      pool: { max, idleTimeoutMillis: Number.POSITIVE_INFINITY },
+    }),
+  )
 
 const ignore = () => {}
 
