@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express'
 import type { OpenAPIBackend } from 'openapi-backend'
 import { notFound } from '../contract/errors.ts'
-import { beginOperation, callOperation } from './api.ts'
+import { beginOperation, callOperation, toApiRequest } from './api.ts'
 import type { RateLimits } from './rate-limits.ts'
 import { sendReply } from './response.ts'
 import type { ResponseCache } from './response-cache.ts'
@@ -14,14 +14,19 @@ export const handleOperations =
       const reply = await callOperation(api, request, response)
       return reply ? sendReply(request, response, reply) : next()
     }
-    let isHit = true
-    const reply = await cache.load(request.url, async () => {
-      isHit = false
+    let isShared = true
+    const compute = async () => {
+      isShared = false
       const computed = await callOperation(api, request, response)
       if (!computed || !('representation' in computed)) throw notFound()
       return computed
+    }
+    const reply = await cache.load(request, compute).catch((error) => {
+      const operation = isShared && api.matchOperation(toApiRequest(request))
+      if (operation) beginOperation(operation, request, response, limits)
+      throw error
     })
-    if (isHit) {
+    if (isShared) {
       beginOperation(reply.operation, request, response, limits)
       response.context.isCacheHit = true
       cache.counts.hit++

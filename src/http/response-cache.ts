@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Request } from 'express'
 import { LRUCache } from 'lru-cache'
 import type { Operation } from 'openapi-backend'
+import { ServiceError } from '../contract/errors.ts'
 import { isPublic, parameterNames } from './document-operations.ts'
 import type { ReadReply } from './response.ts'
 
@@ -34,8 +35,8 @@ export function createResponseCache(
     // A string may have two bytes per character.
     sizeCalculation: ({ representation }, url) => representation.maxSize + 2 * url.length,
   })
-  /** Computations in progress, for the version of the entries. */
-  let pending = new Map<string, Promise<ReadReply>>()
+  /** Computations in progress, for the version of the entries, with the requests that began them. */
+  let pending = new Map<string, { reply: Promise<ReadReply>; first: CachedRequest }>()
   const currentVersion = coalesce(dataVersion)
   let entriesVersion = ''
   /**
@@ -59,10 +60,14 @@ export function createResponseCache(
   }
 
   /**
-   * The reply for a URL: from the cache, from another request that computes it, or computed and then
-   * cached. Throws what `compute` throws.
+   * The reply to a request: from the cache, from another request that computes it, or computed and
+   * then cached. Throws what `compute` throws, here or for the other request.
    */
-  async function load(url: string, compute: () => Promise<ReadReply>): Promise<ReadReply> {
+  async function load(
+    request: CachedRequest,
+    compute: () => Promise<ReadReply>,
+  ): Promise<ReadReply> {
+    const { url } = request
     const version = await currentVersion().catch(() => undefined)
     // The database cannot be read now; the computation reports why.
     if (version === undefined) return compute()
@@ -72,15 +77,22 @@ export function createResponseCache(
       entriesVersion = version
       counts.versions++
     }
-    // If the computation of another request fails, perhaps because its client disconnected, this
-    // request computes its own.
-    const shared = pending.get(url)
-    const cached = entries.get(url) ?? (shared && (await shared.catch(() => undefined)))
+    const cached = entries.get(url)
     if (cached) return cached
+    // Nothing is awaited between this and `pending.set`, or several requests would compute.
+    for (let shared = pending.get(url); shared; shared = pending.get(url)) {
+      try {
+        return await shared.reply
+      } catch (error) {
+        // The other request was refused, perhaps for its `Accept` header or its address.
+        if (error instanceof ServiceError && error.code !== 'unavailable') break
+        if (!shared.first.signal.aborted) throw error
+      }
+    }
     counts.miss++
     const current = pending
     const computing = compute()
-    pending.set(url, computing)
+    pending.set(url, { reply: computing, first: request })
     try {
       const reply = await computing
       if (current === pending) entries.set(url, reply)
@@ -90,6 +102,9 @@ export function createResponseCache(
     }
   }
 }
+
+/** Its signal is aborted when the client disconnects. */
+type CachedRequest = Pick<Request, 'url' | 'signal'>
 
 /** A pattern for the URLs of an OpenAPI path template, with any query. */
 const urlPattern = (path: string) =>

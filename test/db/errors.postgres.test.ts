@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Client } from 'pg'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { exampleLine, toLines } from '../support/catalogue-file.ts'
+import { expectStatuses } from '../support/check.ts'
 import { copyWorld } from '../support/database.ts'
 import { administer, ask } from '../support/postgres.ts'
 import { commandLine } from '../support/process.ts'
@@ -165,18 +166,40 @@ test.skipIf(inject('workers').length > 0)(
   },
 )
 
+/** A session of another program, which runs a statement in a transaction and then waits. */
+async function holdLocks(address: string, statement: string) {
+  const session = new Client(address)
+  await session.connect()
+  onTestFinished(() => session.end())
+  await session.query(`begin; ${statement}`)
+  return () => session.query('rollback')
+}
+
 // On Citus the other node waits, for as long as the address says (docs/scaling.md).
-test.skipIf(inject('workers').length > 0)(
-  'an update of an app that another session has locked is a 503 while the lock is held',
-  async () => {
+describe.skipIf(inject('workers').length > 0)('while another session holds a lock', () => {
+  test('an update of the app is a 503', async () => {
     const service = await startService()
-    const session = new Client(service.databaseUrl)
-    await session.connect()
-    onTestFinished(() => session.end())
-    await session.query('begin; select from apps for update')
+    const release = await holdLocks(service.databaseUrl, 'select from apps for update')
     expect((await update(service)).status).toBe(503)
     expect(service.log.join()).toContain('canceling statement due to lock timeout')
-    await session.query('rollback')
+    await release()
     expect((await update(service)).status).toBe(200)
-  },
-)
+  })
+
+  test('reads of the table are 503, also those that share one', async () => {
+    const service = await startService()
+    const lock = 'lock table apps in access exclusive mode'
+    const release = await holdLocks(service.databaseUrl, lock)
+    const paths = ['/apps', '/apps', '/apps', '/apps?search=tide', '/apps/1', '/apps/1']
+    const answers = await Promise.all(paths.map((path) => service.get(path)))
+    expectStatuses(
+      answers,
+      answers.map(() => 503),
+    )
+    for (const { headers } of answers) expect(headers).toHaveProperty('retry-after')
+    expect(service.log.join()).toContain('canceling statement due to lock timeout')
+    expect(service.log.join()).not.toContain('statement timeout')
+    await release()
+    for (const path of paths) expect((await service.get(path)).status).toBe(200)
+  })
+})

@@ -15,6 +15,7 @@ const reading = {
   default_transaction_read_only: 'on',
   idle_in_transaction_session_timeout: '0',
   jit: 'off',
+  lock_timeout: '5000',
   statement_timeout: '20000',
 }
 const writing = {

@@ -10,6 +10,7 @@ import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import type { Decision } from '../../src/catalogue/policy.ts'
 import { findReviews } from '../../src/catalogue/reviews.ts'
 import { readConfig } from '../../src/config.ts'
+import { ServiceError } from '../../src/contract/errors.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { createApi } from '../../src/http/api.ts'
 import { createHandlers } from '../../src/http/handlers.ts'
@@ -700,7 +701,7 @@ describe('concurrent equal requests', () => {
     expect(waiting).toHaveLength(1)
   })
 
-  test('do not share a search that was dropped from the queue because its client disconnected', async () => {
+  test('do not share a search that was dropped from the queue because its client disconnected, but the next one', async () => {
     const service = await startService()
     const search = (work: () => Promise<void>) =>
       service.database.snapshot(work, { isExpensive: true })
@@ -710,12 +711,69 @@ describe('concurrent equal requests', () => {
     const waiting = () =>
       service.database.usage().pools.reduce((sum, pool) => sum + pool.waiting, 0)
     await expect.poll(waiting).toBe(1)
-    const answer = service.get('/apps?search=tide')
+    const asked = [1, 2, 3].map(() => service.get('/apps?search=tide'))
     await service.get('/healthz')
     socket.destroy()
     await expect.poll(() => service.log.join()).toMatch(/GET aborted/)
+    await service.get('/healthz')
+    expect(waiting()).toBe(1)
     await release()
-    expect((await answer).body.data.apps).toHaveLength(1)
+    for (const { body } of await Promise.all(asked)) expect(body.data.apps).toHaveLength(1)
+  })
+
+  test('share the failure of a read, and count against the limit of each', async () => {
+    const waiting: ((error: Error) => void)[] = []
+    const service = await startService({
+      limits: { readLimit: 100 },
+      database: (database) => ({
+        ...database,
+        read: () => new Promise((_resolve, reject) => waiting.push(reject)),
+      }),
+    })
+    const asked = [1, 2, 3, 4, 5].map(() => service.get('/apps/1'))
+    await expect.poll(() => waiting.length).toBe(1)
+    await service.get('/healthz')
+    waiting[0]?.(new ServiceError('unavailable', 'The database is locked.'))
+    const answers = await Promise.all(asked)
+    expectStatuses(answers, [503, 503, 503, 503, 503])
+    expect(waiting).toHaveLength(1)
+    const left = answers.map(({ headers }) => /r=(\d+)/.exec(String(headers.ratelimit))?.[1])
+    expect(left.toSorted()).toEqual(['95', '96', '97', '98', '99'])
+    const lines = service.log
+      .map((line) => JSON.parse(line))
+      .filter(({ operation }) => operation === 'getApp')
+    expect(lines).toHaveLength(5)
+
+    // The failure is not kept.
+    const again = service.get('/apps/1')
+    await expect.poll(() => waiting.length).toBe(2)
+    waiting[1]?.(new ServiceError('unavailable', 'The database is locked.'))
+    expect((await again).status).toBe(503)
+  })
+
+  test('do not share the refusal of another one', async () => {
+    const versions: (() => void)[] = []
+    const service = await startService({
+      database: (database) => ({
+        ...database,
+        dataVersion: async () => {
+          await new Promise<void>((resolve) => versions.push(resolve))
+          return database.dataVersion()
+        },
+      }),
+    })
+    const refused = service.get('/apps/1', { headers: { Accept: 'text/html' } })
+    await expect.poll(() => versions.length).toBe(1)
+    // These arrive while the version is read, and so share the next one.
+    const asked = ['text/html', '*/*', 'application/json'].map((Accept) =>
+      service.get('/apps/1', { headers: { Accept } }),
+    )
+    await service.get('/healthz')
+    versions[0]?.()
+    expect((await refused).status).toBe(406)
+    await expect.poll(() => versions.length).toBe(2)
+    versions[1]?.()
+    expectStatuses(await Promise.all(asked), [406, 200, 200])
   })
 
   test('do not share a read that began before a change', async () => {

@@ -55,6 +55,7 @@ const writerSettings = ['set jit = off', 'set enable_seqscan = off']
 const readerSettings = [
   ...writerSettings,
   `set statement_timeout = ${timeouts.statement}`,
+  `set lock_timeout = ${timeouts.lock}`,
   'set default_transaction_read_only = on',
 ]
 
