@@ -38,6 +38,14 @@ type WorkOptions = Readonly<{
   queueTimeout?: number
 }>
 
+type WriteOptions = Pick<WorkOptions, 'signal'> & {
+  /**
+   * The app that the work locks first. Other writes of it wait in the queue: if each waited for the
+   * lock, they would keep all connections from the writes of other apps.
+   */
+  app?: number
+}
+
 /** An open database. Methods throw `unavailable` if it cannot be reached or is overloaded. */
 export type Database = Readonly<ReturnType<typeof databaseFor>>
 
@@ -165,8 +173,11 @@ export function databaseFor(engine: Engine) {
      * times, so it must have no effects outside its connection. It locks the rows that it reads in
      * order to change them.
      */
-    write: <T>(work: Work<T>, { signal }: Pick<WorkOptions, 'signal'> = {}): Promise<T> =>
-      writing.run(() => transaction(work), { signal }).catch(rethrowUnavailable),
+    write: <T>(work: Work<T>, { signal, app }: WriteOptions = {}): Promise<T> =>
+      writing
+        // Writes that run one after the other wait for no lock, and can share a transaction.
+        .run(() => transaction(work), { signal, key: concurrency.write > 1 ? app : undefined })
+        .catch(rethrowUnavailable),
 
     /**
      * Returns a function that writes an input as `write` does. Inputs that wait for one transaction

@@ -151,7 +151,7 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
             if (saved.category_id === app.category_id) return { ...app, ...saved }
             return required(await apps.find(path.id), 'the updated app')
           },
-          { signal },
+          { signal, app: path.id },
         )
         .catch((error) => explainUnknownCategory(error, body.category_id))
       const data = { app: appDetail(app) }
@@ -169,7 +169,7 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
           const app = await lockOwnApp(apps, path.id, caller, header['If-Match'])
           await apps.save('app delete', app, { deleted_at: new Date().toISOString() }, caller)
         },
-        { signal },
+        { signal, app: path.id },
       )
       return {
         status: 200,

@@ -25,8 +25,9 @@ export async function* decideEach(
 ): AsyncGenerator<DecisionAttempt> {
   for (const { id, decision, ...given } of decisions) {
     try {
-      yield await database.write((runner) =>
-        moderationStore(runner).decide(decision, id, actor, { ...given, ...options }),
+      yield await database.write(
+        (runner) => moderationStore(runner).decide(decision, id, actor, { ...given, ...options }),
+        { app: id },
       )
     } catch (error) {
       if (!(error instanceof OperatorError || error instanceof ServiceError)) throw error
@@ -59,4 +60,4 @@ export async function findRepeated(
 
 /** Restores a deleted app. Throws an OperatorError as `moderationStore.restore` does. */
 export const restoreApp = (database: Database, { id, revision }: AppReference, actor: Actor) =>
-  database.write((runner) => moderationStore(runner).restore(id, actor, revision))
+  database.write((runner) => moderationStore(runner).restore(id, actor, revision), { app: id })

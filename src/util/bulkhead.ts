@@ -18,6 +18,8 @@ type TaskOptions = {
   isFirst?: boolean
   /** Milliseconds, instead of those of the bulkhead. */
   queueTimeout?: number
+  /** Of the tasks with one key, one at a time runs. Others wait in the queue and take no slot. */
+  key?: number | undefined
 }
 
 /** One unit of concurrency, which a group holds until its last task ends. */
@@ -31,8 +33,10 @@ type Slot = { tasks: number }
 export class Bulkhead {
   readonly #limits: BulkheadLimits
   #running = 0
-  /** Functions that start the waiting tasks, oldest first. */
-  #queue = new Set<(slot: Slot) => void>()
+  /** Of the running tasks. */
+  #keys = new Set<number | undefined>()
+  /** Functions that start the waiting tasks, oldest first, and their keys. */
+  #queue = new Map<(slot: Slot) => void, number | undefined>()
   /** Tasks rejected so far. */
   rejected = 0
 
@@ -46,12 +50,13 @@ export class Bulkhead {
 
   async run<T>(work: () => Promise<T>, options: TaskOptions = {}): Promise<T> {
     if (options.signal?.aborted) throw abandoned()
-    const isFree = this.#running < this.#limits.concurrency
+    const isFree = this.#running < this.#limits.concurrency && this.#reserve(options.key)
     if (isFree) this.#running++
     const slot = isFree ? { tasks: 1 } : await this.#waitForSlot(options)
     try {
       return await work()
     } finally {
+      this.#keys.delete(options.key)
       slot.tasks--
       if (slot.tasks === 0) this.#passOn(slot)
     }
@@ -59,10 +64,22 @@ export class Bulkhead {
 
   /** Starts the next group in the slot, or frees it. */
   #passOn(slot: Slot) {
-    const group = [...this.#queue.values().take(this.#limits.groupSize ?? 1)]
+    const group = this.#queue
+      .entries()
+      .filter(([, key]) => this.#reserve(key))
+      .take(this.#limits.groupSize ?? 1)
+      .toArray()
     slot.tasks = group.length
     if (group.length === 0) this.#running--
-    for (const start of group) start(slot)
+    for (const [start] of group) start(slot)
+  }
+
+  /** Returns whether a task with the key can run now, and lets no other one run until it ends. */
+  #reserve(key: number | undefined): boolean {
+    if (key === undefined) return true
+    const isFree = !this.#keys.has(key)
+    this.#keys.add(key)
+    return isFree
   }
 
   /** Resolves when a finished group passes its slot on to the group of this task. */
@@ -70,6 +87,7 @@ export class Bulkhead {
     signal,
     isFirst = false,
     queueTimeout = this.#limits.queueTimeout,
+    key,
   }: TaskOptions): Promise<Slot> {
     const { queueLimit } = this.#limits
     if (this.#queue.size >= queueLimit && !isFirst) throw this.#overloaded()
@@ -92,8 +110,8 @@ export class Bulkhead {
     const timeout = queueTimeout * (0.9 + 0.2 * Math.random())
     const timer = setTimeout(() => fail(this.#overloaded()), timeout).unref()
     signal?.addEventListener('abort', onAbort)
-    if (isFirst) this.#queue = new Set([start, ...this.#queue])
-    else this.#queue.add(start)
+    if (isFirst) this.#queue = new Map([[start, key], ...this.#queue])
+    else this.#queue.set(start, key)
     return promise
   }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Client } from 'pg'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
+import { newApp } from '../contract/valid-requests.ts'
 import { exampleLine, toLines } from '../support/catalogue-file.ts'
 import { expectStatuses } from '../support/check.ts'
 import { copyWorld } from '../support/database.ts'
@@ -177,13 +178,48 @@ async function holdLocks(address: string, statement: string) {
 
 // On Citus the other node waits, for as long as the address says (docs/scaling.md).
 describe.skipIf(inject('workers').length > 0)('while another session holds a lock', () => {
-  test('an update of the app is a 503', async () => {
+  const lockTide = `select from apps where slug = 'tide-clock' for update`
+
+  test('updates of the app are 503', async () => {
     const service = await startService()
-    const release = await holdLocks(service.databaseUrl, 'select from apps for update')
-    expect((await update(service)).status).toBe(503)
+    const release = await holdLocks(service.databaseUrl, lockTide)
+    const answers = await Promise.all(Array.from({ length: 6 }, () => update(service)))
+    expectStatuses(answers, [503, 503, 503, 503, 503, 503])
+    for (const { headers } of answers) expect(headers).toHaveProperty('retry-after')
     expect(service.log.join()).toContain('canceling statement due to lock timeout')
     await release()
     expect((await update(service)).status).toBe(200)
+  })
+
+  test('updates of the app wait for it, and meanwhile other apps are written', async () => {
+    const service = await startService()
+    const { request, world } = service
+    const release = await holdLocks(service.databaseUrl, lockTide)
+    let answered = 0
+    const waiting = Array.from({ length: 20 }, () =>
+      update(service).finally(() => {
+        answered++
+      }),
+    )
+    const locks = () => ask(service.databaseUrl, 'select from pg_locks where not granted')
+    await expect.poll(locks).not.toEqual([])
+    const others = [
+      await request('PUT', `/apps/${world.apps.bobs}`, {
+        key: world.keys.bob,
+        json: { version: '2' },
+      }),
+      await request('POST', '/apps', { key: world.keys.bob, json: newApp }),
+      await request('DELETE', `/apps/${world.apps.pending}`, { key: world.keys.ada }),
+    ]
+    expectStatuses(others, [200, 201, 200])
+    expect(await locks()).toHaveLength(1)
+    expect(answered).toBe(0)
+    await release()
+    const answers = await Promise.all(waiting)
+    expectStatuses(
+      answers,
+      answers.map(() => 200),
+    )
   })
 
   test('reads of the table are 503, also those that share one', async () => {

@@ -91,10 +91,10 @@ const importTools: Operation = async (database) => {
 const line = { description: 'Tide Clock is here.', category: 'tools', developer_name: 'Ada' }
 
 /**
- * Two views of a database: the writes of `held` wait before their audit entry or their commit until
- * released.
+ * A database as two servers have it open: the writes of `held` wait before their audit entry or
+ * their commit until released.
  */
-function holding(database: Database, before: 'audit' | 'commit') {
+function holding([database, other]: [Database, Database], before: 'audit' | 'commit') {
   const worked = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
   const hold = () => {
@@ -102,18 +102,19 @@ function holding(database: Database, before: 'audit' | 'commit') {
     return released.promise
   }
   let runs = 0
-  const free: Database = {
-    ...database,
+  const counted = (server: Database): Database => ({
+    ...server,
     write: (work, options) =>
-      database.write((runner) => {
+      server.write((runner) => {
         runs++
         return work(runner)
       }, options),
-  }
+  })
+  const free = counted(other)
   const held: Database = {
     ...database,
     write: (work, options) =>
-      free.write(async (runner) => {
+      counted(database).write(async (runner) => {
         const insertRows: QueryRunner['insertRows'] = async (table, rows) => {
           if (table === before) await hold()
           return runner.insertRows(table, rows)
@@ -143,8 +144,8 @@ async function interleave(
   before: 'audit' | 'commit' = 'commit',
 ) {
   const address = await copyWorld()
-  const database = openDatabase(address)
-  onTestFinished(() => database.close())
+  const [database, other] = [openDatabase(address), openDatabase(address)]
+  onTestFinished(async () => void (await Promise.all([database.close(), other.close()])))
   await database.write(async (runner) => {
     await accountStore(runner).findOrAddDeveloper('Eve')
     const expired = {
@@ -156,7 +157,7 @@ async function interleave(
     }
     await runner.sql('idempotency_keys').insert(expired)
   })
-  const { held, free, worked, release, runs } = holding(database, before)
+  const { held, free, worked, release, runs } = holding([database, other], before)
   // The database cannot close while a failed test holds a transaction.
   onTestFinished(() => release())
   const done = first(held)

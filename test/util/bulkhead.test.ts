@@ -41,3 +41,51 @@ test('a task waits for its own time, if it has one', async () => {
   await vi.advanceTimersByTimeAsync(10_000)
   expect(refused).toEqual(['usual', 'patient'])
 })
+
+test('of the tasks with one key, one at a time runs, and others do not wait for them', async () => {
+  const bulkhead = new Bulkhead({ concurrency: 2, queueLimit: 100, queueTimeout: forever })
+  const log: string[] = []
+  const ends = new Map<string, () => void>()
+  const run = (name: string, key?: number) =>
+    bulkhead.run(
+      () => {
+        log.push(name)
+        return new Promise<void>((resolve) => ends.set(name, resolve))
+      },
+      { key },
+    )
+  const end = async (name: string) => {
+    ends.get(name)?.()
+    await setImmediate()
+  }
+  const all = Promise.all([run('a', 1), run('b', 1), run('c', 1), run('d'), run('e', 2), run('f')])
+  await setImmediate()
+  expect(log).toEqual(['a', 'd'])
+  expect(bulkhead.queued).toBe(4)
+  await end('d')
+  await end('e')
+  expect(log).toEqual(['a', 'd', 'e', 'f'])
+  await end('f')
+  expect(log).toEqual(['a', 'd', 'e', 'f'])
+  // A slot is free, and its key is taken.
+  const last = run('g', 1)
+  await end('a')
+  await end('b')
+  expect(log).toEqual(['a', 'd', 'e', 'f', 'b', 'c'])
+  await end('c')
+  await end('g')
+  await Promise.all([all, last])
+  expect(log).toEqual(['a', 'd', 'e', 'f', 'b', 'c', 'g'])
+})
+
+test('a task with the key of one that failed, or left the queue, runs', async () => {
+  const bulkhead = new Bulkhead({ concurrency: 1, queueLimit: 100, queueTimeout: forever })
+  const failing = bulkhead.run(() => Promise.reject(new Error('failed')), { key: 1 })
+  const caller = new AbortController()
+  const left = bulkhead.run(async () => 'left', { key: 1, signal: caller.signal })
+  const next = bulkhead.run(async () => 'next', { key: 1 })
+  caller.abort()
+  await expect(failing).rejects.toThrow('failed')
+  await expect(left).rejects.toThrow('disconnected')
+  expect(await next).toBe('next')
+})

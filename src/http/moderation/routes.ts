@@ -170,8 +170,9 @@ export function moderationRoutes(
     const view = viewOf(query)
     const form = { seen: seenEntry(body), removal: { review, reason } }
     await showAgainIfRefused(response, app, form, async () => {
-      const { app_id } = await database.write((runner) =>
-        removeReview(runner, review, parseReason(reason), actorOf(response)),
+      const { app_id } = await database.write(
+        (runner) => removeReview(runner, review, parseReason(reason), actorOf(response)),
+        { app },
       )
       response.redirect(303, links.app(app_id, view))
     })
