@@ -4,6 +4,7 @@ import { findSimilarDevelopers } from '../catalogue/similar-names.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { parseDeveloperName, parseKeyName } from '../contract/field-rules.ts'
 import { keyPrefix } from '../contract/key-format.ts'
+import type { Database } from '../db/database.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import type { ApiKeyRow } from '../db/rows.ts'
 import { required } from '../util/helpers.ts'
@@ -36,6 +37,10 @@ export const addDevelopers = (runner: QueryRunner, names: string[], created_at: 
   )
 }
 
+/** Before a write about a developer: see `requireDeveloper`. */
+export const assertDeveloper = (database: Database, name: string) =>
+  database.read((runner) => accountStore(runner).requireDeveloper(name))
+
 export const accountStore = (runner: QueryRunner) => {
   const { sql } = runner
   const audit = auditStore(runner)
@@ -43,7 +48,17 @@ export const accountStore = (runner: QueryRunner) => {
   const findDeveloper = (name: string) =>
     sql('developers').where({ name: name.trim() }).first('id', 'name')
 
-  /** Throws an OperatorError that lists similar names if no developer has exactly this one. */
+  /** Throws an OperatorError if no developer has exactly this name. */
+  async function lookUpDeveloper(name: string) {
+    const developer = await findDeveloper(name)
+    if (!developer) throw developerNotFound(name)
+    return developer
+  }
+
+  /**
+   * The same, and the error lists similar names. Reads all developers for it, so a write calls this
+   * before its transaction, which others may have to wait for.
+   */
   async function requireDeveloper(name: string) {
     const developer = await findDeveloper(name)
     if (developer) return developer
@@ -70,8 +85,13 @@ export const accountStore = (runner: QueryRunner) => {
   }
 
   return {
+    lookUpDeveloper,
     requireDeveloper,
     accounts,
+
+    /** Names like this one, unless a developer has it. Reads all developers, as `requireDeveloper`. */
+    similarToNew: async (name: string): Promise<string[]> =>
+      (await findDeveloper(name)) ? [] : findSimilarDevelopers(runner, name),
 
     /**
      * The developer of exactly this name, added if there is none. Throws an OperatorError if the
@@ -87,7 +107,7 @@ export const accountStore = (runner: QueryRunner) => {
         .onConflict('name')
         .ignore()
         .returning('id')
-      return { ...(await requireDeveloper(name)), isNew: added.length > 0 }
+      return { ...(await lookUpDeveloper(name)), isNew: added.length > 0 }
     },
 
     /** A page of the developers by name, and the total. */
@@ -108,7 +128,7 @@ export const accountStore = (runner: QueryRunner) => {
       onProgress: (done: number, total: number) => void = () => {},
     ) {
       const name = parseDeveloperName(text)
-      const { id } = await requireDeveloper(from)
+      const { id } = await lookUpDeveloper(from)
       // An update locks an app before its developer. Locking in the same order avoids deadlocks.
       await sql('apps').where({ developer_id: id }).orderBy('id').forUpdate().select('id')
       const before = await sql('developers').where({ id }).forUpdate().first('name')
@@ -135,7 +155,7 @@ export const accountStore = (runner: QueryRunner) => {
      * apps or active keys.
      */
     async remove(text: string, actor: Actor) {
-      const { id, name } = await requireDeveloper(text)
+      const { id, name } = await lookUpDeveloper(text)
       const at = new Date().toISOString()
       const keys = sql('api_keys').where({ developer_id: id })
       await keys

@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander'
+import { assertDeveloper } from '../accounts/account-store.ts'
 import type { AppFilter, AppState } from '../moderation/app-filter.ts'
 import type { AppReference } from '../moderation/app-reference.ts'
 import { restoreApp } from '../moderation/decisions.ts'
@@ -80,8 +81,10 @@ Examples:
   ./apps-service app transfer 42 --to "Harbour Software"
 
 JSON: {id, slug, developer_name}.`,
-  run: (database, id: number, { to }: { to: string }) =>
-    database.write((runner) => moderationStore(runner).transfer(id, to, currentOperator())),
+  async run(database, id: number, { to }: { to: string }) {
+    await assertDeveloper(database, to)
+    return database.write((runner) => moderationStore(runner).transfer(id, to, currentOperator()))
+  },
   print: ({ id, slug, developer_name }) =>
     print(`App ${id} (${slug}) belongs to ${developer_name} now.`),
 })

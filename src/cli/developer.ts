@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { accountStore } from '../accounts/account-store.ts'
+import { accountStore, assertDeveloper } from '../accounts/account-store.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { formatQuantity } from '../util/text.ts'
 import { buildDatabaseCommand, buildListCommand, commandGroup, currentOperator } from './command.ts'
@@ -49,6 +49,7 @@ Examples:
 
 JSON: {id, name, listed_apps}.`,
   async run(database, name: string, { to }: { to: string }) {
+    await assertDeveloper(database, name)
     const { update, stop } = showCount('app')
     return await database
       .write((runner) => accountStore(runner).rename(name, to, currentOperator(), update))
@@ -69,15 +70,17 @@ Examples:
   ./apps-service developer remove "Habrour Software"
 
 JSON: {id, name}.`,
-  run: (database, name: string) =>
-    database
+  async run(database, name: string) {
+    await assertDeveloper(database, name)
+    return database
       .write((runner) => accountStore(runner).remove(name, currentOperator()))
       .catch((error) => {
         if (!database.explain(error).violatesForeignKey) throw error
         throw new OperatorError(
           `${name} has apps, possibly deleted ones, or active keys; transfer the apps and revoke the keys first`,
         )
-      }),
+      })
+  },
   print: ({ name }) => print(`Removed the developer ${name}.`),
 })
 

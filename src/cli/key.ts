@@ -1,7 +1,6 @@
 import { Command } from 'commander'
 import { accountStore } from '../accounts/account-store.ts'
 import { parseKeyIdOrPrefix } from '../accounts/keys.ts'
-import { findSimilarDevelopers } from '../catalogue/similar-names.ts'
 import { UsageError } from '../contract/errors.ts'
 import { keyPrefix } from '../contract/key-format.ts'
 import { formatAge, formatMinute } from '../util/time.ts'
@@ -23,17 +22,22 @@ Examples:
   ./apps-service key issue --developer Ada --expires 90d --name nightly
 
 JSON: {id, key, name, developer_name, expires_at}; name may be null.`,
-  run: (database, { developer: developerName, expires: expiresAt, name }: IssueOptions) =>
-    database.write(async (runner) => {
+  async run(database, { developer: developerName, expires: expiresAt, name }: IssueOptions) {
+    // Before the transaction, which other writes may wait for.
+    const similar = await database.read((runner) =>
+      accountStore(runner).similarToNew(developerName),
+    )
+    return database.write(async (runner) => {
       const accounts = accountStore(runner)
       const developer = await accounts.findOrAddDeveloper(developerName)
-      const similar = developer.isNew ? await findSimilarDevelopers(runner, developer.name) : []
       const issued = await accounts.issueKey(developer, currentOperator(), { name, expiresAt })
       return { developer, similar, issued }
-    }),
+    })
+  },
   toJson: ({ issued }) => issued,
   print({ developer, similar, issued }) {
-    if (similar.length > 0) printInfo(`New developer; similar: ${similar.join(', ')}.`)
+    if (developer.isNew && similar.length > 0)
+      printInfo(`New developer; similar: ${similar.join(', ')}.`)
     const owner = `${developer.isNew ? 'the new developer ' : ''}${developer.name}`
     printInfo(
       `Key of ${owner}, until ${formatMinute(issued.expires_at)} UTC. It is not shown again:`,

@@ -243,7 +243,7 @@ export const moderationStore = (runner: QueryRunner) => {
     /** Throws an OperatorError if there is no such developer, or the app is theirs already. */
     async transfer(id: number, to: string, actor: Actor) {
       const app = await requireActiveApp(id)
-      const developer = await accountStore(runner).requireDeveloper(to)
+      const developer = await accountStore(runner).lookUpDeveloper(to)
       if (developer.id === app.developer_id)
         throw new OperatorError(`app ${id} already belongs to ${JSON.stringify(developer.name)}`)
       await apps.save('app transfer', app, { developer_id: developer.id }, actor)

@@ -1,5 +1,7 @@
-import { expect, inject, test } from 'vitest'
+import { expect, inject, onTestFinished, test } from 'vitest'
+import { openDatabase } from '../../src/db/database.ts'
 import { copyWorld } from '../support/database.ts'
+import { holdWrite } from '../support/held-write.ts'
 import { commandLine, serve } from '../support/process.ts'
 
 const time = expect.stringMatching(/^\d{4}-.*Z$/)
@@ -158,9 +160,14 @@ test('a new developer whose name resembles others is pointed out', async () => {
   expect(await issue('Harbour Software')).not.toContain('similar')
 })
 
-test('a command that finds no developer of a name lists similar ones', async () => {
-  const cli = commandLine(await copyWorld())
+test('a command that finds no developer of a name lists similar ones, and does not wait for writes', async () => {
+  const address = await copyWorld()
+  const cli = commandLine(address)
   await cli.run('key', 'issue', '--developer', 'Harbour Software')
+  const database = openDatabase(address)
+  onTestFinished(() => database.close())
+  const release = await holdWrite(database)
+  onTestFinished(release)
   for (const command of [
     ['key', 'list', '--developer'],
     ['audit', '--developer'],
