@@ -37,6 +37,7 @@ import {
 import { readDecisions } from './decision-file.ts'
 import {
   formatChanges,
+  messageOf,
   noValue,
   print,
   printError,
@@ -320,8 +321,9 @@ async function decideAll(
   const results: (DecisionResult | { id: number; error: string })[] = []
   for await (const result of decideEach(database, decisions, currentOperator(), options)) {
     if ('error' in result) {
-      printError(result.error)
-      results.push({ id: result.id, error: result.error })
+      const error = messageOf(result.error)
+      printError(error)
+      results.push({ id: result.id, error })
       continue
     }
     const { before, ...decided } = result

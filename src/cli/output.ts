@@ -1,4 +1,5 @@
 import stringWidth from 'string-width'
+import { OperatorError } from '../contract/errors.ts'
 import { sanitize, shorten, shortenDifference, toSingleLine } from '../util/text.ts'
 
 /**
@@ -33,6 +34,17 @@ export const errorPrefix = 'apps-service: '
 export function printError(message: string) {
   printInfo(errorPrefix + message)
   process.exitCode = 1
+}
+
+/**
+ * The message of the cause if that is for operators. Further lines, which only other errors have,
+ * are for developers.
+ */
+export function messageOf(error: Error): string {
+  const { message, cause } = error
+  if (cause instanceof OperatorError) return cause.message
+  const shown = 'statement' in error ? `the database reports: ${message}` : message
+  return shown.split('\n', 1).join()
 }
 
 /** Prints the reason of `optimizeAtEnd`, if there is one. The exit code is then 1. */

@@ -1,4 +1,4 @@
-import { createReadStream, existsSync, fstatSync, openSync } from 'node:fs'
+import { createReadStream, existsSync, fstatSync, openSync, writeFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import document from '../../generated/openapi.json' with { type: 'json' }
@@ -7,7 +7,7 @@ import { OperatorError, UsageError } from '../contract/errors.ts'
 import { readText } from '../import-export/read-lines.ts'
 import { formatCommands } from '../util/command.ts'
 import { cannotRead } from './file-errors.ts'
-import { errorPrefix, printError, printInfo } from './output.ts'
+import { errorPrefix, messageOf, printError, printInfo } from './output.ts'
 import { usageError } from './usage-error.ts'
 
 /**
@@ -50,6 +50,7 @@ export async function run(args: string[]) {
     if (error.code !== 'EPIPE') printError(messageOf(error))
     process.exit(1)
   })
+  if (fstatSync(process.stdout.fd).isFile()) process.stdout._write = writeWhole
   const [first = '', second = ''] = args
   // commander's help command ignores the names of subcommands.
   const isHelp = first === 'help' && [...commandNames, formerName].includes(second)
@@ -81,6 +82,19 @@ export async function run(args: string[]) {
       printError(messageOf(error as Error))
       if (error instanceof UsageError) process.exitCode = 2
     }
+  }
+}
+
+/**
+ * Writes a chunk to a file. Node's own function does not notice if a disk takes only a part of it,
+ * so a full disk would truncate the output with exit code 0.
+ */
+const writeWhole: typeof process.stdout._write = (chunk, _encoding, done) => {
+  try {
+    writeFileSync(process.stdout.fd, chunk)
+    done()
+  } catch (error) {
+    done(error as Error)
   }
 }
 
@@ -122,15 +136,4 @@ export async function programFor(name: string): Promise<Command> {
     program.addCommand(command)
   }
   return program
-}
-
-/**
- * The message of the cause if that is for operators. Further lines, which only other errors have,
- * are for developers.
- */
-function messageOf(error: Error): string {
-  const { message, cause } = error
-  if (cause instanceof OperatorError) return cause.message
-  const shown = 'statement' in error ? `the database reports: ${message}` : message
-  return shown.split('\n', 1).join()
 }

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, linkSync, openSync, renameSync } from 'node:fs'
+import { closeSync, existsSync, linkSync, openSync, renameSync, rmSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { basename, dirname, join, resolve, sep } from 'node:path'
 import { OperatorError } from '../contract/errors.ts'
@@ -49,7 +49,12 @@ function linkIntoPlace(path: string, target: string) {
     if (code === undefined || !linkUnsupportedCodes.has(code)) throw error
     // A file system such as FAT has no links: reserve the name first.
     closeSync(openSync(target, 'wx'))
-    renameSync(path, target)
+    try {
+      renameSync(path, target)
+    } catch (error) {
+      rmSync(target)
+      throw error
+    }
   }
 }
 

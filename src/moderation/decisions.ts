@@ -14,7 +14,7 @@ export type GivenDecision = AppReference & { decision: Decision; reason: string 
 /** `before` is the app that the decision is about. After an outage, it may have been decided. */
 type DecisionAttempt =
   | (DecisionResult & { before: AppRow })
-  | { id: number; error: string; isUnavailable: boolean }
+  | { id: number; error: OperatorError | ServiceError }
 
 /** Applies each decision in its own transaction. A refusal is a result, too. */
 export async function* decideEach(
@@ -31,7 +31,7 @@ export async function* decideEach(
       )
     } catch (error) {
       if (!(error instanceof OperatorError || error instanceof ServiceError)) throw error
-      yield { id, error: error.message, isUnavailable: error instanceof ServiceError }
+      yield { id, error }
     }
   }
 }

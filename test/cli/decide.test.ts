@@ -270,7 +270,7 @@ test('a mix of decisions is applied one by one; the same mix again decides nothi
     const last = (await entries()).length
     const results = []
     for await (const result of decideEach(database, mix, { operator: 'test' }))
-      results.push('error' in result ? result.error : result.status)
+      results.push('error' in result ? result.error.message : result.status)
     return {
       results,
       audited: (await entries()).slice(last).map(({ app_id, action }) => `${action} ${app_id}`),

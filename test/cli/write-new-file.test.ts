@@ -20,10 +20,10 @@ const write = async (path: string) => writeFileSync(path, 'whole')
 
 const handlers = () => process.listenerCount('SIGHUP')
 
-/** Makes `link` fail with this code, as it does on some file systems. */
-function failLinks(code: string) {
-  const link = vi.spyOn(fs, 'linkSync').mockImplementation((path) => {
-    throw Object.assign(new Error(code), { code, syscall: 'link', path })
+/** Makes `link` or `rename` fail with this code, as they do on some file systems. */
+function failCalls(name: 'linkSync' | 'renameSync', code: string) {
+  const link = vi.spyOn(fs, name).mockImplementation((path) => {
+    throw Object.assign(new Error(code), { code, syscall: name, path })
   })
   syncBuiltinESMExports()
   onTestFinished(() => {
@@ -59,7 +59,7 @@ test('the content is flushed before the file gets its name, its directory afterw
 test.for(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])(
   'a file system that refuses links with %s gets the file, and keeps an existing one',
   async (code) => {
-    failLinks(code)
+    failCalls('linkSync', code)
     const folder = temporaryFolder()
     const file = join(folder, 'file')
     await writeNewFile(file, 'test', write)
@@ -80,13 +80,22 @@ test.for(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])(
 test.for(['EACCES', 'EIO', 'ENOSPC', 'EROFS', 'EXDEV'])(
   'a link that fails with %s is an error, and nothing is left behind',
   async (code) => {
-    failLinks(code)
+    failCalls('linkSync', code)
     const folder = temporaryFolder()
     const file = join(folder, 'file')
     await expect(writeNewFile(file, 'test', write)).rejects.toThrow(`cannot write ${file}: ${code}`)
     expect(readdirSync(folder)).toEqual([])
   },
 )
+
+test('a file system that refuses links, and then the rename, gets no file', async () => {
+  failCalls('linkSync', 'EPERM')
+  failCalls('renameSync', 'EIO')
+  const folder = temporaryFolder()
+  const file = join(folder, 'file')
+  await expect(writeNewFile(file, 'test', write)).rejects.toThrow(`cannot write ${file}: EIO`)
+  expect(readdirSync(folder)).toEqual([])
+})
 
 test('a file that appears meanwhile is not overwritten', async () => {
   const folder = temporaryFolder()

@@ -33,6 +33,7 @@ const onAnyEngine = [
   ...[
     ...['app', 'audit', 'category', 'decide', 'developer', 'env-file', 'import', 'key'],
     ...[
+      'full-disk',
       'moderation',
       'moderator',
       'other-stores',

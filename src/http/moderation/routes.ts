@@ -125,8 +125,8 @@ export function moderationRoutes(
     const results: Result[] = []
     for await (const result of decideEach(database, decisions, actorOf(response))) {
       if (!('error' in result)) results.push({ id: result.id, before: result.before })
-      else if (result.isUnavailable) throw partlyDecided()
-      else results.push({ id: result.id, error: result.error })
+      else if (result.error instanceof ServiceError) throw partlyDecided()
+      else results.push({ id: result.id, error: result.error.message })
     }
     const refused = results.filter(({ error }) => error !== undefined).map(({ id }) => id)
     if (refused.length === 0) return results
