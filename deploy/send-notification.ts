@@ -9,9 +9,12 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { AuditEntry } from '../src/audit/audit-store.ts'
+import { type AuditEntry, auditStore } from '../src/audit/audit-store.ts'
 import { actorOf } from '../src/audit/describe-entry.ts'
 import { baseUrlFormat, parseBaseUrl } from '../src/config.ts'
+import type { Database } from '../src/db/database.ts'
+import { entriesAfter } from '../src/moderation/audit-entries.ts'
+import { statusStore } from '../src/moderation/status-store.ts'
 import { formatCommand } from '../src/util/command.ts'
 import { toSingleLine } from '../src/util/text.ts'
 import {
@@ -26,13 +29,6 @@ import {
 /** Environment variables. */
 type Settings = Record<string, string | undefined>
 
-/** Runs a command with `--json`, and returns what it printed. */
-type Ask = <Json>(...args: string[]) => Promise<Json>
-
-type Status = { catalogue: { apps: { pending: number; changed: number } } }
-
-/** Entries that are read at once. */
-const batchSize = 1000
 /** In a message. Characters of a name and a reason. */
 const maxApps = 10
 const maxName = 100
@@ -48,23 +44,22 @@ const timeout = 30_000
  * replaces the old one afterwards. So nothing is lost, a full disk repeats no message, and a crash
  * in between repeats one. The first run sends nothing.
  */
-export async function sendNotification(settings: Settings, ask: Ask) {
+export async function sendNotification(settings: Settings, database: Database) {
   const { deliver, moderationUrl, directory } = readSettings(settings)
   const file = join(directory, 'notified')
   const place = readPlace(file)
-  const [newestEntry] = await ask<AuditEntry[]>('audit', '--limit', '1')
-  const newest = newestEntry?.id ?? 0
+  const newest = await database.read((runner) => auditStore(runner).lastId())
   if (place === undefined) return writePlace(file, newest)()
   if (place > newest) {
     writePlace(file, newest)()
     throw new Error(`the audit log ends before entry ${place}; the next run continues at its end`)
   }
   if (place === newest) return
-  const { last, ...news } = await readNews(place, ask)
-  const { catalogue } = await ask<Status>('status')
+  const { last, ...news } = await readNews(place, database)
+  const counts = await database.read((runner) => statusStore(runner).countQueues())
   const moveToPlace = writePlace(file, last)
   if (news.decisions > 0 || news.waiting.size > 0)
-    await deliver({ ...news, ...catalogue.apps, place, moderationUrl })
+    await deliver({ ...news, ...counts, place, moderationUrl })
   moveToPlace()
 }
 
@@ -78,20 +73,14 @@ type News = {
 }
 
 /** The events after an entry, and the last id. */
-async function readNews(place: number, ask: Ask): Promise<News & { last: number }> {
+async function readNews(place: number, database: Database): Promise<News & { last: number }> {
   const news: News = { decisions: 0, decided: new Map(), waiting: new Map() }
-  for (let last = place; ; ) {
-    const entries = await ask<AuditEntry[]>(
-      'audit',
-      '--after',
-      `${last}`,
-      '--limit',
-      `${batchSize}`,
-    )
-    for (const entry of entries) addEntry(news, entry)
-    last = entries.at(-1)?.id ?? last
-    if (entries.length < batchSize) return { ...news, last }
+  let last = place
+  for await (const entry of entriesAfter(database, {}, place)) {
+    addEntry(news, entry)
+    last = entry.id
   }
+  return { ...news, last }
 }
 
 function addEntry(news: News, entry: AuditEntry) {

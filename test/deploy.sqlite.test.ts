@@ -282,13 +282,14 @@ test('the backup unit may write to the directory of the backups', () => {
   expect(unit('Environment')).toBe('KEEP=14')
 })
 
-test('the notify unit has the file with its secret, which replaces settings', () => {
+test('the notify unit has the file with its secret, which replaces settings, and a limit of memory', () => {
   const unit = readUnit('apps-service-notify.service')
   expect(commandOf('apps-service-notify.service', 'ExecStart')).toBe(
     '/opt/apps-service/node_modules/.bin/node /opt/apps-service/deploy/notify.ts',
   )
   expect(unit('EnvironmentFile')).toBe('/etc/apps-service/notify.env')
   expect(unit('ExecStart')).toContain(' --environment-first ')
+  expect(unit('MemoryMax')).toBe('512M')
 })
 
 test.for<[timer: string, settings: Record<string, string>]>([

@@ -12,18 +12,18 @@ import { accountStore } from '../src/accounts/account-store.ts'
 import { auditStore } from '../src/audit/audit-store.ts'
 import type { Decision } from '../src/catalogue/policy.ts'
 import { baseUrlFormat } from '../src/config.ts'
+import type { Database } from '../src/db/database.ts'
 import { createLinks } from '../src/http/moderation/links.ts'
 import { moderationStore } from '../src/moderation/moderation-store.ts'
 import { newApp } from './contract/valid-requests.ts'
 import { temporaryFolder } from './support/database.ts'
 import { canMount, mountSmallDisk } from './support/disk.ts'
 import { freePort } from './support/free-port.ts'
-import { commandLine } from './support/process.ts'
 import { startService } from './support/service.ts'
 
 /**
  * The notifications of deploy/ on a real database, with a webhook and a sendmail of the test. They
- * are sent in this process, unless the test is about a process: its commands, mail, crashes.
+ * are sent in this process, unless the test is about a process: its memory, mail, crashes.
  */
 
 const script = join(import.meta.dirname, '../deploy/notify.ts')
@@ -84,9 +84,11 @@ async function startNotifying(settings: Record<string, string> = {}) {
     NOTIFY_WEBHOOK: webhook.url,
     ...settings,
   }
-  const { json } = commandLine(service.databaseUrl)
-  const notify = (changed: Record<string, string | undefined> = {}, ask = json) =>
-    sendNotification({ ...env, ...changed }, ask).then(
+  const notify = (
+    changed: Record<string, string | undefined> = {},
+    database: Database = service.database,
+  ) =>
+    sendNotification({ ...env, ...changed }, database).then(
       () => succeeded,
       (error: Error) => failed(error.message),
     )
@@ -516,15 +518,16 @@ describe('nothing is lost', () => {
   })
 
   test('if an app is decided while it runs: that is told once', async () => {
-    const { webhook, notify, decide, place, end, databaseUrl } = await startNotifying()
+    const { webhook, notify, decide, place, end, database } = await startNotifying()
     await decide('approve', apps.pending)
     // Decides between the newest entry that it reads first and the entries that it reads then.
-    const ask = async (...args: string[]) => {
-      const result = await commandLine(databaseUrl).json(...args)
-      if (args.join(' ') === 'audit --limit 1') await decide('reject', apps.approved, 'Spam.')
+    let reads = 0
+    const read: Database['read'] = async (work) => {
+      const result = await database.read(work)
+      if (++reads === 1) await decide('reject', apps.approved, 'Spam.')
       return result
     }
-    expect(await notify({}, ask)).toEqual(succeeded)
+    expect(await notify({}, { ...database, read })).toEqual(succeeded)
     expect(webhook.texts).toEqual([expect.stringMatching(/^Decisions: 2\nApp 2 .*\nApp 1 /)])
     expect(place()).toBe(await end())
     expect(await notify()).toEqual(succeeded)
@@ -550,13 +553,34 @@ describe('nothing is lost', () => {
     expect(place()).toBe(await end())
   })
 
-  test('if the database cannot be read: the command says why', async () => {
+  test('if owners have changed long texts: memory does not grow with the number of entries', async () => {
+    const { webhook, notifyByProcess, decide, database, place, end } = await startNotifying()
+    const entryOf = (number: number) =>
+      ({
+        action: 'app update',
+        at: '2026-01-01T00:00:00.000Z',
+        app_id: apps.approved,
+        developer_id: 1,
+        before: { description: '日'.repeat(20_000 - number) },
+        after: { description: '本'.repeat(20_000 - number) },
+      }) as const
+    const entries = Array.from({ length: 500 }, (_, number) => entryOf(number))
+    await database.write((runner) => auditStore(runner).record(ada, ...entries))
+    await decide('reject', apps.approved, 'Spam.')
+    // The entries have 40 MB, and their JSON as much again.
+    const settings = { NODE_OPTIONS: '--max-old-space-size=48' }
+    expect(await notifyByProcess(settings)).toEqual(succeeded)
+    expect(webhook.texts).toEqual([expect.stringMatching(/^Decisions: 1\nApp 1 /)])
+    expect(place()).toBe(await end())
+  })
+
+  test('if the database cannot be read: the message says why', async () => {
     const { webhook, notifyByProcess, decide, place } = await startNotifying()
     const before = place()
     await decide('approve', apps.pending)
     const { code, stderr } = await notifyByProcess({ DATABASE_URL: 'sqlite:/dev/null/none.sqlite' })
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^apps-service: the database [^\n]+\n$/)
+    expect(stderr).toMatch(/^apps-service-notify: the database [^\n]+\n$/)
     expect([place(), webhook.texts]).toEqual([before, []])
   })
 

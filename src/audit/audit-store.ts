@@ -134,23 +134,6 @@ export const auditStore = (runner: QueryRunner) => ({
     const last = await runner.sql('audit').max({ id: 'id' }).first()
     return last?.id ?? 0
   },
-
-  /**
-   * The first matching entries with ids after `after` and up to `last`, in their order, and whether
-   * there are newer ones.
-   */
-  async listAfter(
-    filter: AuditFilter,
-    { after, last }: { after: number; last: number },
-    limit: number,
-  ): Promise<{ entries: AuditEntry[]; hasNewer: boolean }> {
-    const rows = await entriesOf(runner, filter)
-      .where('audit.id', '>', after)
-      .where('audit.id', '<=', last)
-      .orderBy('audit.id')
-      .limit(limit + 1)
-    return { entries: rows.slice(0, limit).map(parseEntry), hasNewer: rows.length > limit }
-  },
 })
 
 /**
@@ -179,6 +162,29 @@ export async function readNewest<Entry>(
     entries.push(...batch.map(toEntry))
     if (batch.length < size || entries.length > limit)
       return { entries: entries.slice(0, limit).reverse(), hasOlder: entries.length > limit }
+  }
+}
+
+/**
+ * The matching entries with ids after `after` and up to `last`, in their order. Each batch is a
+ * `read`, as in `readNewest`.
+ */
+export async function* readAfter(
+  read: <T>(work: (runner: QueryRunner) => Promise<T>) => Promise<T>,
+  filter: AuditFilter,
+  { after, last }: { after: number; last: number },
+): AsyncGenerator<AuditEntry> {
+  for (let previous = after; ; ) {
+    const batch = await read((runner) =>
+      entriesOf(runner, filter)
+        .where('audit.id', '>', previous)
+        .where('audit.id', '<=', last)
+        .orderBy('audit.id')
+        .limit(batchSize),
+    )
+    for (const row of batch) yield parseEntry(row)
+    previous = batch.at(-1)?.id ?? last
+    if (batch.length < batchSize) return
   }
 }
 

@@ -71,9 +71,7 @@ export async function run(args: string[]) {
     })
   }
   try {
-    // deploy/as-service-account.sh names an empty file to Node, and sets the variables itself.
-    const isReplaced = process.execArgv.some((option) => option.startsWith('--env-file'))
-    if (!isReplaced && existsSync(envFile)) await loadEnvFile(envFile)
+    await loadEnvFile()
     await program.parseAsync(words, { from: 'user' })
   } catch (error) {
     // commander has printed the error or the help.
@@ -99,12 +97,15 @@ const writeWhole: typeof process.stdout._write = (chunk, _encoding, done) => {
 }
 
 /**
- * Sets the variables of the file that are not set. Unlike Node's own function, it refuses a file
- * that is not UTF-8.
+ * Sets the variables of `.env`, if there is one, that are not set. Unlike Node's own function, it
+ * refuses a file that is not UTF-8.
  */
-async function loadEnvFile(file: string) {
-  const text = await readTrusted(file).catch((error: Error) => {
-    throw new OperatorError(cannotRead(file, error))
+export async function loadEnvFile() {
+  // deploy/as-service-account.sh names an empty file to Node, and sets the variables itself.
+  const isReplaced = process.execArgv.some((option) => option.startsWith('--env-file'))
+  if (isReplaced || !existsSync(envFile)) return
+  const text = await readTrusted(envFile).catch((error: Error) => {
+    throw new OperatorError(cannotRead(envFile, error))
   })
   for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value
 }

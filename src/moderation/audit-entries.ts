@@ -1,5 +1,5 @@
 import { accountStore } from '../accounts/account-store.ts'
-import { type AuditEntry, auditStore, readNewest } from '../audit/audit-store.ts'
+import { type AuditEntry, auditStore, readAfter, readNewest } from '../audit/audit-store.ts'
 import { OperatorError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
 import type { QueryRunner } from '../db/engine.ts'
@@ -37,20 +37,33 @@ export async function findEntries<Entry>(
 }
 
 /**
- * The first entries with ids after `after`, in their order, and whether there are newer ones. Waits
- * until no entry with a smaller id than the last of these can appear. Throws as `findEntries`.
+ * The entries with ids after `after`, in their order. First waits until no entry with a smaller id
+ * than the last of these can appear. Throws as `findEntries`.
  */
+export async function* entriesAfter(
+  database: Database,
+  filter: Omit<EntryFilter, 'before'>,
+  after: number,
+): AsyncGenerator<AuditEntry> {
+  const last = await database.read((runner) => auditStore(runner).lastId())
+  await database.waitForSmallerIds()
+  const ids = await database.read((runner) => toIds(runner, filter))
+  yield* readAfter(database.read, ids, { after, last })
+}
+
+/** The first of `entriesAfter`, and whether there are newer ones. */
 export async function findEntriesAfter(
   database: Database,
   filter: Omit<EntryFilter, 'before'>,
   after: number,
   limit: number,
 ) {
-  const last = await database.read((runner) => auditStore(runner).lastId())
-  await database.waitForSmallerIds()
-  return database.snapshot(async (runner) =>
-    auditStore(runner).listAfter(await toIds(runner, filter), { after, last }, limit),
-  )
+  const entries: AuditEntry[] = []
+  for await (const entry of entriesAfter(database, filter, after)) {
+    if (entries.length === limit) return { entries, hasNewer: true }
+    entries.push(entry)
+  }
+  return { entries, hasNewer: false }
 }
 
 async function toIds(
