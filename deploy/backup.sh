@@ -9,7 +9,11 @@ if ! [ "$KEEP" -ge 1 ] 2>/dev/null; then
   exit 1
 fi
 name_now() { date -u +apps-%Y-%m-%dT%H-%M-%SZ.sqlite; }
-list() { ls | grep -Ex 'apps-[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}Z\.sqlite'; }
+# Regular files only. The pattern has no line break, and must match the whole name.
+list() {
+  find . -maxdepth 1 -type f -regextype posix-extended \
+    -regex '\./apps-[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}Z\.sqlite' -printf '%f\n' | sort
+}
 cd "$1"
 new=$(name_now)
 "$home/apps-service" backup "$new"

@@ -625,7 +625,12 @@ describe('backup.sh', () => {
     'apps-20a5-01-01T03-04-05Z.sqlite',
     'apps-2026-01-01T03-04-05Z.sqlite.gz',
     'notes.txt',
-  ].toSorted()
+    // The last line of each looks like a backup.
+    'notes\napps-2025-01-01T03-04-05Z.sqlite',
+    'apps-2126-01-01T03-04-05Z.sqlite\napps-2126-01-01T03-04-05Z.sqlite',
+  ]
+  const otherDirectories = ['2025-01-01T03-04-05Z', '2127-01-01T03-04-05Z'].map(nameOf)
+  const otherNames = [...others, ...otherDirectories].toSorted()
 
   /** A directory of backups, and what a night adds and deletes there. `stub` replaces programs. */
   async function startNights(names: string[], databaseUrl = '') {
@@ -633,6 +638,7 @@ describe('backup.sh', () => {
     const directory = join(folder, 'a directory with spaces')
     mkdirSync(directory)
     for (const name of [...names, ...others]) writeFileSync(join(directory, name), '')
+    for (const name of otherDirectories) mkdirSync(join(directory, name))
     const env = {
       PATH: `${folder}:${process.env.PATH}`,
       TZ: process.env.TZ,
@@ -640,14 +646,14 @@ describe('backup.sh', () => {
     }
     const stub = (program: string, script: string) =>
       writeFileSync(join(folder, program), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
-    const list = () => readdirSync(directory).filter((name) => !others.includes(name))
+    const list = () => readdirSync(directory).filter((name) => !otherNames.includes(name))
     function backUp(keep: string) {
       const before = list()
       const { status, stderr } = spawnSync(join(deploy, 'backup.sh'), [directory], {
         env: { ...env, KEEP: keep },
         encoding: 'utf8',
       })
-      expect(readdirSync(directory)).toEqual(expect.arrayContaining(others))
+      expect(readdirSync(directory)).toEqual(expect.arrayContaining(otherNames))
       const kept = list()
       return { status, stderr, kept, added: kept.filter((name) => !before.includes(name)) }
     }
