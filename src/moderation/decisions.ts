@@ -1,8 +1,9 @@
-import { type Actor, auditStore } from '../audit/audit-store.ts'
+import { type Actor, type AuditEntry, auditStore } from '../audit/audit-store.ts'
 import type { Decision } from '../catalogue/policy.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
 import type { QueryRunner } from '../db/engine.ts'
+import { withoutIndex } from '../db/planner.ts'
 import type { AppRow } from '../db/rows.ts'
 import type { AppReference } from './app-reference.ts'
 import { type DecisionOptions, type DecisionResult, moderationStore } from './moderation-store.ts'
@@ -37,9 +38,20 @@ export async function* decideEach(
 }
 
 /**
- * The apps about which the last entry is this decision of this moderator: a form was sent twice, as by
- * a double click.
+ * Whether the last entry about an app is the given one, of this moderator: a form was sent twice, as
+ * by a double click.
  */
+export async function isRepeated(
+  runner: QueryRunner,
+  appId: number,
+  moderatorId: string,
+  isGiven: (last: AuditEntry) => boolean,
+): Promise<boolean> {
+  const [last] = await auditStore(runner).newest({ appId }, 1)
+  return last?.operator_id === moderatorId && isGiven(last)
+}
+
+/** The apps for which `isRepeated` finds this decision. */
 export async function findRepeated(
   runner: QueryRunner,
   ids: number[],
@@ -48,14 +60,43 @@ export async function findRepeated(
 ): Promise<Set<number>> {
   const repeated = new Set<number>()
   for (const appId of ids) {
-    const [last] = await auditStore(runner).newest({ appId }, 1)
-    const isRepeated =
-      last?.action === `app ${decision}` &&
-      last.operator_id === moderatorId &&
-      (last.after.rejection_reason ?? '') === reason
-    if (isRepeated) repeated.add(appId)
+    const isSame = await isRepeated(
+      runner,
+      appId,
+      moderatorId,
+      ({ action, after }) =>
+        action === `app ${decision}` && (after.rejection_reason ?? '') === reason,
+    )
+    if (isSame) repeated.add(appId)
   }
   return repeated
+}
+
+/** Milliseconds. A page that reports a decision may be loaded again. */
+const reportTime = 60 * 60 * 1000
+
+/** The last decision of this moderator about each of the apps, within the last hour. */
+export async function findOwnDecisions(
+  { sql }: QueryRunner,
+  ids: number[],
+  moderatorId: string,
+): Promise<Map<number, Decision>> {
+  if (ids.length === 0) return new Map()
+  const entries = await sql('audit')
+    // Literal, as in the partial index. An app can have many entries.
+    .whereRaw('operator_id is not null')
+    .where({ operator_id: moderatorId })
+    .where('at', '>=', new Date(Date.now() - reportTime).toISOString())
+    .whereRaw(`${withoutIndex('app_id')} in (${ids.map(() => '?')})`, ids)
+    .whereIn('action', ['app approve', 'app reject'])
+    .orderBy('id')
+    .select('app_id', 'action')
+  return new Map(
+    entries.map(({ app_id, action }) => [
+      Number(app_id),
+      action === 'app approve' ? 'approve' : 'reject',
+    ]),
+  )
 }
 
 /** Restores a deleted app. Throws an OperatorError as `moderationStore.restore` does. */

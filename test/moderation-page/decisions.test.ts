@@ -153,6 +153,57 @@ describe('a decision that is sent twice, as by a double click, is made once, and
   })
 })
 
+describe('a form that is sent twice is done once, and not refused', () => {
+  const view = 'queue=pending&developer=Ada'
+
+  test.for(['', `?${view}`])('an app is restored, at /apps/4%s', async (query) => {
+    const { service, page, ada } = await startBoth()
+    const bo = await page.signIn('Bo')
+    const path = `/apps/${apps.deleted}${query}`
+    const { text } = await ada.get(path)
+    const { action, fields } = formOf(text, '/restorations') ?? { action: '', fields: {} }
+    const send = (visitor: Visitor) => visitor.post(action, { ...fields, app: findApp(text) })
+    for (let time = 0; time < 2; time++) {
+      const { status, headers } = await send(ada)
+      expect([status, headers.location]).toEqual([303, path])
+    }
+    expect(await entriesAbout(page, 'app restore')).toBe(1)
+    // Another moderator, and after the owner has deleted it again.
+    expect((await send(bo)).status).toBe(400)
+    await service.request('DELETE', `/apps/${apps.deleted}`, { key: adasKey })
+    const late = await send(ada)
+    expect([late.status, problemOf(late.text)]).toEqual([
+      400,
+      expect.stringContaining('Nothing was done: app 4 has changed since revision'),
+    ])
+    expect(await entriesAbout(page, 'app restore')).toBe(1)
+  })
+
+  test.for(['', `?${view}`])('a review is removed, at /apps/1%s', async (query) => {
+    const { page, ada } = await startBoth()
+    const bo = await page.signIn('Bo')
+    const path = `/apps/${apps.approved}${query}`
+    const { text } = await ada.get(path)
+    const { action, fields } = formOf(text, '/removed-reviews') ?? { action: '', fields: {} }
+    const [review = '', next = ''] = valuesOf(text, 'review')
+    const send = (visitor: Visitor, reason: string, id = review) =>
+      visitor.post(action, { ...fields, review: id, reason })
+    for (const reason of ['An advert.', ' An advert. ']) {
+      const { status, headers } = await send(ada, reason)
+      expect([status, headers.location]).toEqual([303, path])
+    }
+    // Another reason, another moderator, and after another entry.
+    expect((await send(ada, 'Spam.')).status).toBe(400)
+    expect((await send(ada, ' ')).status).toBe(400)
+    expect((await send(bo, 'An advert.')).status).toBe(400)
+    expect(await entriesAbout(page, 'review remove')).toBe(1)
+    expect((await send(ada, 'An advert.', next)).status).toBe(303)
+    expect((await send(ada, 'An advert.')).status).toBe(400)
+    expect(await entriesAbout(page, 'review remove')).toBe(2)
+    await expectConsistent(page.database)
+  })
+})
+
 test.for<[what: string, reason: string]>([
   ['one character', '.'],
   ['1,000 characters', '𝐱'.repeat(1000)],
@@ -251,7 +302,7 @@ test('if the owner changed the app meanwhile, nothing is decided, and the page s
 })
 
 test('a form that is wrong says, too, what the owner has changed meanwhile', async () => {
-  const { service, ada } = await startBoth()
+  const { service, page, ada } = await startBoth()
   await service.request('DELETE', `/apps/${apps.bobs}`, { key: bobsKey })
   const pages = {
     decision: (await ada.get(`/apps/${apps.pending}`)).text,
@@ -270,13 +321,13 @@ test('a form that is wrong says, too, what the owner has changed meanwhile', asy
   expect(noReason.status).toBe(400)
   expect(textOf(`<body>${newsOf(noReason.text)}`)).toContain('→ 2')
 
-  const restore = () =>
-    ada.post('/restorations', {
+  const restore = (visitor: Visitor) =>
+    visitor.post('/restorations', {
       ...formOf(pages.restoration, '/restorations')?.fields,
       app: findApp(pages.restoration),
     })
-  expect((await restore()).status).toBe(303)
-  const again = await restore()
+  expect((await restore(ada)).status).toBe(303)
+  const again = await restore(await page.signIn('Bo'))
   expect(again.status).toBe(400)
   expect(textOf(`<body>${newsOf(again.text)}`)).toMatch(/^Restored by Ada/)
 })
@@ -337,7 +388,8 @@ test('an app that was deleted meanwhile is not decided, and can be restored', as
   // The last entry is Ada's own, but no decision.
   const stale = { app: findApp(before), seen: valuesOf(before, 'seen'), decision: 'approve' }
   expect((await ada.post('/decisions', stale)).status).toBe(409)
-  const again = await ada.post('/restorations', { app })
+  const bo = await page.signIn('Bo')
+  const again = await bo.post('/restorations', { app })
   expect([again.status, titleOf(again.text), problemOf(again.text)]).toEqual([
     400,
     'Cloud Atlas – Moderation',

@@ -1,4 +1,5 @@
 import { describe, expect, inject, test } from 'vitest'
+import { auditStore } from '../../src/audit/audit-store.ts'
 import type { NewAppRow } from '../../src/catalogue/app-store.ts'
 import { expectStatuses } from '../support/check.ts'
 import { formOf, linksOf, problemOf, reportOf, textOf, titleOf, valuesOf } from '../support/html.ts'
@@ -545,39 +546,63 @@ test('opening the address that a decision led to decides nothing again', async (
     for (const method of ['GET', 'GET', 'HEAD'])
       expect((await ada.request(method, String(headers.location))).status).toBe(200)
   expect(await newestEntries(page, 1)).toEqual(before)
-  // The states are those of now, whoever else has decided since.
+  // It is Ada's decision that is reported, whoever else has decided since.
   const bo = await page.signIn('Bo')
   const shown = (await bo.get(`/apps/${ids[0]}`)).text
   await decide(bo, shown, 'reject', { reason: 'Spam.' })
   expect(reportOf((await ada.get(String(onPage.headers.location))).text)).toBe(
-    'Rejected Needle. 0 wait.',
+    'Approved Needle. 0 wait.',
   )
 })
 
+const recordApproval = (
+  { database }: ModerationPage,
+  operatorId: string,
+  app_id: number,
+  time: number,
+) =>
+  database.write((runner) =>
+    auditStore(runner).record(
+      { operator: 'root', operatorName: 'Ada', operatorId },
+      {
+        action: 'app approve',
+        at: new Date(time).toISOString(),
+        app_id,
+        developer_id: bobsId,
+        after: {},
+      },
+    ),
+  )
+
 describe('a report that somebody typed does no harm', () => {
   test.for<[parameters: string, message: string]>([
-    ['decided=999+x+1', 'Approved Tide Clock.'],
+    // Ada has approved app 5, and nobody has decided about the others.
+    ['decided=1', ''],
+    ['decided=2', ''],
+    ['decided=3', ''],
+    ['decided=4', ''],
+    ['decided=999+x+5', 'Approved Bird Song.'],
+    ['decided=1+2+3+4+5+6', 'Approved Bird Song.'],
     ['decided=x', ''],
     ['decided=', ''],
     ['decided=1&refused=1', 'Not decided Tide Clock (approved meanwhile).'],
-    ['decided=1+1+1', 'Approved Tide Clock.'],
-    ['decided=1&decided=2', 'Approved Tide Clock.'],
-    ['decided=1,2', ''],
+    ['decided=5&refused=5', 'Not decided Bird Song (approved meanwhile).'],
+    ['decided=5+5+5', 'Approved Bird Song.'],
+    ['decided=5&decided=2', 'Approved Bird Song.'],
+    ['decided=5,2', ''],
     [
       'refused=4+3+2',
       'Not decided Cloud Atlas (changed meanwhile), Broken Compass (rejected meanwhile), Gone (deleted meanwhile).',
     ],
-    ['decided=4', 'Deleted Gone.'],
-    ['decided=-1+1e0+0x1+01+1.0', ''],
-    ['decided=999999999999999+2147483648+1', 'Approved Tide Clock.'],
+    ['decided=-5+5e0+0x5+05+5.0', ''],
+    ['decided=999999999999999+2147483648+5', 'Approved Bird Song.'],
     [`decided=${'9'.repeat(400)}`, ''],
-    [`decided=${'1+'.repeat(3000)}`, 'Approved Tide Clock.'],
-    ['decided=<b>1</b>+%00+%27', ''],
-    // The app that waits is said to be so, whatever the address claims.
-    ['decided=2', 'Changed again by the owner Cloud Atlas.'],
+    [`decided=${'5+'.repeat(3000)}`, 'Approved Bird Song.'],
+    ['decided=<b>5</b>+%00+%27', ''],
   ])('%s', async ([parameters, message]) => {
     const page = await startModerationPage()
-    const ada = await page.signIn('Ada')
+    const [ada, bo] = [await page.signIn('Ada'), await page.signIn('Bo')]
+    await recordApproval(page, ada.id, apps.bobs, Date.now())
     const before = await newestEntries(page, 1)
     for (const path of ['/?', '/?queue=changed&', '/apps/5?', '/apps/6?queue=pending&']) {
       const { status, text } = await ada.get(path + parameters)
@@ -586,8 +611,22 @@ describe('a report that somebody typed does no harm', () => {
         200,
         message,
       ])
+      // Another moderator, whom Ada sends the address.
+      const other = reportOf((await bo.get(path + parameters)).text)
+      expect([path, other]).toEqual([path, expect.not.stringContaining('Approved')])
     }
     expect(await newestEntries(page, 1)).toEqual(before)
+  })
+
+  test('nor does an address of a decision of yesterday, which is not reported again', async () => {
+    const page = await startModerationPage()
+    const ada = await page.signIn('Ada')
+    const hour = 60 * 60 * 1000
+    await recordApproval(page, ada.id, apps.bobs, Date.now() - 24 * hour)
+    const report = async () => reportOf((await ada.get(`/?decided=${apps.bobs}`)).text)
+    expect(await report()).toBe('')
+    await recordApproval(page, ada.id, apps.bobs, Date.now() - hour / 2)
+    expect(await report()).toBe('Approved Bird Song. 2 wait.')
   })
 
   test.for(['next=999', 'next=x', 'next=0', 'next=999999999999999', 'next=1+2', 'next='])(

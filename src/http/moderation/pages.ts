@@ -106,10 +106,13 @@ export function createPages(database: Database, links: Links) {
         categories: await categoryStore(runner).all(),
         developers: await waitingDevelopers(runner, queue),
         reasons: await auditStore(runner).recentReasons(),
-        report: await reportOf(runner, links, form.refused ? form : reported(req.query), {
-          view,
-          ...(isCounted(filter) && !('problem' in list) && { total: list.total }),
-        }),
+        report: await reportOf(
+          runner,
+          links,
+          moderatorOf(response).id,
+          form.refused ? form : reported(req.query),
+          { view, ...(isCounted(filter) && !('problem' in list) && { total: list.total }) },
+        ),
         isFilterValid: !('problem' in list),
         problem: form.problem ?? ('problem' in list ? list.problem : undefined),
         reason: form.reason,
@@ -168,7 +171,7 @@ export function createPages(database: Database, links: Links) {
         hasOtherApps: others.length > maxOtherApps,
         reasons: await auditStore(runner).recentReasons(),
         names: await namesIn(runner, history),
-        report: await reportOf(runner, links, reported(req.query), {
+        report: await reportOf(runner, links, moderatorOf(response).id, reported(req.query), {
           view: queue?.view,
           next: id,
           ...(queue?.total !== undefined && { total: queue.total }),

@@ -1,5 +1,6 @@
 import type { QueryRunner } from '../../db/engine.ts'
 import type { AppRow } from '../../db/rows.ts'
+import { findOwnDecisions } from '../../moderation/decisions.ts'
 import { formatCount, nounOf } from '../../util/text.ts'
 import { type Html, html } from '../html.ts'
 import type { Links, Report } from './links.ts'
@@ -7,7 +8,8 @@ import type { QueueView } from './queue-view.ts'
 
 /**
  * The line above a page that says what the form before it did. The address has only the ids, so
- * that a reload sends nothing again; the states are those that the apps have now.
+ * that a reload sends nothing again. The audit log says what the moderator has decided about them,
+ * so that an address that somebody else has made reports no decision.
  */
 
 type ReportedApp = Pick<AppRow, 'id' | 'name' | 'status' | 'deleted_at' | 'unreviewed_since'>
@@ -17,35 +19,44 @@ const maxNames = 10
 
 /** `next` is the app that a reversed decision leads back to. False if nothing is reported. */
 export async function reportOf(
-  { sql }: QueryRunner,
+  runner: QueryRunner,
   links: Links,
+  moderatorId: string,
   { decided = [], refused = [] }: Report,
   { view, next, total }: { view?: QueueView | undefined; next?: number; total?: number },
 ): Promise<Html | false> {
   if (decided.length + refused.length === 0) return false
-  const apps: ReportedApp[] = await sql('apps')
-    .whereIn('id', [...decided, ...refused])
+  const decisions = await findOwnDecisions(runner, decided, moderatorId)
+  const apps: ReportedApp[] = await runner
+    .sql('apps')
+    .whereIn('id', [...decisions.keys(), ...refused])
     .orderBy('id')
     .select('id', 'name', 'status', 'deleted_at', 'unreviewed_since')
   const refusedIds = new Set(refused)
   const done = apps.filter(({ id }) => !refusedIds.has(id))
   const not = apps.filter(({ id }) => refusedIds.has(id))
+  if (apps.length === 0) return false
+  /** The owner may have changed or deleted the app since. */
+  const outcomeOf = (app: ReportedApp) => {
+    const state = stateOf(app)
+    return state === 'waiting' || state === 'deleted' ? state : decisions.get(app.id)
+  }
   const sentences = [
     sentence(
       'Approved',
-      done.filter((app) => stateOf(app) === 'approved'),
+      done.filter((app) => outcomeOf(app) === 'approve'),
     ),
     sentence(
       'Rejected',
-      done.filter((app) => stateOf(app) === 'rejected'),
+      done.filter((app) => outcomeOf(app) === 'reject'),
     ),
     sentence(
       'Changed again by the owner',
-      done.filter((app) => stateOf(app) === 'waiting'),
+      done.filter((app) => outcomeOf(app) === 'waiting'),
     ),
     sentence(
       'Deleted',
-      done.filter((app) => stateOf(app) === 'deleted'),
+      done.filter((app) => outcomeOf(app) === 'deleted'),
     ),
     ...(not.length === 0
       ? []

@@ -1,5 +1,5 @@
 import { type RequestHandler, type Response, Router } from 'express'
-import type { Operator } from '../../audit/audit-store.ts'
+import type { AuditEntry, Operator } from '../../audit/audit-store.ts'
 import type { Decision } from '../../catalogue/policy.ts'
 import { removeReview } from '../../catalogue/reviews.ts'
 import { OperatorError, ServiceError } from '../../contract/errors.ts'
@@ -7,7 +7,7 @@ import { parseReason } from '../../contract/field-rules.ts'
 import type { Database } from '../../db/database.ts'
 import type { AppRow } from '../../db/rows.ts'
 import type { AppReference } from '../../moderation/app-reference.ts'
-import { decideEach, findRepeated, restoreApp } from '../../moderation/decisions.ts'
+import { decideEach, findRepeated, isRepeated, restoreApp } from '../../moderation/decisions.ts'
 import { findFollowing, type Place, placeOf } from '../../moderation/queue-walk.ts'
 import type { Html } from '../html.ts'
 import {
@@ -156,10 +156,10 @@ export function moderationRoutes(
 
   receive('/restorations', async ({ body, query }, response) => {
     const app = shownApp(fieldOf(body, 'app'))
-    const view = viewOf(query)
-    await showAgainIfRefused(response, app.id, { seen: seenEntry(body) }, async () => {
-      await restoreApp(database, app, actorOf(response))
-      response.redirect(303, links.app(app.id, view))
+    const form = { seen: seenEntry(body) }
+    await change(response, app.id, viewOf(query), form, {
+      work: async () => (await restoreApp(database, app, actorOf(response))).id,
+      isGiven: ({ action }) => action === 'app restore',
     })
   })
 
@@ -167,28 +167,40 @@ export function moderationRoutes(
     const review = positiveInteger('the review', fieldOf(body, 'review'))
     const app = positiveInteger('the app', fieldOf(body, 'app'))
     const reason = fieldOf(body, 'reason')
-    const view = viewOf(query)
     const form = { seen: seenEntry(body), removal: { review, reason } }
-    await showAgainIfRefused(response, app, form, async () => {
-      const { app_id } = await database.write(
-        (runner) => removeReview(runner, review, parseReason(reason), actorOf(response)),
-        { app },
-      )
-      response.redirect(303, links.app(app_id, view))
+    let parsed = ''
+    await change(response, app, viewOf(query), form, {
+      async work() {
+        parsed = parseReason(reason)
+        const { app_id } = await database.write(
+          (runner) => removeReview(runner, review, parsed, actorOf(response)),
+          { app },
+        )
+        return app_id
+      },
+      isGiven: ({ action, before, after }) =>
+        action === 'review remove' && before?.id === review && after.reason === parsed,
     })
   })
 
-  /** Shows the page of the app again, with the problem and the form, if the work is refused. */
-  async function showAgainIfRefused(
+  /**
+   * Leads to the page of the app that the work has changed, also if the form was sent twice. If the
+   * work is refused, shows the page of the app again, with the problem and the form.
+   */
+  async function change(
     response: Response,
     id: number,
+    view: QueueView | undefined,
     form: RefusedForm & { seen: number | undefined },
-    work: () => Promise<void>,
+    { work, isGiven }: { work: () => Promise<number>; isGiven: (last: AuditEntry) => boolean },
   ) {
     try {
-      await work()
+      response.redirect(303, links.app(await work(), view))
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error
+      const moderator = moderatorOf(response)
+      if (await database.snapshot((runner) => isRepeated(runner, id, moderator.id, isGiven)))
+        return response.redirect(303, links.app(id, view))
       const problem = `Nothing was done: ${error.message}.`
       await showApp(response, 400, id, { ...form, problem })
     }
