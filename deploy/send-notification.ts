@@ -183,11 +183,21 @@ async function post(url: URL, { neutralize, toRequest, fits }: Format, facts: Fa
     ...toRequest(message),
     redirect: 'manual',
     signal: AbortSignal.timeout(timeout),
-  }).catch(({ cause, name }) => {
-    throw new Error(`the webhook cannot be reached: ${cause?.code ?? name}`)
+  }).catch((error: Error) => {
+    throw new Error(`the webhook cannot be reached: ${reasonOf(error)}`)
   })
   await response.body?.cancel()
   if (!response.ok) throw new Error(`the webhook responded with ${response.status}`)
+}
+
+/** The code of an error of `fetch`, or what a proxy (NODE_USE_ENV_PROXY) answered instead. */
+function reasonOf({ name, cause }: Error): string {
+  if (!(cause instanceof Error)) return name
+  // undici's message, https://github.com/nodejs/undici/blob/v7.29.1/lib/dispatcher/proxy-agent.js
+  const reason = cause.cause instanceof Error ? cause.cause.message : ''
+  const status = /^Proxy response \((\d+)\)/.exec(reason)?.[1]
+  if (status !== undefined) return `the proxy answered ${status}`
+  return 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.name
 }
 
 /** The text is base64, so that no line of it is a header, is too long or ends the message. */

@@ -428,6 +428,33 @@ describe('nothing is lost', () => {
     expect(webhook.texts).toEqual([expect.stringMatching(/^Decisions: 2\nApp 2 .*\nApp 1 /)])
   })
 
+  test.for(['https', 'http'])(
+    'if a proxy refuses to reach an %s webhook: the message says what it answered',
+    async (scheme) => {
+      const { notifyByProcess, decide, place } = await startNotifying()
+      const before = place()
+      await decide('approve', apps.pending)
+      const targets: unknown[] = []
+      const proxy = createServer().listen(0, '127.0.0.1')
+      proxy.on('connect', ({ url }, socket) => {
+        targets.push(url)
+        socket.end('HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n')
+      })
+      onTestFinished(() => void proxy.close())
+      await once(proxy, 'listening')
+      const address = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+      const settings = {
+        NOTIFY_WEBHOOK: `${scheme}://chat.example.org:4433/hooks/secret`,
+        [`${scheme.toUpperCase()}_PROXY`]: address,
+        NODE_USE_ENV_PROXY: '1',
+      }
+      expect(await notifyByProcess(settings)).toEqual(
+        failed('the webhook cannot be reached: the proxy answered 407'),
+      )
+      expect([targets, place()]).toEqual([['chat.example.org:4433'], before])
+    },
+  )
+
   test('if a delivery hangs: it ends after thirty seconds, and the next run tells it', async () => {
     const { webhook, notifyByProcess, decide, place, folder } = await startNotifying()
     const before = place()
