@@ -4,7 +4,7 @@ import { generateKey } from '../../src/accounts/keys.ts'
 import { moderatorStore } from '../../src/accounts/moderator-store.ts'
 import { freezeClock } from '../support/clock.ts'
 import { copyWorld } from '../support/database.ts'
-import { titleOf, valuesOf } from '../support/html.ts'
+import { textOf, titleOf, valuesOf } from '../support/html.ts'
 import {
   cookieOf,
   type ModerationPage,
@@ -500,6 +500,18 @@ test('before signing in, a page that exists and one that does not look the same'
 })
 
 const pages = ['/', '/apps', '/apps/1', '/status', '/audit']
+test('the forms for a key say whom to ask for one, without a command of one installation', async () => {
+  const page = await startModerationPage()
+  for (const { text } of [
+    await page.get('/sign-in'),
+    await page.post('/sign-in', { key: 'x' }),
+    await page.post('/decisions', { app: '2@a', decision: 'approve' }),
+  ]) {
+    expect(textOf(text)).toContain('Ask the operators of this service for a new sign-in key')
+    expect(text).not.toContain('apps-service')
+  }
+})
+
 const forms = ['/decisions', '/restorations', '/removed-reviews']
 
 test.for<[method: string, path: string, status: number]>([

@@ -51,4 +51,4 @@ const keyField = html`<input autocomplete="username" value="moderator" hidden>
     <input type="password" name="key" autocomplete="current-password" required autofocus>
   </label>`
 
-const howToGetAKey = html`<p>An operator of the service issues a key: <code>./apps-service moderator add NAME</code>.</p>`
+const howToGetAKey = html`<p>No key, or an expired one? Ask the operators of this service for a new sign-in key in your name.</p>`
