@@ -208,7 +208,10 @@ const describeExample = (example: string, reason: string) =>
 /** Reasons that are printed. */
 const maxReasons = 10
 
-/** Prints why lines were refused, not written or not read, if any. The exit code is then 1. */
+/**
+ * Prints why lines were refused, not written or not read, if any, and sets the exit code to 1. An
+ * empty input, such as an export of a night without changes, is no failure.
+ */
 export function printProblems(
   file: string,
   { lines, rejected, reasons, readError, writeProblem }: ImportSummary,
@@ -232,6 +235,8 @@ export function printProblems(
     printError(
       `cannot write line ${line} and those after it: ${reason}; ${imported}; run this again to finish`,
     )
+  } else if (lines === 0 && !readError) {
+    printInfo(`${file === '-' ? 'Standard input' : file} is empty; nothing was changed.`)
   }
   if (!readError) return
   printError(

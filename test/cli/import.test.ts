@@ -212,6 +212,30 @@ describe('import', () => {
     ])
   })
 
+  test.for(['import', 'counters'])(
+    '%s: an empty input is no failure, and is said to be empty',
+    async (command) => {
+      const env = { DATABASE_URL: await copyWorld() }
+      const file = join(temporaryFolder(), 'empty.ndjson')
+      writeFileSync(file, gzipSync(''))
+      const rejects = command === 'import' ? ['--rejects', '/dev/null'] : []
+      const counts = command === 'import' ? /^0 lines in .*: 0 created, / : /^0 lines: 0 updated/
+      for (const input of ['', '\n\n']) {
+        const { code, stdout, stderr } = await run([command, '-', ...rejects], env, input)
+        expect([code, stderr]).toEqual([0, 'Standard input is empty; nothing was changed.\n'])
+        expect(stdout).toMatch(counts)
+      }
+      const json = await run([command, file, ...rejects, '--json'], env)
+      expect([json.code, json.stderr, JSON.parse(json.stdout).lines]).toEqual([
+        0,
+        `${file} is empty; nothing was changed.\n`,
+        0,
+      ])
+      const other = await run([command, '-', ...rejects], env, 'x\n')
+      expect([other.code, other.stderr]).toEqual([1, expect.not.stringContaining(' is empty')])
+    },
+  )
+
   test('imports the line in its help, which has the required fields and others', async () => {
     const env = { DATABASE_URL: await emptyCatalogueUrl() }
     const [line = ''] = /^\{".*$/m.exec((await run(['import', '--help'])).stdout) ?? []
