@@ -60,13 +60,16 @@ function assertObject(line: string, isTruncated: boolean) {
 const maxTextBytes = 16 * 1024 * 1024
 
 /**
- * The whole text of a file, compressed with gzip or not. Throws an OperatorError if it is larger
- * than 16 MiB or not UTF-8.
+ * The whole text of a file, compressed with gzip or not; `isPlain` refuses gzip. Throws an
+ * OperatorError if it is larger than 16 MiB or not UTF-8.
  */
-export async function readText(source: AsyncIterable<Buffer>): Promise<string> {
+export async function readText(
+  source: AsyncIterable<Buffer>,
+  { isPlain = false } = {},
+): Promise<string> {
   const chunks: Buffer[] = []
   let length = 0
-  for await (const chunk of await gunzipIfNeeded(source)) {
+  for await (const chunk of await gunzipIfNeeded(source, isPlain)) {
     length += chunk.length
     if (length > maxTextBytes)
       throw new OperatorError(`it is larger than ${maxTextBytes / 1024 / 1024} MiB`)
@@ -119,8 +122,13 @@ const otherFormats = {
   'compressed with zstd': /^28b52ffd/,
 }
 
+const gzipBegin = /^1f8b/
+
 /** Throws an OperatorError that names the format if it is another one. */
-async function gunzipIfNeeded(source: AsyncIterable<Buffer>): Promise<AsyncIterable<Buffer>> {
+async function gunzipIfNeeded(
+  source: AsyncIterable<Buffer>,
+  isPlain = false,
+): Promise<AsyncIterable<Buffer>> {
   const iterator = source[Symbol.asyncIterator]()
   let head = Buffer.alloc(0)
   while (head.length < 4) {
@@ -129,14 +137,15 @@ async function gunzipIfNeeded(source: AsyncIterable<Buffer>): Promise<AsyncItera
     head = Buffer.concat([head, value])
   }
   const begin = head.toString('hex', 0, 4)
-  for (const [format, pattern] of Object.entries(otherFormats)) {
+  const refused = { ...otherFormats, ...(isPlain && { 'compressed with gzip': gzipBegin }) }
+  for (const [format, pattern] of Object.entries(refused)) {
     if (pattern.test(begin))
       throw new OperatorError(
-        `the file is ${format}; it must be UTF-8, compressed with gzip or not`,
+        `the file is ${format}; it must be ${isPlain ? 'plain text in UTF-8' : 'UTF-8, compressed with gzip or not'}`,
       )
   }
   const whole = prepend(head, iterator)
-  return begin.startsWith('1f8b') ? gunzip(whole) : whole
+  return gzipBegin.test(begin) ? gunzip(whole) : whole
 }
 
 async function* gunzip(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {

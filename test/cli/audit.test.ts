@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { copyWorld, temporaryFolder } from '../support/database.ts'
 import { commandLine, executable, expectRefusal, run } from '../support/process.ts'
@@ -239,6 +240,11 @@ describe('OPERATOR', () => {
     await expect(approve('3')).rejects.toMatchObject({
       code: 1,
       stderr: `apps-service: cannot read ${join(folder, '.env')}: line 2 is not UTF-8\n`,
+    })
+    writeFileSync(join(folder, '.env'), gzipSync('OPERATOR=Ada\n'))
+    await expect(approve('3')).rejects.toMatchObject({
+      code: 1,
+      stderr: `apps-service: cannot read ${join(folder, '.env')}: the file is compressed with gzip; it must be plain text in UTF-8\n`,
     })
   })
 
