@@ -34,7 +34,8 @@ export async function serveUntilSignal(config: Config, database: Database) {
         logger.warn(
           'generated/docs.html is missing, so there is no /docs; run: make generated/docs.html',
         )
-      logger.info({ host, port, baseUrl }, `serving ${baseUrl}/apps`)
+      const address = withPort(baseUrl, port)
+      logger.info({ host, port, baseUrl: address }, `serving ${address}/apps`)
     },
   )
   stopMetrics?.()
@@ -54,14 +55,16 @@ export async function serveModerationUntilSignal(
   await serveApp(
     (isDraining) => createModerationApp({ config, database, logger, account, isDraining }),
     { ...config, port: moderation.port, logger, portVariable: 'MODERATION_PORT' },
-    (port) =>
-      logger.info(
-        { host, port, baseUrl: moderation.baseUrl },
-        `serving the moderation page ${moderation.baseUrl}/`,
-      ),
+    (port) => {
+      const address = withPort(moderation.baseUrl, port)
+      logger.info({ host, port, baseUrl: address }, `serving the moderation page ${address}/`)
+    },
   )
   logger.info('stopped serving')
 }
+
+/** The address with the port that the system has chosen, if the default one follows PORT=0. */
+const withPort = (baseUrl: string, port: number) => baseUrl.replace(/:0$/, `:${port}`)
 
 function startLog({ logLevel }: Config, database: Database): Logger {
   const logger = createLogger(

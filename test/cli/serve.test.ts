@@ -6,7 +6,7 @@ import { openDatabase } from '../../src/db/database.ts'
 import { expectSound } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
-import { run, runProcess, serve } from '../support/process.ts'
+import { run, runProcess, serve, startListening } from '../support/process.ts'
 import { readTwice } from '../support/raw-http.ts'
 
 test('decisions and keys show in a running server at once', async () => {
@@ -56,6 +56,17 @@ test('SIGTERM under keep-alive load makes the server not ready, finishes request
   expect(closedAt - signalledAt).toBeGreaterThan(990)
   expect(await inFlight.finish()).toBe(201)
   expect(await server.exited).toEqual([0, null])
+})
+
+test.for([
+  ['serve', {}, 'serving http://localhost:%/apps'],
+  ['serve', { BASE_URL: 'https://a.example.org/b' }, 'serving https://a.example.org/b/apps'],
+  ['moderation serve', { MODERATION_PORT: '0' }, 'serving the moderation page http://localhost:%/'],
+] as const)('with port 0, %s %j prints the port that it got', async ([command, env, message]) => {
+  const { port, log } = await startListening(command, { DATABASE_URL: await copyWorld(), ...env })
+  expect(port).toBeGreaterThan(0)
+  const messages = log.map((line) => JSON.parse(line).msg)
+  expect(messages).toContain(message.replace('%', String(port)))
 })
 
 test('a client that never finishes its request does not keep the process alive', async () => {
