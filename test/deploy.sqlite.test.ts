@@ -1,16 +1,19 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import {
   accessSync,
+  chmodSync,
   constants,
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
+  statSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -18,6 +21,7 @@ import { parseSettings } from '../deploy/with-settings.ts'
 import { exitLimit } from '../src/servers.ts'
 import { required } from '../src/util/helpers.ts'
 import { copyWorld, filePath, temporaryFolder } from './support/database.ts'
+import { freePort } from './support/free-port.ts'
 import { commandLine, executable, startListening } from './support/process.ts'
 import { settingLines } from './support/setting-lines.ts'
 
@@ -25,6 +29,10 @@ import { settingLines } from './support/setting-lines.ts'
 
 const root = join(import.meta.dirname, '..')
 const deploy = join(root, 'deploy')
+
+const hasIpv6 = Object.values(networkInterfaces()).some((addresses) =>
+  addresses?.some(({ address }) => address === '::1'),
+)
 
 /** The environment and the command of the container image. */
 function readContainerfile() {
@@ -52,10 +60,16 @@ test("the image's environment serves other machines, and its health check sees a
   ])
   const env = { ...others, DATABASE_URL: `sqlite:${join(temporaryFolder(), 'apps.sqlite')}` }
   execFileSync(executable, ['migrate'], { env: { PATH: process.env.PATH, ...env } })
-  const server = await startListening('serve', env)
-  // On Linux, an address that only a server for all addresses listens on.
-  const { status } = await fetch(`http://127.0.0.2:${server.port}/readyz`)
-  expect(status).toBe(200)
+  const metricsPort = await freePort()
+  const server = await startListening('serve', { ...env, METRICS_PORT: String(metricsPort) })
+  // On Linux, 127.0.0.2 is an address that only a server for all addresses listens on.
+  for (const host of ['127.0.0.2', ...(hasIpv6 ? ['[::1]'] : [])])
+    for (const path of [`${server.port}/readyz`, `${metricsPort}/metrics`])
+      expect([host, path, (await fetch(`http://${host}:${path}`)).status]).toEqual([
+        host,
+        path,
+        200,
+      ])
 
   const [program, ...args] = healthCheck
   expect(program).toBe('node')
@@ -80,9 +94,11 @@ test('the image runs as an account of its own, and says what it keeps and listen
   const text = readFileSync(join(deploy, 'Containerfile'), 'utf8')
   const instructions = (name: string) =>
     [...text.matchAll(new RegExp(`^${name} (.+)$`, 'gm'))].map(([, value]) => value)
-  const directory = '--directory --owner=10001 --group=10001 --mode=0750 /data'
-  expect(instructions('RUN').at(-1)).toBe(`install ${directory}`)
-  expect(instructions('USER')).toEqual(['10001:10001'])
+  const directory = '--directory --owner=10001 --group=0 --mode=2770 /data'
+  expect(instructions('RUN').at(-1)).toBe(
+    `install ${directory} && sed -i '1a umask 0007' apps-service`,
+  )
+  expect(instructions('USER')).toEqual(['10001:0'])
   expect(instructions('VOLUME')).toEqual(['/data'])
   expect(instructions('EXPOSE')).toEqual(['3000'])
   expect(instructions('ENTRYPOINT')).toEqual(['["/app/apps-service"]'])
@@ -96,6 +112,46 @@ test('the image runs as an account of its own, and says what it keeps and listen
   )
   expect(seconds).toEqual({ interval: 10, timeout: 5, 'start-period': 10, retries: 3 })
 })
+
+/** Only root can run a command as another account, which may be unable to enter the clone. */
+const canChangeAccount = spawnSync('test', ['-x', executable], { uid: 10_001 }).status === 0
+
+test.runIf(canChangeAccount)(
+  'accounts of group 0, as OpenShift chooses one at each start, share the database',
+  async () => {
+    const folder = temporaryFolder()
+    chmodSync(folder, 0o755)
+    const data = join(folder, 'data')
+    // What the image does with the directory and the executable.
+    const [, owner = '', umask = ''] =
+      /^RUN install (.*) \/data && sed -i '1a (umask \d+)' apps-service$/m.exec(
+        readFileSync(join(deploy, 'Containerfile'), 'utf8'),
+      ) ?? []
+    execFileSync('install', [...owner.split(' '), data])
+    const run = (uid: number, ...args: string[]) =>
+      spawnSync('/bin/sh', ['-c', `${umask}; exec "$0" "$@"`, executable, ...args], {
+        uid,
+        gid: 0,
+        cwd: data,
+        env: { PATH: process.env.PATH, DATABASE_URL: `sqlite:${join(data, 'apps.sqlite')}` },
+        encoding: 'utf8',
+      })
+    for (const [uid, ...args] of [
+      [10_001, 'migrate'],
+      [1_000_660_000, 'category', 'add', '--slug', 'games', '--name', 'Games'],
+      [1_000_770_000, 'category', 'add', '--slug', 'tools', '--name', 'Tools'],
+      [10_001, 'category', 'rename', 'tools', '--name', 'Tool'],
+      [1_000_660_000, 'backup', 'backup.sqlite'],
+    ] as const) {
+      const { status, stderr } = run(uid, ...args)
+      expect([uid, args, status, stderr]).toEqual([uid, args, 0, expect.any(String)])
+    }
+    for (const name of ['apps.sqlite', 'backup.sqlite']) {
+      const { mode, gid } = statSync(join(data, name))
+      expect([name, (mode & 0o777).toString(8), gid]).toEqual([name, '660', 0])
+    }
+  },
+)
 
 type ComposeService = {
   environment?: Record<string, unknown>

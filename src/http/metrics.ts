@@ -12,6 +12,7 @@ import { statusStore } from '../moderation/status-store.ts'
 import { secondsSince } from '../util/helpers.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { ResponseCache } from './response-cache.ts'
+import { listenHost } from './server.ts'
 
 /** The parts of the service that have metrics. */
 type Sources = { database: Database; limits: RateLimits; cache: ResponseCache | undefined }
@@ -107,7 +108,9 @@ export class Metrics {
    */
   async listen({ host, metricsPort }: Pick<Config, 'host' | 'metricsPort'>): Promise<() => void> {
     // It must not keep the process alive if the service cannot listen.
-    const server = createServer(this.#listener).listen(metricsPort, host).unref()
+    const server = createServer(this.#listener)
+      .listen({ port: metricsPort, host: listenHost(host) })
+      .unref()
     await once(server, 'listening')
     return () => {
       server.close()

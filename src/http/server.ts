@@ -96,7 +96,7 @@ export async function listen(
   Object.assign(server, { httpAllowHalfOpen: true })
   server.on('connection', connections.open)
   server.on('drop', logDroppedConnections(logger))
-  server.listen({ port, host, backlog })
+  server.listen({ port, host: listenHost(host), backlog })
   await once(server, 'listening')
 
   return {
@@ -116,6 +116,12 @@ export async function listen(
     },
   }
 }
+
+/**
+ * The host for Node's `listen`. For all addresses, Node chooses: `::`, which serves IPv4 too, or
+ * `0.0.0.0` on a machine without IPv6.
+ */
+export const listenHost = (host: string) => (host === '::' ? undefined : host)
 
 /**
  * Classes of requests and responses that have the application's prototypes from the start. Express

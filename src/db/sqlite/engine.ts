@@ -92,12 +92,13 @@ export function openSqlite(filename: string): Engine {
 }
 
 /**
- * Creates the file if it is missing, as SQLite would. Throws an OperatorError if it is another
- * program's.
+ * Creates the file if it is missing. SQLite gives its other files the same permissions, which the
+ * umask decides: that of the image shares them with the group. Throws an OperatorError if it is
+ * another program's.
  */
 async function createFile(filename: string) {
   await mkdir(dirname(filename), { recursive: true })
-  await writeFile(filename, '', { flag: 'wx', mode: 0o644 }).catch(
+  await writeFile(filename, '', { flag: 'wx', mode: 0o664 }).catch(
     (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error
     },
