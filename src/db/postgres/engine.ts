@@ -8,7 +8,7 @@ import { explain, isStarting } from './errors.ts'
 import { queryRunnerOf } from './query-runner.ts'
 import { schema } from './schema.ts'
 
-/** One connection is the monitor's; the others are divided. */
+/** One connection reads the version of the data; the others are divided. */
 function shareConnections(pool: number): Engine['concurrency'] {
   const expensive = Math.max(1, Math.floor(pool / 4))
   const write = Math.max(1, Math.floor(pool / 3))
@@ -37,8 +37,8 @@ const tableNames = 'select tablename from pg_tables where schemaname = current_s
  */
 const lockEverywhere = 'lock table catalogue_version in access share mode; select 1'
 
-/** Milliseconds for a statement of the monitor. */
-const monitorTimeout = 5000
+/** Milliseconds for a statement of the connection that reads the version. */
+const versionTimeout = 5000
 
 /**
  * Milliseconds for a statement of a long-running command, which may build an index or copy a table.
@@ -53,7 +53,7 @@ export function openPostgres(
   const concurrency = shareConnections(pool)
   const writer = openWriter(url, concurrency.write, writeTimeout)
   const reader = openReader(url, concurrency.cheap + concurrency.expensive)
-  const versionReader = openReader(url, 1, monitorTimeout)
+  const versionReader = openReader(url, 1, versionTimeout)
 
   async function findOpenError(
     deadline = performance.now() + url.connectTimeout,
