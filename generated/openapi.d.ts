@@ -484,14 +484,14 @@ export interface components {
          */
         NewPackageName: string;
         /**
-         * @description An `https` address, kept as sent; empty means none. Its host has a dot and is no IP address. There is no user, password,
-         *     white space or backslash. Other rules for hosts, and refused characters, are in the introduction.
+         * @description An `http` or `https` address, kept as sent; empty means none. Its host has a dot and is no IP address. There is no user,
+         *     password, white space or backslash. The introduction has the whole rule. There is no pattern, because none can express it.
          * @example https://tideclock.example.org/
          */
         NewWebAddress: string;
         /**
-         * @description The licence as an SPDX expression; empty means none. White space around it is removed. Only its characters are checked, since
-         *     the list of licences grows.
+         * @description The licence in one line; empty means none. An SPDX expression is recommended, and not checked.
+         *     White space around it is removed. Some characters, listed in the introduction, are refused.
          * @example MIT
          */
         NewLicense: string;
@@ -726,7 +726,7 @@ export interface components {
              */
             source_code_url?: string;
             /**
-             * @description The app's licence as an SPDX expression, as its developer gave it. Absent if the app has none.
+             * @description The app's licence in one line, as its developer gave it; an SPDX expression is recommended. Absent if the app has none.
              * @example MIT
              */
             license?: string;

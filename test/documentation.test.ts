@@ -247,6 +247,10 @@ const introduced: [sentence: RegExp, numbers: number[]][] = [
   [/at most its first [\d,]+ apps/, [maxMatches]],
   [/RateLimit-Policy: "writes";.*/, [readConfig({}).writeLimit, 60]],
   [/`page` starts at \d+/, [parameters.Page.schema.minimum]],
+  // DNS and TCP.
+  [/has more than \d+\s+characters/, [63]],
+  [/with the dots, they have at most \d+/, [253]],
+  [/is from \d+ to \d+/, [1, 65_535]],
 ]
 
 const { description: introduction } = document.info

@@ -106,7 +106,7 @@ function fill(template, texts) {
   }
   for (const link of copy.querySelectorAll('[data-href]')) {
     const address = texts[link.dataset.href]
-    if (address?.startsWith('https://')) Object.assign(link, { href: address, title: address })
+    if (/^https?:\/\//i.test(address ?? '')) Object.assign(link, { href: address, title: address })
     else link.remove()
   }
   return copy

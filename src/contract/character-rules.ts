@@ -20,6 +20,8 @@ export function characterProblem(name: string, text: string): string | undefined
   if (!rules) throw new Error(`x-characters has the unknown value ${name}`)
   const refused = findRefused(rules, text)?.[0].codePointAt(0)
   if (refused !== undefined) return `must not have the character ${describeCharacter(refused)}`
+  if (rules.isLine && /[\t\n\r]/.test(text))
+    return 'must be on one line, without control characters'
   if (rules.needsVisible && !visible.test(text)) return 'must have a visible character'
   if (rules.needsTrimmed && text !== text.trim()) return 'must not begin or end with white space'
   // An empty text means none.
@@ -54,11 +56,12 @@ type CharacterRules = {
   refused?: RegExp
   needsVisible?: true
   needsTrimmed?: true
+  isLine?: true
   isAddress?: true
 }
 const characterRules: Record<string, CharacterRules> = {
   text: {},
-  line: { refused: /[\u2028-\u202E\u2066-\u2069]/u },
+  line: { refused: /[\u2028-\u202E\u2066-\u2069]/u, isLine: true },
   prose: { refused: /[\u202A-\u202E\u2066-\u2069]/u, needsVisible: true },
   name: { refused: refusedInNames, needsVisible: true },
   version: { refused: refusedInNames, needsVisible: true, needsTrimmed: true },

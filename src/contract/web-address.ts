@@ -3,23 +3,68 @@ import { domainToASCII, domainToUnicode } from 'node:url'
 /** Addresses of websites, which owners write and moderators judge. Nothing here opens them. */
 
 /**
- * The problem of an address by the rules of the document's introduction; undefined if there is none.
- * Says more than the document's pattern, which most of these addresses do not match either.
+ * The part of the rule for addresses that an address breaks; undefined if it breaks none. The
+ * document's introduction has the rule. `character-rules.ts` calls this for texts without white
+ * space, control and bidirectional characters.
  */
 export function addressProblem(address: string): string | undefined {
-  const authority = /^https:\/\/([^/?#\\]*)/.exec(address)?.[1]
+  const authority = /^https?:\/\/([^/?#\\]*)/i.exec(address)?.[1]
   if (authority === undefined)
-    return 'must begin with "https://"; leave it out if there is no such address'
+    return 'must begin with "https://" or "http://"; leave it out if there is no such address'
   if (address.includes('\\')) return 'must not have a backslash'
   if (authority.includes('@')) return 'must not have a user name or password'
-  const host = authority.replace(/:[^:\]]*$/, '')
-  const asciiHost = URL.parse(address)?.hostname ?? ''
-  if (host.startsWith('[') || /^[\d.]+$/.test(asciiHost))
-    return 'must have the name of a host, not an IP address'
-  if (asciiHost !== '' && /^[^.]+$/.test(host)) return 'must have a host with a dot: example.org'
-  const isNamed = /^[\p{L}\p{M}\p{N}._-]+$/u.test(host) && /^[\w-]+(\.[\w-]+)+$/.test(asciiHost)
-  return isNamed ? undefined : 'must have a valid host: example.org'
+  if (authority.startsWith('[')) return isIpAddress
+  const [host = '', ...ports] = authority.split(':')
+  return hostProblem(host) ?? (ports.length > 0 ? portProblem(ports.join(':')) : undefined)
 }
+
+const isIpAddress = 'must have the name of a host, not an IP address'
+
+/** Lengths in the ASCII form (RFC 1035, section 2.3.4; without the root's byte and the first length). */
+const maxLabelLength = 63
+const maxHostLength = 253
+
+/** Code units of a host as sent. No host that is longer has so short an ASCII form. */
+const maxSentHostLength = 1000
+
+const isTooLong = `must have a host of at most ${maxHostLength} characters in its ASCII form`
+
+function hostProblem(host: string): string | undefined {
+  if (host === '') return 'must have a host: https://example.org/'
+  if (host.includes('%')) return 'must not have a percent sign in its host'
+  // Parsing a whole body takes 50 ms.
+  if (host.length > maxSentHostLength) return isTooLong
+  const ascii = URL.parse(`https://${host}/`)?.hostname
+  // A host whose last label is a number is an IPv4 address, or none
+  // (https://url.spec.whatwg.org/#ends-in-a-number-checker).
+  if (ascii === undefined && /(?:^|\.)(?:\d+|0x[\da-f]*)\.?$/i.test(host.normalize('NFKC')))
+    return isIpAddress
+  if ((ascii ?? host).split('.').some(encodesNothing))
+    return 'must not have a label in its host that begins with "xn--" and encodes no text'
+  if (ascii === undefined) return hasOtherCharacters
+  if (/^[\d.]+$/.test(ascii)) return isIpAddress
+  const labels = ascii.split('.')
+  if (labels.length === 1) return 'must have a host with a dot: example.org'
+  if (labels.at(-1) === '') return 'must not have a dot at the end of its host'
+  if (labels.includes(''))
+    return 'must not have an empty label in its host: two dots, or one in front'
+  if (!labels.every((label) => /^[\w-]+$/.test(label))) return hasOtherCharacters
+  if (labels.some(({ length }) => length > maxLabelLength))
+    return `must not have a label of more than ${maxLabelLength} characters in the ASCII form of its host`
+  return ascii.length > maxHostLength ? isTooLong : undefined
+}
+
+/** Of punycode, the URL parser checks only hosts with other characters than ASCII. */
+const encodesNothing = (label: string) =>
+  /^xn--/i.test(label) && /^xn--/i.test(domainToUnicode(label))
+
+const hasOtherCharacters =
+  'must have a host whose ASCII form has letters, digits, "-" and "_" between dots'
+
+const portProblem = (port: string) =>
+  /^\d+$/.test(port) && Number(port) >= 1 && Number(port) <= 65_535
+    ? undefined
+    : 'must have a port from 1 to 65535, or no colon behind its host'
 
 /** `rest` is the port, the path and what follows it. */
 export type AddressParts = { scheme: string; host: string; rest: string; otherHost: string | null }
@@ -27,14 +72,18 @@ export type AddressParts = { scheme: string; host: string; rest: string; otherHo
 /**
  * An address in parts, to show its host. The host is as sent; if it is internationalized,
  * `otherHost` is its ASCII form, or its Unicode form if it was sent in ASCII. Undefined if the
- * address is not valid, as one accepted under older rules may be.
+ * address is not valid, as one accepted under older rules may be. Of an address that
+ * `shortenAddress` has shortened, `scheme` ends with the mark of what is missing.
  */
 export function addressParts(address: string): AddressParts | undefined {
-  if (addressProblem(address) !== undefined) return undefined
-  const [, scheme = '', host = '', rest = ''] = /^(https:\/\/)([^/?#:]*)(.*)$/s.exec(address) ?? []
+  const [, scheme = '', mark = '', host = '', rest = ''] =
+    /^(https?:\/\/)(…\.?)?([^/?#:]*)(.*)$/is.exec(address) ?? []
+  if (addressProblem(scheme + host + rest) !== undefined) return undefined
   const ascii = domainToASCII(host)
   const otherHost = ascii === host.toLowerCase() ? domainToUnicode(host) : ascii
-  return { scheme, host, rest, otherHost: otherHost === host.toLowerCase() ? null : otherHost }
+  // A part of a label has another form than the label.
+  const isSame = mark === '…' || otherHost === host.toLowerCase()
+  return { scheme: scheme + mark, host, rest, otherHost: isSame ? null : otherHost }
 }
 
 /** Whether browsers open the same host with both. */

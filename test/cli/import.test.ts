@@ -254,14 +254,14 @@ describe('import', () => {
   })
 
   test('prints one reason with the first value for lines whose values are refused', async () => {
-    const lines = ['http://example.org/', 'http://example.com/'].map((website_url) => ({
+    const lines = ['ftp://example.org/', 'ftp://example.com/'].map((website_url) => ({
       ...app,
       website_url,
     }))
     const env = { DATABASE_URL: await copyWorld() }
     const reply = await run(['import', '-', '--rejects', '/dev/null'], env, toLines(lines))
     expect(reply.stderr.split('\n')[1]).toBe(
-      '  2 × /website_url: must begin with "https://"; leave it out if there is no such address; got "http://example.org/", for example',
+      '  2 × /website_url: must begin with "https://" or "http://"; leave it out if there is no such address; got "ftp://example.org/", for example',
     )
   })
 

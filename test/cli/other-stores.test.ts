@@ -67,12 +67,15 @@ test.skipIf(!hasJq)("an index of F-Droid's becomes apps", async () => {
             categories: ['Phone & SMS'],
             name: { fi: 'Esimerkki' },
             webSite: 'http://example.com/',
-            sourceCode: '',
-            license: 'Unknown',
+            sourceCode: 'ftp://example.com/',
+            license: 'LicenseRef-proprietary=https://example.com/',
           },
           versions: { c3: { manifest: { versionName: '', versionCode: 1 } } },
         },
-        'org.example.bare': { metadata: { ...times, description: { en: '' } }, versions: {} },
+        'org.example.bare': {
+          metadata: { ...times, description: { en: '' }, license: 'Unknown', sourceCode: '' },
+          versions: {},
+        },
       },
     },
   })
@@ -101,7 +104,9 @@ test.skipIf(!hasJq)("an index of F-Droid's becomes apps", async () => {
     },
     {
       ...imported,
-      ...unknown,
+      website_url: 'http://example.com/',
+      source_code_url: null,
+      license: 'LicenseRef-proprietary=https://example.com/',
       name: 'Esimerkki',
       slug: 'com-example',
       description: 'Esimerkki',
@@ -150,7 +155,7 @@ test.skipIf(!hasJq)('folders with a config.json become apps', async () => {
       id: 'moon-map',
       author: '',
       categories: null,
-      source: 'http://code.example.org/moon',
+      source: 'HTTP://code.example.org/moon',
     },
     'apps/other one/metadata/description.md': 'm'.repeat(20_001),
   })
@@ -174,7 +179,7 @@ test.skipIf(!hasJq)('folders with a config.json become apps', async () => {
       category: expect.objectContaining({ slug: 'other', name: 'Other' }),
       developer_name: 'Unknown',
       website_url: null,
-      source_code_url: null,
+      source_code_url: 'HTTP://code.example.org/moon',
     },
     {
       ...imported,

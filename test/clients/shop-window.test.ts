@@ -161,12 +161,14 @@ describe('the addresses and the licence of an app', () => {
     expect([shop.texts('#content a'), shop.text('[data-text=license]')]).toEqual([[], ''])
   })
 
-  test.for([
-    'javascript:alert(1)',
-    'http://tide.example/',
-    'httpsx://tide.example/',
-    ' https://tide.example/',
-  ])('are no links if another server sends other addresses: %s', async (website_url) => {
+  test.for<[website: string, isLink: boolean]>([
+    ['http://tide.example/', true],
+    ['HTTPS://tide.example/', true],
+    ['javascript:alert(1)', false],
+    ['httpsx://tide.example/', false],
+    ['ftp://tide.example/', false],
+    [' https://tide.example/', false],
+  ])('are links only if they are of the web: %s', async ([website_url, isLink]) => {
     const source_code_url = 'https://code.example/'
     const app = { id: 1, name: 'A', average_rating: 0, total_downloads: 0, review_count: 0 }
     const addresses = { website_url, source_code_url }
@@ -176,7 +178,9 @@ describe('the addresses and the licence of an app', () => {
       '/categories': [success({ categories: [] })],
     })
     await shop.drawn()
-    expect(linksOf(shop)).toEqual([[source_code_url, rel, source_code_url]])
+    const linked = [...(isLink ? [website_url] : []), source_code_url]
+    expect(linksOf(shop).map(([, , title]) => title)).toEqual(linked)
+    expect(new Set(linksOf(shop).map(([, own]) => own))).toEqual(new Set([rel]))
   })
 })
 

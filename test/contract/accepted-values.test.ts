@@ -57,10 +57,12 @@ describe.for(fields)('$operationId $name', ({ operationId, name, schema, admits 
     for (const length of [maxLength - 1, maxLength])
       for (const space of ['\u00a0', ' ']) await send(example[0]?.repeat(length) + space)
     for (const text of ['', example]) await send(text)
+    const letters = fc.string({ unit: fc.constantFrom(...units, ...listedCharacters, ...example) })
     const text = fc.oneof(
-      fc.stringMatching(new RegExp(pattern, 'u')),
+      pattern === '' ? anyText : fc.stringMatching(new RegExp(pattern, 'u')),
       anyText,
-      fc.string({ unit: fc.constantFrom(...units, ...listedCharacters, ...example) }),
+      letters,
+      ...(rule === 'address' ? [letters.map((host) => `http://${host}/`)] : []),
     )
     await runProperty(fc.asyncProperty(text, send), Math.ceil(total / 25), task)
     for (const count of Object.values({ ...counts, ...(rule === '' && { listed: 1 }) }))

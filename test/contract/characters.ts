@@ -1,3 +1,4 @@
+import { domainToUnicode } from 'node:url'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { ownerTexts } from './owner-fields.ts'
 
@@ -29,8 +30,6 @@ export const listedCharacters = rows.flatMap(({ refused }) =>
     String.fromCodePoint(Number.parseInt(code, 16)),
   ),
 )
-
-const addressPattern = new RegExp(document.components.schemas.NewWebAddress.pattern, 'u')
 
 /** The fields with each value of `x-characters`. */
 const fieldsOf = Map.groupBy(
@@ -64,15 +63,23 @@ export const isRefused = (rule: string, text: string): boolean => {
   )
 }
 
-/** As the section "Addresses" says: the host has letters and digits, and matches in ASCII, too. */
+/** As the section "Addresses" says. */
 function isAddress(address: string): boolean {
-  const host = /^https:\/\/([^/?#:]*)/.exec(address)?.[1] ?? ''
-  const ascii = URL.parse(address)?.hostname
+  const parts = /^https?:\/\/([^/?#:]*)(?::(\d+))?(?:[/?#]|$)/i.exec(address)
+  const [, host = '', port = '443'] = parts ?? []
+  const labels = URL.parse(`http://${host}`)?.hostname.split('.') ?? []
+  const isLabel = (label: string) =>
+    /^[\w-]{1,63}$/.test(label) && !domainToUnicode(label).startsWith('xn--')
   return (
-    addressPattern.test(address) &&
-    /^[\p{L}\p{M}\p{N}_.-]+$/u.test(host) &&
-    ascii !== undefined &&
-    addressPattern.test(`https://${ascii}`)
+    parts !== null &&
+    !/[%@[\\]/.test(host) &&
+    !address.includes('\\') &&
+    labels.length > 1 &&
+    labels.every(isLabel) &&
+    labels.join('.').length <= 253 &&
+    /[^\d.]/.test(labels.join('.')) &&
+    Number(port) > 0 &&
+    Number(port) < 65_536
   )
 }
 

@@ -88,6 +88,9 @@ test('accepts invisible characters as part of a visible one', () => {
   }
 })
 
+/** Fields that are no texts, or whose patterns a new rule would have changed for clients. */
+const withoutPattern = new Set(['CategoryId', 'NewLicense', 'NewWebAddress'])
+
 test('only requests have patterns, and they match alike in every language', () => {
   const { schemas, parameters, ...others } = document.components
   const patterns = Object.entries({ ...schemas, ...parameters }).flatMap(([name, part]) =>
@@ -99,7 +102,7 @@ test('only requests have patterns, and they match alike in every language', () =
     ),
   )
   expect(patterns.map(({ place }) => place).toSorted()).toEqual(
-    ['IdempotencyKey', ...requests].filter((name) => name !== 'CategoryId').toSorted(),
+    ['IdempotencyKey', ...requests].filter((name) => !withoutPattern.has(name)).toSorted(),
   )
   expect(patternsIn({ ...others, paths: document.paths }, '')).toEqual([])
   // Literals, classes, groups, alternatives and counts in ASCII; no classes by name, no

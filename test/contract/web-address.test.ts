@@ -3,8 +3,13 @@ import { addressParts, haveSameHost } from '../../src/contract/web-address.ts'
 
 /** The parts of addresses that moderators see. web-addresses.test.ts has what is refused. */
 
-test.for<[address: string, host: string, rest: string, otherHost: string | null]>([
+test.for<[address: string, host: string, rest: string, otherHost: string | null, scheme?: string]>([
   ['https://example.org', 'example.org', '', null],
+  ['HTTP://example.org:80/', 'example.org', ':80/', null, 'HTTP://'],
+  // Shortened: behind … and a dot are whole labels.
+  ['https://….bücher.example/…', 'bücher.example', '/…', 'xn--bcher-kva.example', 'https://….'],
+  ['https://….xn--bcher-kva.example', 'xn--bcher-kva.example', '', 'bücher.example', 'https://….'],
+  ['https://…ücher.example/', 'ücher.example', '/', null, 'https://…'],
   ['https://example.org/a?b#c', 'example.org', '/a?b#c', null],
   ['https://example.org:8443/a:b@c', 'example.org', ':8443/a:b@c', null],
   ['https://example.org?https://evil.example/', 'example.org', '?https://evil.example/', null],
@@ -24,12 +29,12 @@ test.for<[address: string, host: string, rest: string, otherHost: string | null]
   // What a browser opens, if it is written otherwise.
   ['https://ｅxample.org/', 'ｅxample.org', '/', 'example.org'],
   ['https://דוגמה.example/', 'דוגמה.example', '/', 'xn--6dbbec0c.example'],
-])('of %j the host is %s', ([address, host, rest, otherHost]) => {
-  expect(addressParts(address)).toEqual({ scheme: 'https://', host, rest, otherHost })
+])('of %j the host is %s', ([address, host, rest, otherHost, scheme = 'https://']) => {
+  expect(addressParts(address)).toEqual({ scheme, host, rest, otherHost })
 })
 
 test.for([
-  ...['', '–', '(none)', 'example.org', 'http://example.org/', 'javascript:alert(1)'],
+  ...['', '–', '(none)', 'example.org', 'ftp://example.org/', 'javascript:alert(1)'],
   ...['https://', 'https://localhost/', 'https://127.0.0.1/', 'https://a@evil.example/'],
   ...['https://bank.example\\@evil.example/', 'https://example.org…', 'https://\uD800.example/'],
   ...['https://example.org\u202E/', '…tps://example.org/', `https://${'x'.repeat(500)}/`],

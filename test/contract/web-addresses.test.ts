@@ -1,23 +1,32 @@
 import { describe, expect, inject, test } from 'vitest'
+import { addressProblem } from '../../src/contract/web-address.ts'
 import { readLine } from '../../src/import-export/line.ts'
 import { startService } from '../support/service.ts'
 import { newApp } from './valid-requests.ts'
 
 /** Addresses that owners send, by request and by import. */
 
-const begin = 'must begin with "https://"; leave it out if there is no such address'
-const host = 'must have a valid host: example.org'
+const begin = 'must begin with "https://" or "http://"; leave it out if there is no such address'
+const host = 'must have a host: https://example.org/'
+const ascii = 'must have a host whose ASCII form has letters, digits, "-" and "_" between dots'
 const dot = 'must have a host with a dot: example.org'
+const lastDot = 'must not have a dot at the end of its host'
+const empty = 'must not have an empty label in its host: two dots, or one in front'
+const percent = 'must not have a percent sign in its host'
+const encoded = 'must not have a label in its host that begins with "xn--" and encodes no text'
+const longLabel = 'must not have a label of more than 63 characters in the ASCII form of its host'
+const longHost = 'must have a host of at most 253 characters in its ASCII form'
+const port = 'must have a port from 1 to 65535, or no colon behind its host'
 const ip = 'must have the name of a host, not an IP address'
 const user = 'must not have a user name or password'
 const backslash = 'must not have a backslash'
-const pattern = 'must be an address such as https://example.org/page'
 const character = (code: string) => `must not have the character U+${code}`
 
 const hostile: [address: string, message: string][] = [
   // Other schemes, and what looks like one.
-  ['http://example.org/', begin],
-  ['HTTPS://example.org/', begin],
+  ['https', begin],
+  ['http:example.org', begin],
+  ['httpss://example.org/', begin],
   ['javascript:alert(1)', begin],
   ['javascript://example.org/%0Aalert(1)', begin],
   ['data:text/html,<script>alert(1)</script>', begin],
@@ -65,26 +74,38 @@ const hostile: [address: string, message: string][] = [
   ['https:///example.org/', host],
   ['https://?a.b', host],
   // Hosts that are none.
-  ['https://example.org./', host],
-  ['https://.example.org/', host],
-  ['https://example..org/', host],
-  ['https://example.123/', host],
-  ['https://example.0x7f/', host],
+  ['https://example.org./', lastDot],
+  ['https://.example.org/', empty],
+  ['https://example..org/', empty],
+  ['https://example.123/', ip],
+  ['https://example.0x7f/', ip],
   ['https://exam ple.org/', character('0020 (white space)')],
-  ['https://exam%20ple.org/', host],
-  ['https://example.org%2F.evil.example/', host],
-  ['https://example.org∕path.evil.example/', host],
-  ['https://example.org⁄path.evil.example/', host],
-  ['https://example.org／path.evil.example/', host],
-  ['https://exa<script>.org/', host],
-  ["https://exa'mple.org/", host],
-  ['https://i❤.example/', host],
-  ['https://example。org/', dot],
+  ['https://exam%20ple.org/', percent],
+  ['https://example.org%2F.evil.example/', percent],
+  ['https://example.org／path.evil.example/', ascii],
+  ['https://exa<script>.org/', ascii],
+  ["https://exa'mple.org/", ascii],
+  ['https://example。org。/', lastDot],
+  // Joiners stand only where scripts need them.
+  ['https://exam\u200Dple.org/', ascii],
+  // Labels and hosts that DNS does not have.
+  [`https://${'a'.repeat(64)}.example/`, longLabel],
+  [`https://${'ü'.repeat(60)}.example/`, longLabel],
+  [`http://${'label.'.repeat(41)}examples:8080/`, longHost],
+  [`https://${'ü.'.repeat(34)}example/`, longHost],
+  // Labels in punycode that encode nothing, or what the label could have as it is.
+  ['https://xn--.example/', encoded],
+  ['https://xn--99999999.example/', encoded],
+  ['https://XN--ZZZZZZZZZZZZ.example/', encoded],
+  ['https://bücher.xn--abc-/', encoded],
   // Ports.
-  ['https://example.org:65536/', host],
-  ['https://example.org:/', pattern],
-  ['https://example.org:0x1BB/', host],
-  ['https://example.org:-1/', host],
+  ['https://example.org:65536/', port],
+  ['https://example.org:/', port],
+  ['https://example.org:0x1BB/', port],
+  ['https://example.org:-1/', port],
+  ['https://example.org:0/', port],
+  ['https://example.org:443:443/', port],
+  ['https://example.org:４４３/', port],
   // Characters that nobody sees, or that turn the text around.
   [' https://example.org/', character('0020 (white space)')],
   ['https://example.org/a b', character('0020 (white space)')],
@@ -105,6 +126,10 @@ const hostile: [address: string, message: string][] = [
 ]
 
 const usual = [
+  'http://example.org/',
+  'HTTP://Example.org:80',
+  'hTTps://example.org:00443/',
+  'https://example.org:65535/',
   'https://example.org',
   'https://example.org/',
   'https://EXAMPLE.org/Page',
@@ -117,14 +142,40 @@ const usual = [
   'https://例え.example/',
   'https://пример.испытание/',
   'https://1and1.example/',
+  'https://1.2.3.example/',
+  'https://example。org/',
+  'https://_dmarc.-a-.example/',
+  // Emoji and joiners, as their forms in ASCII.
+  'https://i❤.example/',
+  'https://i❤️.example/',
+  'https://xn--i-7iq.example/',
+  'https://نامه\u200Cای.example/',
+  'https://xn--mgba3gch31f060k.example/',
+  // The ASCII form, which moderators see, tells such letters from the ones that they look like.
+  'https://example.org∕path.evil.example/',
+  `https://${'a'.repeat(63)}.example/`,
+  `https://${'label.'.repeat(41)}example/`,
   'https://a-b--c.example/',
   'https://example.org?a',
   'https://example.org#a',
   `https://example.org/${'x'.repeat(480)}`,
 ]
 
+test('a host as long as a body is refused for its length', () => {
+  expect(addressProblem(`https://${'日'.repeat(80_000)}.example/`)).toBe(longHost)
+})
+
 const fields = ['website_url', 'source_code_url'] as const
 const { keys } = inject('world')
+
+const lineWith = (addresses: object) =>
+  JSON.stringify({
+    name: 'Star Map',
+    description: 'The sky.',
+    category: 'tools',
+    developer_name: 'Ada',
+    ...addresses,
+  })
 
 describe('an address that no reader should open is refused', () => {
   test('by requests, in both fields, each with what is wrong', async () => {
@@ -145,15 +196,8 @@ describe('an address that no reader should open is refused', () => {
   test('by imports, which refuse the line', () => {
     // Imports remove white space around texts.
     for (const [address, message] of hostile.filter(([address]) => address === address.trim())) {
-      const line = {
-        name: 'Star Map',
-        description: 'The sky.',
-        category: 'tools',
-        developer_name: 'Ada',
-        website_url: address,
-        source_code_url: address,
-      }
-      expect(readLine(JSON.stringify(line)).outcome, address).toEqual(
+      const line = lineWith({ website_url: address, source_code_url: address })
+      expect(readLine(line).outcome, address).toEqual(
         fields.map((field) => ({
           in: 'body',
           field: `/${field}`,
@@ -171,8 +215,7 @@ test('an empty address removes it, by requests and imports', async () => {
   const { status, body } = await request('PUT', '/apps/1', { key: keys.ada, json })
   expect([status, body.data.errors]).toEqual([200, undefined])
   expect(Object.keys(body.data.app).filter((name) => name.endsWith('_url'))).toEqual([])
-  const line = { name: 'A', description: 'B.', category: 'tools', developer_name: 'Ada', ...json }
-  expect(readLine(JSON.stringify(line)).outcome).toBeUndefined()
+  expect(readLine(lineWith(json)).outcome).toBeUndefined()
 })
 
 test('a usual address is kept as it was sent, and stays in the detail', async () => {
@@ -181,6 +224,7 @@ test('a usual address is kept as it was sent, and stays in the detail', async ()
     const json = { website_url: address }
     const { status, body } = await request('PUT', '/apps/1', { key: keys.ada, json })
     expect([status, body.data.app?.website_url], address).toEqual([200, address])
+    expect(readLine(lineWith(json)), address).toMatchObject({ app: json })
   }
   const { body } = await get('/apps')
   for (const app of body.data.apps) expect(Object.keys(app)).toHaveLength(8)

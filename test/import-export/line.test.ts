@@ -490,15 +490,15 @@ test.for<[what: string, line: object, field: string, message: string]>([
   ],
   [
     'an address',
-    { website_url: 'http://example.org/' },
+    { website_url: 'ftp://example.org/' },
     '/website_url',
-    'must begin with "https://"; leave it out if there is no such address; got "http://example.org/"',
+    'must begin with "https://" or "http://"; leave it out if there is no such address; got "ftp://example.org/"',
   ],
   [
     'a licence',
-    { license: 'GPLv3, MIT' },
+    { license: 'GPLv3\nMIT' },
     '/license',
-    'must be a licence as SPDX writes it, such as GPL-3.0-or-later OR MIT; got "GPLv3, MIT"',
+    'must be on one line, without control characters; got "GPLv3 MIT"',
   ],
 ])('a problem has the value, but no reason has it: %s', ([, fields, field, message]) => {
   const problems = problemsOf(readLine(JSON.stringify({ ...app, ...fields })))

@@ -291,7 +291,7 @@ test('the history and the audit log have the host in bold, and its other form', 
 
 test.for<[what: string, address: string]>([
   ['without a scheme', 'example.org'],
-  ['over http', 'http://example.org/'],
+  ['over ftp', 'ftp://example.org/'],
   ['of a script', 'javascript:alert(1)'],
   ['with a user', 'https://bank.example@evil.example/'],
   ['with a backslash', 'https://bank.example\\@evil.example/'],

@@ -52,8 +52,31 @@ export const createAppFields: Table = ({ apps, keys, categories }) => [
     problems: ['body /source_code_url', 'body /license'],
   },
   {
-    name: 'refuses a licence with other characters than SPDX has, and null',
-    request: createWith(keys, { license: 'MIT, of course', website_url: null }),
+    name: 'takes a licence of AppStream, which is no SPDX expression',
+    request: createWith(keys, { license: 'LicenseRef-proprietary=https://example.org/eula?a#b' }),
+    status: 201,
+  },
+  {
+    name: 'takes licences in another form, and in other words',
+    request: createWith(keys, { license: ' MIT|Apache-2.0; Freeware, some rights – ©, 自由 ' }),
+    status: 201,
+  },
+  {
+    name: 'refuses a licence with a bidirectional character',
+    request: createWith(keys, { license: 'MIT\u202E' }),
+    status: 400,
+    problems: ['body /license'],
+    message: /^license must not have the character U\+202E \(right-to-left override\)\.$/,
+  },
+  {
+    name: 'refuses a licence with a control character',
+    request: createWith(keys, { license: 'MIT\u007F' }),
+    status: 400,
+    problems: ['body /license'],
+  },
+  {
+    name: 'refuses a licence of two lines, and no address',
+    request: createWith(keys, { license: 'MIT\nApache-2.0', website_url: null }),
     status: 400,
     problems: ['body /license', 'body /website_url'],
   },
