@@ -99,6 +99,7 @@ export type ImportedColumn = ColumnWith<'imported'>
 export const ownerColumns = columnsWith('owner')
 export const auditedColumns = columnsWith('audited')
 export const importedColumns = columnsWith('imported')
+export const addressColumns = columnsWith('address')
 
 /** Whether the column, or the field of this name, has addresses of websites. */
 export const isAddressColumn = (column: string) =>

@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander'
 import { type Account, accountStore } from '../accounts/account-store.ts'
-import { isAddressColumn, type OwnerColumn } from '../catalogue/app-columns.ts'
+import { addressColumns, isAddressColumn, type OwnerColumn } from '../catalogue/app-columns.ts'
 import type { Decision } from '../catalogue/policy.ts'
 import { readConfig } from '../config.ts'
 import { parseReason } from '../contract/field-rules.ts'
@@ -89,9 +89,16 @@ Without --limit, JSON has the first 10,000 apps.`,
     const updates = apps.map(({ updated_at }) => (updated_at < now ? updated_at : now)).toSorted()
     return {
       apps: apps.map((app) => ({
-        ...pick(app, 'id', 'revision', 'name', 'slug', 'short_description', 'website_url'),
-        ...pick(app, 'source_code_url', 'license', 'developer_name'),
-        ...pick(app, 'category_slug', 'created_at', 'updated_at', 'waiting_since'),
+        ...pick(app, 'id', 'revision', 'name', 'slug', 'short_description', ...addressColumns),
+        ...pick(
+          app,
+          'license',
+          'developer_name',
+          'category_slug',
+          'created_at',
+          'updated_at',
+          'waiting_since',
+        ),
         ...pick(app, 'changes', 'similar'),
         waiting_seconds: secondsSince(app.waiting_since),
       })),
@@ -124,13 +131,14 @@ Without --limit, JSON has the first 10,000 apps.`,
   },
 })
 
-type Texts = Pick<QueuedApp, 'short_description' | 'website_url' | 'source_code_url' | 'license'>
+type Texts = Pick<QueuedApp, 'short_description' | 'license' | (typeof addressColumns)[number]>
 
-const textLines = ({ short_description, website_url, source_code_url, license }: Texts) => [
+const textLines = ({ short_description, license, ...addresses }: Texts) => [
   ...[short_description ?? []].flat(),
-  ...Object.entries({ website_url, source_code_url }).flatMap(([field, address]) =>
-    address === null ? [] : [addressLine(field, address)],
-  ),
+  ...addressColumns.flatMap((field) => {
+    const address = addresses[field]
+    return address === null ? [] : [addressLine(field, address)]
+  }),
   ...(license === null ? [] : [`license: ${license}`]),
 ]
 

@@ -1,7 +1,7 @@
 import { Ajv, type SchemaValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import type { ImportedColumn } from '../catalogue/app-columns.ts'
+import { addressColumns, type ImportedColumn } from '../catalogue/app-columns.ts'
 import { addCharacterRules } from '../contract/character-rules.ts'
 import type { Problem } from '../contract/contract.ts'
 import {
@@ -378,10 +378,7 @@ function readValid<T>(
 }
 
 /** Fields whose values other stores write in other forms. */
-const quotedFields = new Set([
-  ...['created_at', ...laterTimes],
-  ...['website_url', 'source_code_url', 'license'],
-])
+const quotedFields = new Set([...['created_at', ...laterTimes], ...[...addressColumns, 'license']])
 
 const maxQuotedLength = 60
 

@@ -1,6 +1,6 @@
 import type { Account } from '../accounts/account-store.ts'
 import { formatOperator } from '../audit/describe-entry.ts'
-import { appColumns, type LabelledColumn } from '../catalogue/app-columns.ts'
+import { appColumns, isAddressColumn, type LabelledColumn } from '../catalogue/app-columns.ts'
 import type { NamedAppRow } from '../catalogue/app-store.ts'
 import type { SimilarApp } from '../catalogue/similar-names.ts'
 import { keyPrefix } from '../contract/key-format.ts'
@@ -13,6 +13,7 @@ import {
   type Measure,
   shorten,
   shortenDifference,
+  shortenToEnd,
 } from '../util/text.ts'
 import { formatAge, formatMinute } from '../util/time.ts'
 import { formatReference } from './app-reference.ts'
@@ -29,36 +30,63 @@ export const similarityOf = ({ status, total_downloads }: SimilarApp) =>
 export const formatSimilar = (app: SimilarApp) =>
   `${app.id} ${app.name} by ${app.developer_name}, ${similarityOf(app)}`
 
-/** The other form of an address's host, ` (xn--bcher-kva.example)`; an empty text if it has none. */
-export function otherHostOf(address: string): string {
+/** With the other form of an internationalized host, ` (xn--bcher-kva.example)`. */
+export function formatAddress(address: string): string {
   const other = addressParts(address)?.otherHost ?? null
-  return other === null ? '' : ` (${other})`
+  return other === null ? address : `${address} (${other})`
 }
 
-export const formatAddress = (address: string) => address + otherHostOf(address)
-
 /**
- * As `shortenDifference`, but addresses keep their hosts, which show where they lead, if these leave a
- * quarter of the size for what differs behind them.
+ * Shortens an address to a size. Its host shows where it leads, and the end of that says whose it
+ * is: if the host is too long, … stands for its beginning.
  */
+export function shortenAddress(address: string, size: number, measure: Measure): string {
+  if (measure(address) <= size) return address
+  const origin = originOf(address)
+  const rest = address.slice(origin.length)
+  const shown = shortenOrigin(origin, size - (rest === '' ? 0 : measure('…')), measure)
+  return shown + shorten(rest, size - measure(shown), measure)
+}
+
+/** What differs behind two hosts is seen in this much, if the line is not shorter than twice that. */
+const differenceSize = 24
+
+/** As `shortenDifference`, but addresses keep the ends of their hosts. */
 export function shortenAddresses(
   before: string,
   after: string,
   size: number,
   measure: Measure,
 ): [before: string, after: string] {
-  const [origin, other] = [originOf(before), originOf(after)]
-  const room = size - Math.max(measure(origin), measure(other))
-  if (room < (origin === other ? size / 4 : 0))
-    return shortenDifference(before, after, size, measure)
-  if (origin !== other) return [shorten(before, size, measure), shorten(after, size, measure)]
-  const rests = [before.slice(origin.length), after.slice(origin.length)] as const
-  const [old, now] = shortenDifference(...rests, room, measure)
-  return [origin + old, origin + now]
+  if (measure(before) <= size && measure(after) <= size) return [before, after]
+  const origin = originOf(before)
+  if (origin !== originOf(after)) {
+    const old = shortenAddress(before, size, measure)
+    const now = shortenAddress(after, size, measure)
+    // Hosts that differ only in what is missing.
+    return old === now ? shortenDifference(before, after, size, measure) : [old, now]
+  }
+  const shown = shortenOrigin(origin, Math.max(size / 2, size - differenceSize), measure)
+  const [old, now] = shortenDifference(
+    before.slice(origin.length),
+    after.slice(origin.length),
+    size - measure(shown),
+    measure,
+  )
+  return [shown + old, shown + now]
 }
 
+/** Shortens a host to a size, with … at the beginning; behind it are whole labels if two fit. */
+export const shortenHost = (host: string, size: number, measure: Measure) =>
+  shortenToEnd(host, size, measure).replace(/^…[^.]*(?=\.[^.]+\.)/, '…')
+
 /** The beginning of an address, up to the character behind its host and port. */
-const originOf = (address: string) => /^https:\/\/[^/?#]*[/?#]?/.exec(address)?.[0] ?? ''
+const originOf = (address: string) => /^https?:\/\/[^/?#]*[/?#]?/i.exec(address)?.[0] ?? ''
+
+function shortenOrigin(origin: string, size: number, measure: Measure): string {
+  const scheme = origin.slice(0, origin.indexOf('//') + 2)
+  return scheme + shortenHost(origin.slice(scheme.length), size - measure(scheme), measure)
+}
 
 export function appFields({ app, developer }: { app: NamedAppRow; developer: Account }): Fields {
   const states = Object.entries(developer.apps).map(([state, count]) => `${count} ${state}`)
@@ -71,8 +99,8 @@ export function appFields({ app, developer }: { app: NamedAppRow; developer: Acc
     name: app.name,
     version: app.version,
     package_name: app.package_name,
-    website_url: app.website_url && formatAddress(app.website_url),
-    source_code_url: app.source_code_url && formatAddress(app.source_code_url),
+    website_url: app.website_url,
+    source_code_url: app.source_code_url,
     license: app.license,
     category_id: `${app.category_name} (${app.category_slug})`,
     developer_id: `${developer.name}: ${states.join(', ')}`,
@@ -86,7 +114,11 @@ export function appFields({ app, developer }: { app: NamedAppRow; developer: Acc
     short_description: app.short_description,
   }
   const columns = Object.keys(values) as (keyof typeof values)[]
-  return Object.fromEntries(columns.map((column) => [appColumns[column].label, values[column]]))
+  const shown = (column: keyof typeof values) => {
+    const value = values[column]
+    return typeof value === 'string' && isAddressColumn(column) ? formatAddress(value) : value
+  }
+  return Object.fromEntries(columns.map((column) => [appColumns[column].label, shown(column)]))
 }
 
 export function statusFields(status: Awaited<ReturnType<typeof readStatus>>): Fields {

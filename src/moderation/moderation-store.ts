@@ -1,6 +1,6 @@
 import { accountStore } from '../accounts/account-store.ts'
 import { type Actor, type AuditEntry, readNewest } from '../audit/audit-store.ts'
-import { type OwnerColumn, ownerColumns } from '../catalogue/app-columns.ts'
+import { addressColumns, type OwnerColumn, ownerColumns } from '../catalogue/app-columns.ts'
 import { appStore, findNamedApps, type NamedAppRow, namedApps } from '../catalogue/app-store.ts'
 import { categoryStore } from '../catalogue/category-store.ts'
 import {
@@ -59,8 +59,7 @@ export type QueuedApp = Pick<
   | 'short_description'
   | 'description'
   | 'version'
-  | 'website_url'
-  | 'source_code_url'
+  | (typeof addressColumns)[number]
   | 'license'
   | 'developer_id'
   | 'developer_name'
@@ -106,7 +105,7 @@ export const moderationStore = (runner: QueryRunner) => {
 
   const toQueued = (app: NamedAppRow, slugs: Map<unknown, string>) => ({
     ...pick(app, 'id', 'revision', 'status', 'name', 'slug', 'short_description', 'version'),
-    ...pick(app, 'website_url', 'source_code_url', 'license'),
+    ...pick(app, ...addressColumns, 'license'),
     ...pick(app, 'developer_id', 'developer_name', 'category_slug', 'category_name'),
     ...pick(app, 'created_at', 'updated_at'),
     description: app.description.slice(0, maxBeginning),

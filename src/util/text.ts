@@ -46,6 +46,20 @@ export function shorten(text: string, size: number, measure: Measure): string {
   return `${beginning.slice(0, end)}…`
 }
 
+/** Shortens text to a size, with … at the beginning. Looks only at its end. */
+export function shortenToEnd(text: string, size: number, measure: Measure): string {
+  const end = text.slice(-maxDensity * size)
+  if (end.length === text.length && measure(text) <= size) return text
+  let room = size - measure('…')
+  let start = end.length
+  for (const { segment, index } of [...new Intl.Segmenter().segment(end)].toReversed()) {
+    room -= measure(segment)
+    if (room < 0) break
+    start = index
+  }
+  return `…${end.slice(start)}`
+}
+
 /** Characters shown before the first difference. */
 const contextLength = 8
 

@@ -167,8 +167,8 @@ describe('the queue', () => {
       'https://bücher-laden.example/downloads/tide/index.html',
       'https://bücher-laden.example/downloads/tide/index2.html',
       [
-        'website_url: …de/index.html (xn--bcher-laden-thb.example)',
-        '→ …de/index2.html (xn--bcher-laden-thb.example)',
+        'website_url: https://…xample/…de/index.html (xn--bcher-laden-thb.example)',
+        '→ https://…xample/…de/index2.html (xn--bcher-laden-thb.example)',
       ],
     ],
     [
@@ -178,6 +178,24 @@ describe('the queue', () => {
       [
         'website_url: https://store.my-organisation.example/downloads/tide/and/time/…',
         '→ https://store.my-organisatlon.example/downloads/tide/and/time/…',
+      ],
+    ],
+    [
+      'the ends of long hosts',
+      `https://${'bank.example.'.repeat(12)}good.example/`,
+      `https://${'bank.example.'.repeat(12)}evil.example/a`,
+      [
+        `website_url: https://…${'.bank.example'.repeat(3)}.good.example/`,
+        `→ https://…${'.bank.example'.repeat(3)}.evil.example/a`,
+      ],
+    ],
+    [
+      'the ends of long hosts and of their other forms',
+      'https://example.org/',
+      `https://${'банк.'.repeat(15)}зло.example/`,
+      [
+        'website_url: https://example.org/',
+        '→ https://….банк.банк.банк.зло.example/ (….xn--g1aij.example)',
       ],
     ],
     ['no address', 'https://example.org/', '', ['website_url: https://example.org/', '→ (none)']],

@@ -186,27 +186,39 @@ describe('a changed address is whole before and after, with its host in bold:', 
       },
     ],
     [
-      'with a host that has no room begins shortly before the difference',
+      'with a host that has no room keeps its end',
       `https://${'x.'.repeat(100)}org/`,
       `https://${'x.'.repeat(100)}com/`,
       {
-        before: '…x.x.x.x.org/',
-        after: '…x.x.x.x.com/',
-        hosts: [],
+        before: `https://…${'.x'.repeat(67)}.org/`,
+        after: `https://…${'.x'.repeat(67)}.com/`,
+        hosts: [`${'x.'.repeat(67)}org`, `${'x.'.repeat(67)}com`],
         marked: ['org', 'com'],
         isOtherHost: true,
       },
     ],
     [
-      'with such a host and another path is not said to have another host',
+      'with such a host and another path keeps its end, and what differs behind it',
       `https://${'x.'.repeat(100)}org/a`,
       `https://${'x.'.repeat(100)}org/b`,
       {
-        before: '…x.x.org/a',
-        after: '…x.x.org/b',
-        hosts: [],
+        before: `https://…${'.x'.repeat(48)}.org/a`,
+        after: `https://…${'.x'.repeat(48)}.org/b`,
+        hosts: [`${'x.'.repeat(48)}org`, `${'x.'.repeat(48)}org`],
         marked: ['a', 'b'],
         isOtherHost: false,
+      },
+    ],
+    [
+      'with such a host that differs only at its beginning begins shortly before that',
+      `https://a${'.x'.repeat(100)}.org/`,
+      `https://b${'.x'.repeat(100)}.org/`,
+      {
+        before: `https://a${'.x'.repeat(69)}…`,
+        after: `https://b${'.x'.repeat(69)}…`,
+        hosts: [],
+        marked: ['a', 'b'],
+        isOtherHost: true,
       },
     ],
   ])('in the queue, a long one %s', async ([, before, after, shown]) => {
@@ -268,6 +280,29 @@ test('the addresses and the licence of an app are on each list and page of apps,
   expect(textOf(text)).toContain(
     'Website https://ex\u0430mple.org/ (xn--exmple-4nf.org) https://tideclock.example.org/',
   )
+})
+
+test.for<[what: string, host: string, end: string, hasBold: boolean]>([
+  ['of many labels', `${'bank.example.'.repeat(12)}evil.example`, '.evil.example', true],
+  ['of the longest labels', `${`${'a'.repeat(63)}.`.repeat(3)}evil.example`, '.evil.example', true],
+  ['in another script', `${'банк.'.repeat(30)}зло.example`, '.зло.example', true],
+  // No host of DNS, accepted under older rules.
+  ['of an endless label', `${'a'.repeat(300)}.example`, 'aaa.example', false],
+])('lists show the end of a long host %s', async ([, host, end, hasBold]) => {
+  const page = await startModerationPage()
+  const ada = await page.signIn('Ada')
+  const [id] = await addApps(page, [{ website_url: `https://${host}/${'path/'.repeat(20)}` }])
+  for (const path of ['/', '/audit', `/apps?text=${id}`]) {
+    const { text } = await ada.get(path)
+    expect(textOf(text), path).toContain('https://…')
+    const [, bold = ''] = /<strong dir="ltr">([^<]*)<\/strong>/.exec(text) ?? []
+    expect([path, textOf(text).includes(`${end}/`), bold.endsWith(end)]).toEqual([
+      path,
+      true,
+      hasBold,
+    ])
+  }
+  expect(textOf((await ada.get(`/apps/${id}`)).text)).toContain(host)
 })
 
 test('an app without addresses and licence has no line for them', async () => {

@@ -1,5 +1,11 @@
 import { describe, expect, inject, test } from 'vitest'
 import { auditStore } from '../../src/audit/audit-store.ts'
+import {
+  appColumns,
+  isAddressColumn,
+  type OwnerColumn,
+  ownerColumns,
+} from '../../src/catalogue/app-columns.ts'
 import { freezeClock } from '../support/clock.ts'
 import {
   formOf,
@@ -22,7 +28,7 @@ import { startService } from '../support/service.ts'
 
 /** The page of an app: what it says, and what it offers. walk.test.ts decides there. */
 
-const { apps, keys } = inject('world')
+const { apps, categories, keys } = inject('world')
 const bobsId = 2
 
 /** The rows of the page's list of facts, by their labels. */
@@ -157,12 +163,13 @@ test('puts the look-alikes beside the app', async () => {
   )
   expect(rows).toEqual([
     ['Developer', 'Bob', 'Ada'],
-    ['Category', 'Games', 'Tools'],
     ['In short', '', 'High and low water'],
+    ['Version', '1.0.0', '1.0.0'],
     ['Package name', '', 'org.example.tideclock'],
     ['Website', '', 'https://tideclock.example.org/'],
     ['Source code', '', 'https://code.example.org/tide-clock'],
     ['Licence', '', 'MIT'],
+    ['Category', 'Games', 'Tools'],
     ['Downloads', '0', '100'],
     ['Created', '1 Jan 2026', '1 Jan 2020'],
   ])
@@ -378,5 +385,71 @@ test('of an app or with a review that does not exist is an error that leads back
       problem,
     ])
     expect(linksOf(text)).toContainEqual(['Go to the queue', '/?queue=pending'])
+  }
+})
+
+test('each column of owners is on the pages and in the commands, with the hosts of addresses', async () => {
+  const page = await startModerationPage()
+  const ada = await page.signIn('Ada')
+  const cli = commandLine(page.databaseUrl)
+  const textFor = (age: 'former' | 'present', column: OwnerColumn) =>
+    isAddressColumn(column)
+      ? `https://${age}-${column}.example/`
+      : `${age} ${column.replaceAll('_', ' ')}`
+  const columns = ownerColumns.filter((column) => column !== 'name' && column !== 'category_id')
+  const textsOf = (age: 'former' | 'present'): Partial<Record<OwnerColumn, string>> =>
+    Object.fromEntries(columns.map((column) => [column, textFor(age, column)]))
+  const before = { ...textsOf('former'), name: 'Old Clock', category_id: categories.tools }
+  // Looks like the Tide Clock of Ada.
+  const after = { ...textsOf('present'), name: 'Tide Cl0ck', category_id: categories.games }
+  const at = '2026-05-01T00:00:00.000Z'
+  const changed = {
+    status: 'approved',
+    approved_at: at,
+    unreviewed_since: at,
+    unreviewed_changes: JSON.stringify(before),
+  } as const
+  const [id, pending] = await addApps(page, [
+    { ...after, ...changed },
+    { ...after, name: 'Star Map', package_name: 'org.example.other' },
+  ])
+  const { text: app } = await ada.get(`/apps/${id}`)
+  const sections = app.split('<section')
+  const sectionWith = (title: string) => sections.find((one) => one.includes(title)) ?? ''
+  const [changes, facts] = ['id="changes"', '<h2>Facts</h2>'].map(sectionWith)
+  const { text: changedQueue } = await ada.get('/?queue=changed')
+  const { text: queue } = await ada.get('/')
+  const shown = (await cli.run('moderation', 'show', String(id))).stdout
+  const listed = (await cli.run('moderation', 'queue')).stdout
+  const changedLines = (await cli.run('moderation', 'queue', '--changed')).stdout
+  const shownJson = await cli.json('moderation', 'show', String(id))
+  const { apps: queued } = await cli.json('moderation', 'queue')
+  for (const column of [...columns, 'name', 'category_id'] as const) {
+    const isCategory = column === 'category_id'
+    const old = isCategory ? 'tools' : before[column]
+    const now = isCategory ? 'games' : after[column]
+    const name = isCategory ? 'Games' : String(now)
+    const label = appColumns[column].label
+    // The former and the present value; pages mark the words that differ.
+    for (const [place, text] of Object.entries({ changes, changedQueue }))
+      expect(textOf(`<body>${text}`), `${place} of ${column}`).toContain(label)
+    for (const value of [old, now])
+      for (const [place, text] of Object.entries({ changedQueue, changedLines, shown }))
+        expect(textOf(`<body>${text}`), `${place} of ${column}`).toContain(String(value))
+    const inListing = ['name', 'short_description', 'description'].includes(column)
+    const listing = inListing ? sectionWith('listing"') : facts
+    expect(textOf(`<body>${listing}`), column).toContain(name)
+    if (column !== 'description')
+      expect(textOf(`<body>${sectionWith('Look-alikes side')}`), column).toContain(name)
+    expect(shown, column).toContain(name)
+    if (!isCategory) expect(shownJson, column).toMatchObject({ [column]: now })
+    if (!isAddressColumn(column)) continue
+    const host = `<strong dir="ltr">present-${column}.example</strong>`
+    for (const [place, text] of Object.entries({ facts, queue, changedQueue, changes, app }))
+      expect(text?.replaceAll(/<\/?mark>/g, ''), `${place} of ${column}`).toContain(host)
+    expect(sectionWith('Look-alikes side'), column).toContain(host)
+    expect(listed, column).toContain(`${column}: ${now}`)
+    const json = queued.find((one: { id: number }) => one.id === pending)
+    expect(json, column).toMatchObject({ [column]: now })
   }
 })

@@ -2,7 +2,7 @@ import type { AuditEntry } from '../../audit/audit-store.ts'
 import { actorOf, changesOf, type EntryChange, subjectOf } from '../../audit/describe-entry.ts'
 import { isAddressColumn } from '../../catalogue/app-columns.ts'
 import { haveSameHost } from '../../contract/web-address.ts'
-import { shortenAddresses } from '../../moderation/describe.ts'
+import { shortenAddress, shortenAddresses } from '../../moderation/describe.ts'
 import type { Change } from '../../moderation/moderation-store.ts'
 import { yieldBetween } from '../../util/helpers.ts'
 import { shorten, shortenDifference } from '../../util/text.ts'
@@ -23,6 +23,10 @@ const optionSize = 60
 export const maxReadComment = commentSize + 1
 
 export const shortenValue = (text: string) => shorten(text, valueSize, htmlSize)
+
+/** Values of addresses keep the end of their hosts. */
+export const shortenColumn = (column: string, text: string) =>
+  isAddressColumn(column) ? shortenAddress(text, valueSize, htmlSize) : shortenValue(text)
 
 export const shortenOption = (text: string) => shorten(text, optionSize, htmlSize)
 
@@ -61,7 +65,7 @@ export const wholeEntry = (entry: AuditEntry): ShownEntry => ({
 export function shortEntry(entry: AuditEntry): ShownEntry {
   const whole = wholeEntry(entry)
   const changes = whole.changes.map(({ column, before, after }): EntryChange => {
-    if (before === undefined) return { column, after: shortenValue(after) }
+    if (before === undefined) return { column, after: shortenColumn(column, after) }
     const [old, now] = shortenChange(column, before, after)
     return { column, before: old, after: now }
   })

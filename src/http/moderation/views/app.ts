@@ -1,4 +1,5 @@
 import type { DeveloperRecord } from '../../../accounts/developer-records.ts'
+import { appColumns, type OwnerColumn, ownerColumns } from '../../../catalogue/app-columns.ts'
 import type { AppReview, NamedAppRow } from '../../../catalogue/app-store.ts'
 import { canDecide, isListed, waitsSince } from '../../../catalogue/policy.ts'
 import { formatReference } from '../../../moderation/app-reference.ts'
@@ -13,7 +14,6 @@ import { wordChanges } from './changes.ts'
 import { historyList } from './entries.ts'
 import { type Frame, layout } from './layout.ts'
 import {
-  addressText,
   alert,
   appLink,
   day,
@@ -21,6 +21,7 @@ import {
   icon,
   moment,
   noDefaultButton,
+  ownerValue,
   reasonField,
   stateChip,
 } from './parts.ts'
@@ -160,6 +161,8 @@ function skipLink({ links }: Frame, { queue, next = queue?.next }: AppPage) {
     : html`<a class="skip" rel="next" href="${links.app(next, queue.view)}">Skip</a>`
 }
 
+const inListing = new Set<OwnerColumn>(['name', 'short_description', 'description'])
+
 /** As readers of a shop window see it. */
 const listing = (app: NamedAppRow) => html`<section class="card listing">
 <div class="title">
@@ -173,6 +176,14 @@ ${app.short_description && html`<p dir="auto"><strong>${app.short_description}</
 <p class="text" dir="auto">${app.description}</p>
 </section>`
 
+/** The other columns of owners are in the listing. */
+const ownerFacts = (app: NamedAppRow) =>
+  Object.fromEntries(
+    ownerColumns
+      .filter((column) => !inListing.has(column))
+      .map((column) => [appColumns[column].label, ownerValue(app, column)]),
+  )
+
 function facts({ links }: Frame, page: AppPage) {
   const { app, record } = page
   const rating =
@@ -183,12 +194,7 @@ function facts({ links }: Frame, page: AppPage) {
 <h2>Facts</h2>
 ${fieldList({
   Developer: html`<a href="${links.apps(app.developer_name)}"><bdi>${app.developer_name}</bdi></a> (${developerRecord(record)})`,
-  Category: html`<bdi>${app.category_name}</bdi>`,
-  Version: app.version,
-  'Package name': app.package_name,
-  Website: app.website_url && addressText(app.website_url),
-  'Source code': app.source_code_url && addressText(app.source_code_url),
-  Licence: app.license,
+  ...ownerFacts(app),
   'Last rejected because': app.rejection_reason,
   Created: day(app.created_at),
   'First approved': app.approved_at && day(app.approved_at),
@@ -214,12 +220,12 @@ function lookAlikes({ links }: Frame, { app, similar, lookAlikes }: AppPage) {
   if (similar.length === 0) return false
   const rows: [label: string, value: (one: NamedAppRow) => Html | string | null][] = [
     ['Developer', (one) => html`<bdi>${one.developer_name}</bdi>`],
-    ['Category', (one) => html`<bdi>${one.category_name}</bdi>`],
-    ['In short', (one) => html`<span dir="auto">${one.short_description}</span>`],
-    ['Package name', (one) => one.package_name],
-    ['Website', (one) => one.website_url && addressText(one.website_url)],
-    ['Source code', (one) => one.source_code_url && addressText(one.source_code_url)],
-    ['Licence', (one) => one.license],
+    ...ownerColumns
+      .filter((column) => column !== 'name' && column !== 'description')
+      .map((column): (typeof rows)[number] => [
+        appColumns[column].label,
+        (one) => ownerValue(one, column),
+      ]),
     ['Downloads', (one) => formatCount(one.total_downloads)],
     ['Created', (one) => day(one.created_at)],
   ]

@@ -1,3 +1,8 @@
+import {
+  addressColumns,
+  isAddressColumn,
+  type OwnerColumn,
+} from '../../../catalogue/app-columns.ts'
 import type { NamedAppRow } from '../../../catalogue/app-store.ts'
 import type { SimilarApp } from '../../../catalogue/similar-names.ts'
 import { addressParts } from '../../../contract/web-address.ts'
@@ -6,7 +11,7 @@ import { formatDay, formatMoment } from '../../../util/time.ts'
 import { type Html, html } from '../../html.ts'
 import type { Links } from '../links.ts'
 import type { QueueView } from '../queue-view.ts'
-import { shortenValue } from '../short-texts.ts'
+import { shortenColumn } from '../short-texts.ts'
 import { columnLabel, stateNames } from './words.ts'
 
 /** Parts of several pages. */
@@ -47,21 +52,27 @@ export function addressText(address: string, shared = { start: address.length, e
   }
 }
 
+const leadingColumns = [...addressColumns, 'license'] as const
+
 /** The addresses and the licence of an app in a list, shortened; false if it has none. */
-export function leadsTo(app: Pick<NamedAppRow, 'website_url' | 'source_code_url' | 'license'>) {
-  const address = (text: string | null) => text && addressText(shortenValue(text))
-  const values = {
-    website_url: address(app.website_url),
-    source_code_url: address(app.source_code_url),
-    license: app.license && html`<bdi>${shortenValue(app.license)}</bdi>`,
-  }
-  const parts = Object.entries(values).filter(([, value]) => value)
-  if (parts.length === 0) return false
-  return html`<p class="leads">${parts.map(
-    ([column, value]) =>
-      html`<span><span class="quiet">${columnLabel(column)}</span> ${value}</span> `,
-  )}</p>`
+export function leadsTo(app: Pick<NamedAppRow, (typeof leadingColumns)[number]>) {
+  const parts = leadingColumns.flatMap((column) => {
+    const value = app[column]
+    if (value === null) return []
+    const shown = columnText(column, shortenColumn(column, value))
+    return html`<span><span class="quiet">${columnLabel(column)}</span> ${shown}</span> `
+  })
+  return parts.length > 0 && html`<p class="leads">${parts}</p>`
 }
+
+/** A value of an owner; null if the app has none. */
+export function ownerValue(app: NamedAppRow, column: OwnerColumn): Html | null {
+  const value = column === 'category_id' ? app.category_name : app[column]
+  return value === null ? null : columnText(column, value)
+}
+
+const columnText = (column: OwnerColumn, value: string) =>
+  isAddressColumn(column) ? addressText(value) : html`<bdi>${value}</bdi>`
 
 type State = Pick<NamedAppRow, 'status' | 'deleted_at'>
 
