@@ -297,7 +297,7 @@ export const appStore = (runner: QueryRunner) => {
 
     /**
      * Writes the columns that differ, if any. Returns the row as it is then. Throws
-     * `package_name_taken`.
+     * `package_name_taken`. A caller that writes another time, too, gives it as `updated_at`.
      */
     async save(
       action: Action,
@@ -306,7 +306,7 @@ export const appStore = (runner: QueryRunner) => {
       actor: Actor,
     ): Promise<AppRow> {
       if (!hasChanges(before, changes)) return before
-      const at = timestampAfter(before.updated_at)
+      const at = changes.updated_at ?? timestampAfter(before.updated_at)
       const { package_name } = { ...before, ...changes }
       const changed_at = new Date().toISOString()
       const derived = {

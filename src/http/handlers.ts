@@ -9,6 +9,7 @@ import {
   appStore,
   hasChanges,
   type NewAppRow,
+  timestampAfter,
 } from '../catalogue/app-store.ts'
 import { categoryStore } from '../catalogue/category-store.ts'
 import { type CreateRequest, createOnce } from '../catalogue/idempotency.ts'
@@ -232,9 +233,11 @@ function rowChanges(app: AppWithReviews, body: AppChanges): AppRowChanges {
   // Changes to a decided app wait for a review. An app without a decision is in the queue already.
   const isNew = app.status === 'pending' && app.unreviewed_since === null
   if (isNew || !hasChanges(app, changes)) return changes
+  const now = timestampAfter(app.updated_at)
   return {
     ...changes,
-    unreviewed_since: app.unreviewed_since ?? new Date().toISOString(),
+    updated_at: now,
+    unreviewed_since: app.unreviewed_since ?? now,
     unreviewed_changes: mergeUnreviewed(app, changes),
   }
 }

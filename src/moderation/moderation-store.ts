@@ -1,7 +1,13 @@
 import { accountStore } from '../accounts/account-store.ts'
 import { type Actor, type AuditEntry, readNewest } from '../audit/audit-store.ts'
 import { addressColumns, type OwnerColumn, ownerColumns } from '../catalogue/app-columns.ts'
-import { appStore, findNamedApps, type NamedAppRow, namedApps } from '../catalogue/app-store.ts'
+import {
+  appStore,
+  findNamedApps,
+  type NamedAppRow,
+  namedApps,
+  timestampAfter,
+} from '../catalogue/app-store.ts'
 import { categoryStore } from '../catalogue/category-store.ts'
 import {
   canDecide,
@@ -216,12 +222,12 @@ export const moderationStore = (runner: QueryRunner) => {
       const status = statusAfterDecision[decision]
       const result = { id, slug: app.slug, status, before: app }
       if (dryRun) return result
-      const now = new Date().toISOString()
+      const now = timestampAfter(app.updated_at)
       const approved_at = status === 'approved' ? (app.approved_at ?? now) : app.approved_at
       await apps.save(
         `app ${decision}`,
         app,
-        { status, approved_at, rejection_reason, ...decidedColumns(now) },
+        { updated_at: now, status, approved_at, rejection_reason, ...decidedColumns(now) },
         actor,
       )
       return result

@@ -94,6 +94,9 @@ test('an app says since when it waits or when it was decided, by each step of it
   expect(await standing(pending)).toMatchObject(created)
   const before = await standing(approved)
 
+  // Also if the clock is behind the last change.
+  const updated_at = '2999-01-01T00:00:00.000Z'
+  await database.write(({ sql }) => sql('apps').where({ id: pending }).update({ updated_at }))
   await decide('approve', pending)
   const first = await standing(pending)
   expect(first).toEqual({ waiting: undefined, decided: first.updated, updated: first.updated })
