@@ -3,6 +3,7 @@ import type { Database } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { expectStatuses } from '../support/check.ts'
+import { stopTimers } from '../support/clock.ts'
 import { concurrency, saturate } from '../support/saturate.ts'
 import { type Service, startService } from '../support/service.ts'
 import type { World } from '../support/world.ts'
@@ -159,6 +160,7 @@ test('work of all kinds at once has a connection for each of its slots', async (
 
 test('/readyz waits for the next free slot, not behind other reads', async () => {
   const service = await startService()
+  stopTimers()
   const release = await saturate(read(service.database), concurrency.cheap)
   const { promise: held, resolve: finish } = Promise.withResolvers<void>()
   const reads = Array.from({ length: 2000 }, () => service.database.read(() => held))
@@ -183,6 +185,7 @@ test.for<
   ['writes', write, concurrency.write, 500, (database) => database.write(async () => {})],
 ])('%s over the queue limit are refused', async ([, runIn, slots, queueLimit, runOne]) => {
   const { database } = await startService()
+  stopTimers()
   const release = await saturate(runIn(database), slots)
   const waiting = Array.from({ length: queueLimit }, () => runOne(database))
   await expect(runOne(database)).rejects.toThrow('The service is overloaded')
