@@ -4,6 +4,7 @@ import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { newApp } from '../contract/valid-requests.ts'
 import { exampleLine, toLines } from '../support/catalogue-file.ts'
 import { expectStatuses } from '../support/check.ts'
+import { stopTimers } from '../support/clock.ts'
 import { copyWorld } from '../support/database.ts'
 import { administer, ask } from '../support/postgres.ts'
 import { commandLine } from '../support/process.ts'
@@ -193,10 +194,11 @@ describe.skipIf(inject('workers').length > 0)('while another session holds a loc
 
   test('updates of the app wait for it, and meanwhile other apps are written', async () => {
     const service = await startService()
+    stopTimers()
     const { request, world } = service
     const release = await holdLocks(service.databaseUrl, lockTide)
     let answered = 0
-    const waiting = Array.from({ length: 20 }, () =>
+    const waiting = Array.from({ length: 6 }, () =>
       update(service).finally(() => {
         answered++
       }),

@@ -2,6 +2,7 @@ import { expect, inject, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { parseServerUrl } from '../../src/db/database-url.ts'
 import type { QueryRunner, ServerOptions } from '../../src/db/engine.ts'
+import { openReader, rowsOf } from '../../src/db/postgres/client.ts'
 import { required } from '../../src/util/helpers.ts'
 import { copyWorld } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
@@ -147,24 +148,34 @@ test.for([4, 5, 12])(
   },
 )
 
-test.for<[what: string, prepared: number, statements: string[]]>([
-  ['a statement that comes 100 times', 1, Array(100).fill('select 1')],
-  ['a statement of 8000 characters', 1, ['select 1'.padEnd(8000)]],
-  ['a longer statement', 0, ['select 1'.padEnd(8001)]],
-  ['201 statements that come twice', 200, [...numbered(201), ...numbered(201)]],
-])('of %s, a connection keeps %i prepared', async ([what, prepared, statements]) => {
-  // The names of prepared statements are a process's; this module has its own.
-  const path = `../../src/db/postgres/client.ts?${encodeURIComponent(what)}`
-  const { openReader, rowsOf }: typeof import('../../src/db/postgres/client.ts') = await import(
-    path
-  )
+test.for<[what: string, kept: string[], statements: string[]]>([
+  ['a statement that comes 100 times', ['select 1'], Array(100).fill('select 1')],
+  ['a statement of 8000 characters', ['select 1'.padEnd(8000)], ['select 1'.padEnd(8000)]],
+  ['a longer statement', [], ['select 1'.padEnd(8001)]],
+  ['200 statements', numbered(0, 200), numbered(0, 200)],
+  ['more', numbered(300, 500), [...numbered(0, 500), 'select 300']],
+  [
+    'more, one of which comes often',
+    ['select 0', ...numbered(301, 500)],
+    numbered(0, 500).flatMap((statement) => [statement, 'select 0']),
+  ],
+  ['two that fail', numbered(0, 200), ['select x', 'select x', ...numbered(0, 200)]],
+])('of %s, a connection keeps the 200 prepared that came last', async ([, kept, statements]) => {
   const sql = openReader(required(parseServerUrl(await copyWorld()), 'a DATABASE_URL'), 1)
   onTestFinished(() => sql.destroy())
-  for (const statement of statements) await rowsOf(sql)(statement, [])
+  const find = async (statement: string) => (await rowsOf(sql)(statement, []))[0]
+  for (const statement of statements) await find(statement).catch(() => {})
   const { rows } = await sql.raw('select statement from pg_prepared_statements')
-  expect(rows).toHaveLength(prepared)
+  const found: string[] = rows.map(({ statement }: { statement: string }) => statement)
+  expect(found.toSorted()).toEqual(kept.toSorted())
+  // Also those that are prepared again.
+  for (const number of [0, 499, 1])
+    expect(await find(`select ${number} as number`)).toEqual({ number })
+  for (const statement of statements.slice(0, 3)) await find(statement).catch(() => {})
+  const again = await sql.raw('select name from pg_prepared_statements')
+  expect(again.rows.length).toBeLessThanOrEqual(200)
 })
 
-function numbered(count: number): string[] {
-  return Array.from({ length: count }, (_, index) => `select ${index}`)
+function numbered(first: number, end: number): string[] {
+  return Array.from({ length: end - first }, (_, index) => `select ${first + index}`)
 }

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import knex, { type Knex } from 'knex'
+import { LRUCache } from 'lru-cache'
 import pg from 'pg'
 import type { ServerUrl } from '../database-url.ts'
 import type { QueryRunner } from '../engine.ts'
@@ -14,6 +15,14 @@ type DriverConnection = pg.Client & {
   __knex__disposed?: unknown
   /** The number of the event in which it last responded. */
   lastAnswer: number
+  /** The names of prepared statements by their SQL. */
+  prepared: LRUCache<string, string>
+  connection: {
+    /** The driver's record of them: those that the server knows by their names. */
+    parsedStatements: Record<string, string>
+    /** Sends the message Close, to which nothing waits for an answer. */
+    close: (message: { type: 'S'; name: string }) => void
+  }
 }
 
 // knex publishes no types for its PostgreSQL client, nor for the methods that are overridden here.
@@ -21,7 +30,11 @@ declare class KnexPgClient extends Knex.Client {
   _query(connection: DriverConnection, query: Query): Promise<Query>
   queryCompiler(builder: unknown, formatter?: unknown): LockCompiler
 }
-type Query = { sql: string; options?: { query_timeout: number }; response?: { command?: string } }
+type Query = {
+  sql: string
+  options?: { query_timeout?: number; name?: string }
+  response?: { command?: string }
+}
 type LockCompiler = { forUpdate: () => string; forNoKeyUpdate: () => string }
 const PgClient: typeof KnexPgClient = createRequire(import.meta.url)(
   'knex/lib/dialects/postgres/index.js',
@@ -78,6 +91,7 @@ class PostgresClient extends PgClient {
   override async _query(connection: DriverConnection, query: Query): Promise<Query> {
     // After 5 s knex would release the connection, though its transaction may not have ended.
     if (query.sql === 'ROLLBACK') query.options = { query_timeout: 4000 }
+    if (query.options?.name === anyName) query.options = { name: nameOn(connection, query.sql) }
     const done = await runStatement(connection, () => super._query(connection, query))
     // After a caught error, COMMIT rolls the transaction back without an error.
     if (/^commit\b/i.test(query.sql) && done.response?.command !== 'COMMIT')
@@ -133,25 +147,35 @@ async function runStatement<T>(connection: DriverConnection, run: () => Promise<
   }
 }
 
-/**
- * Statements that stay prepared on each connection: more than a running service has. Others are
- * planned each time.
- */
+/** Statements that stay prepared on each connection. There are more: lists of ids have any length. */
 const maxPrepared = 200
 /** Characters. A longer statement is a search of many terms and unlikely to come again. */
 const maxPreparedLength = 8000
 
-/** The names of prepared statements. */
-const names = new Map<string, string>()
+/** Stands for the name that a statement has on the connection that will run it. */
+const anyName = 'prepared'
 
-function preparedName(statement: string): string | undefined {
-  const known = names.get(statement)
-  if (known !== undefined || names.size >= maxPrepared || statement.length > maxPreparedLength)
-    return known
-  const name = `apps_${names.size}`
-  names.set(statement, name)
+/** The number of the last statement that was given a name. */
+let lastName = 0
+
+/** The name of a statement on a connection. */
+function nameOn({ prepared }: DriverConnection, statement: string): string {
+  const known = prepared.get(statement)
+  if (known !== undefined) return known
+  const name = `apps_${++lastName}`
+  prepared.set(statement, name)
   return name
 }
+
+/** Those used last. Others are closed by a message before the next statement's. */
+const preparedOn = ({ connection }: DriverConnection) =>
+  new LRUCache<string, string>({
+    max: maxPrepared,
+    dispose(name) {
+      connection.close({ type: 'S', name })
+      delete connection.parsedStatements[name]
+    },
+  })
 
 /**
  * The rows of a written-out statement, which is prepared: PostgreSQL would plan it again for each
@@ -163,9 +187,8 @@ export const rowsOf =
     const sendable = values.map((value) =>
       typeof value === 'string' && value.includes('\0') ? null : value,
     )
-    const name = preparedName(statement)
-    const run = () =>
-      sql.raw<{ rows: Row[] }>(statement, sendable).options(name === undefined ? {} : { name })
+    const options = statement.length > maxPreparedLength ? {} : { name: anyName }
+    const run = () => sql.raw<{ rows: Row[] }>(statement, sendable).options(options)
     const { rows } = await run().catch((error) => {
       if (sql.isTransaction || !isStaleStatement(error)) throw error
       return run()
@@ -233,6 +256,7 @@ function open(
     done: (error: Error, connection: DriverConnection) => void,
   ) {
     connection.lastAnswer = ++lastEvent
+    connection.prepared = preparedOn(connection)
     connection.query(settings.join('; '), (error) => {
       // knex does not close a connection whose settings fail.
       if (error) connection.end(() => done(error, connection))
