@@ -11,6 +11,10 @@ process.env.UV_THREADPOOL_SIZE = '8'
 // So that tests fail where local time is taken for UTC.
 process.env.TZ = 'America/New_York'
 
+// So that tests fail where a text or number depends on the locale: in Turkish, the lower case of I
+// is ı, and 1.5 is 1,5. Node reads it at its start, so only workers and their processes have it.
+process.env.LC_ALL = 'tr_TR.UTF-8'
+
 // Test files are in memory if there is space, because creating a PostgreSQL database writes 300
 // files.
 if (hasSpace('/dev/shm')) process.env.TMPDIR = '/dev/shm'

@@ -27,7 +27,8 @@ export const executable = `${import.meta.dirname}/../../apps-service`
  * Variables for child processes, without others of the machine or the test runner, such as
  * BASE_URL.
  */
-const inherited = { PATH: process.env.PATH, TZ: process.env.TZ }
+const { PATH, TZ, LC_ALL } = process.env
+const inherited = { PATH, TZ, LC_ALL }
 
 /** The working directory of child processes, unlike the root of the clone without a `.env`. */
 const cwd = import.meta.dirname
