@@ -99,6 +99,26 @@ describe('the queue', () => {
     expect((await cli.json('moderation', 'queue', '--limit', '1', '--page', '2')).as_of).toBe(past)
   })
 
+  test('says how many seconds a new app has waited, and a changed one since its change', async () => {
+    const service = await startService()
+    const { approved, pending } = service.world.apps
+    await put(service, approved, { version: '2' })
+    await put(service, pending, { version: '2' })
+    const changedAt = '2026-03-01T00:00:00.000Z'
+    await service.database.write(({ sql }) =>
+      sql('apps').where({ id: approved }).update({ unreviewed_since: changedAt }),
+    )
+    freezeClock(Date.parse(changedAt) + 90_000)
+    const cli = commandLine(service.databaseUrl)
+    const waited = async (...options: string[]) => {
+      const { apps } = await cli.json('moderation', 'queue', ...options)
+      return [apps[0].id, apps[0].waiting_since, apps[0].waiting_seconds]
+    }
+    expect(await waited('--changed')).toEqual([approved, changedAt, 90])
+    const sinceCreation = (Date.parse(changedAt) - Date.parse(past)) / 1000 + 90
+    expect(await waited()).toEqual([pending, past, sinceCreation])
+  })
+
   test('has short descriptions', async () => {
     const service = await startService()
     await put(service, service.world.apps.pending, {

@@ -307,6 +307,27 @@ describe('errors', () => {
     log.mockRestore()
   })
 
+  test('do not keep the categories from being requested again, until there are some', async () => {
+    stopTime()
+    const again = () => refusal({ 'Retry-After': '5' })
+    const shop = open('/', 'http://api.test', {
+      '/apps': [again(), again(), again(), emptyList()],
+      '/categories': [
+        new Error('lost'),
+        refusal(),
+        success({ categories: [{ slug: 'tools', name: 'Tools', app_count: 3 }] }),
+      ],
+    })
+    const requested = []
+    for (let time = 0; time < 3; time++) {
+      await waitForTimer()
+      requested.push(shop.requests('/categories').length)
+      await vi.advanceTimersByTimeAsync(5000)
+    }
+    expect([...requested, shop.requests('/categories').length]).toEqual([1, 2, 3, 3])
+    expect(shop.texts('#categories a')).toEqual(['All', 'Tools'])
+  })
+
   test.for<[retryAfter: string, seconds: number]>([
     ['7', 7],
     ['60', 60],

@@ -1,5 +1,5 @@
 import fc, { type Arbitrary } from 'fast-check'
-import { afterAll, describe, expect, type RunnerTestCase, test } from 'vitest'
+import { describe, expect, type RunnerTestCase, test } from 'vitest'
 import { generateKey } from '../../src/accounts/keys.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import type { CheckedResponse } from '../support/check.ts'
@@ -59,8 +59,9 @@ describe.for(operations)('$operationId', (operation) => {
   })
 })
 
-afterAll(() => {
-  if (!isRerun) expect(sent).toBeGreaterThanOrEqual(0.8 * total)
+// A test, since a hook would also fail, and hide the first failure, if the run is stopped by it.
+test.skipIf(isRerun)('as many requests are sent as asked for', () => {
+  expect(sent).toBeGreaterThanOrEqual(0.8 * total)
 })
 
 /** Sends generated requests until a response is wrong. */

@@ -18,6 +18,37 @@ test(`${file} has a step for every operation`, () => {
   expect(missing.map(({ operationId }) => operationId)).toEqual([])
 })
 
+/** Fields that a response may lack. All others are required. */
+const optional: Record<string, string[]> = {
+  SearchInfo: ['corrected', 'dropped'],
+  AppList: ['search'],
+  InvalidRequestError: ['errors'],
+  PackageNameTakenError: ['app_id'],
+  UnprocessableAppError: ['categories'],
+  App: [
+    ...['short_description', 'package_name', 'website_url', 'source_code_url', 'license'],
+    ...['rejection_reason', 'approved_at'],
+  ],
+  OwnApp: ['rejection_reason', 'package_name', 'waiting_since', 'decided_at'],
+}
+
+type ObjectSchema = {
+  description?: string
+  properties?: object
+  required?: string[]
+  additionalProperties?: boolean
+}
+
+// Only those of requests refuse unknown fields.
+test.for(
+  Object.entries<ObjectSchema>(document.components.schemas).filter(
+    ([, { properties, additionalProperties }]) => properties && additionalProperties === undefined,
+  ),
+)('%s has each field, unless it is optional', ([name, { properties = {}, required = [] }]) => {
+  const others = Object.keys(properties).filter((field) => !required.includes(field))
+  expect(others).toEqual(optional[name] ?? [])
+})
+
 /** Errors that any request can get, by the introduction. */
 const common = [400, 401, 405, 406, 408, 429, 431, 500, 501, 503, 505]
 

@@ -1,5 +1,5 @@
 import fc, { type Arbitrary } from 'fast-check'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -102,8 +102,9 @@ test('every caller always sees what the document says', { timeout }, async ({ ta
   await runProperty(property, sequences, task)
 })
 
-afterAll(() => {
-  if (!isRerun) expect(sent).toBeGreaterThanOrEqual(0.2 * total)
+// A test, since a hook would also fail, and hide the first failure, if the run is stopped by it.
+test.skipIf(isRerun)('as many requests are sent as asked for', () => {
+  expect(sent).toBeGreaterThanOrEqual(0.2 * total)
 })
 
 /** One sequence, with its own two developers. */

@@ -21,7 +21,7 @@ import {
   startPostgres,
   worldName,
 } from '../support/postgres.ts'
-import { run } from '../support/process.ts'
+import { expectRefusal, run } from '../support/process.ts'
 import { startProxy } from '../support/proxy.ts'
 import { startService } from '../support/service.ts'
 
@@ -312,6 +312,22 @@ describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
     const address = addressThrough((starting.address() as AddressInfo).port, databaseUrl)
     const { code, stderr } = await run(['category', 'list'], { DATABASE_URL: address })
     expect([code, stderr.includes('starting up'), refusals < 0]).toEqual([0, false, true])
+  })
+
+  test('a command gives up, with the reason, if the server does not become ready in time', async () => {
+    const recovering = createServer((client) => {
+      client.on('error', () => {})
+      client.once('data', () => client.end(startingUp))
+    }).listen(0, '127.0.0.1')
+    await once(recovering, 'listening')
+    onTestFinished(() => void recovering.close())
+    const url = new URL('postgres://apps@127.0.0.1/apps?connect_timeout=1&sslmode=disable')
+    url.port = String((recovering.address() as AddressInfo).port)
+    for (const args of [['category', 'list'], ['migrate'], ['migrate', '--check'], ['export']])
+      expectRefusal(
+        await run(args, { DATABASE_URL: url.href }),
+        /(cannot be reached|it cannot be reached): the database system is starting up/,
+      )
   })
 
   test('a standby has the data version of the writes that it has replicated', async () => {

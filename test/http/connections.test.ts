@@ -178,6 +178,26 @@ describe('pipelined requests', () => {
     expect(reads.begun).toBe(1)
   })
 
+  test.for<[how: string, broken: string]>([
+    [
+      'is broken',
+      'POST /apps HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nno length\r\n',
+    ],
+    ['follows a broken one', `GET /apps HTTP/1.1\r\nbad header\r\n\r\n${getHead('/apps/999')}`],
+    ['is cut off', 'POST /apps HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{'],
+  ])('one that %s gives its place back, each time', async ([, broken]) => {
+    const service = await startService({ connectionLimits: { waiting: 1 } })
+    for (let time = 0; time < 3; time++) {
+      const client = new Client(service).read()
+      client.send(getHead('/apps/999'), broken)
+      client.socket.end()
+      await client.closed
+    }
+    const next = new Client(service).read()
+    next.send(getHead('/apps/999'), getHead('/apps/999'))
+    await expect.poll(() => next.answers('/apps/999')).toHaveLength(2)
+  })
+
   test('during shutdown, the current response is sent and the connection closes', async () => {
     const { service, reads, release } = await heldService({ timeouts: { drainDelay: 0 } })
     const client = new Client(service).read()

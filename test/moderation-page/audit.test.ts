@@ -211,6 +211,9 @@ test('has a hundred entries, and a link to older ones', async () => {
     since: '2020-01-01',
     before: expect.stringMatching(/^\d+$/),
   })
+  const older = (await bo.get(olderOf(filtered) ?? '')).text
+  const [, newest] = linksOf(older).find(([name]) => name === 'Newest') ?? []
+  expect(newest).toBe('/audit?developer=Bob&since=2020-01-01')
 })
 
 test('older entries follow without a gap, also while new ones are recorded', async () => {
