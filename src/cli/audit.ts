@@ -7,7 +7,7 @@ import { toSingleLine } from '../util/text.ts'
 import { formatMinute } from '../util/time.ts'
 import { addressLine, changedAddressLines } from './address-lines.ts'
 import { buildDatabaseCommand, parsePositiveInteger } from './command.ts'
-import { formatDifference, printInfo, printTable, truncate } from './output.ts'
+import { formatDifference, printInfo, printRemoval, printTable, truncate } from './output.ts'
 import { parsePastTime } from './time.ts'
 
 export const command = buildDatabaseCommand({
@@ -47,6 +47,8 @@ in; then operator_id is the id of the sign-in key. Either operator or key_id is
 null. Fields of other subjects and names of removed ones are null. before and
 after have the columns that differ; before is null if something was added.`,
   async run(database, { after, limit, ...filter }: Options) {
+    if (filter.app !== undefined && filter.developer !== undefined)
+      printRemoval('--app with --developer', 'give one of them')
     if (after !== undefined) {
       const { entries, hasNewer } = await findEntriesAfter(database, filter, after, limit)
       const note = `The first ${limit}; there are newer ones: --after ${entries.at(-1)?.id}.`

@@ -8,6 +8,7 @@ import { readText } from '../import-export/read-lines.ts'
 import { parseReference, referenceFormat } from '../moderation/app-reference.ts'
 import type { GivenDecision } from '../moderation/decisions.ts'
 import { cannotRead } from './file-errors.ts'
+import { printRemoval } from './output.ts'
 
 /** A row of CSV or an object of NDJSON, and the line on which it begins, counted from 1. */
 type Row = { line: number; fields: Record<string, unknown> }
@@ -20,7 +21,7 @@ const maxNamedRows = 10
  * lines of invalid ones.
  */
 export async function readDecisions(file: string): Promise<GivenDecision[]> {
-  const rows = await readRows(file).catch((error: Error) => {
+  const { isCsv, rows } = await readRows(file).catch((error: Error) => {
     throw new OperatorError(cannotRead(file, error))
   })
   const ids = new Set<number>()
@@ -37,7 +38,10 @@ export async function readDecisions(file: string): Promise<GivenDecision[]> {
       problems.push(`line ${line}: ${error.message}`)
     }
   }
-  if (problems.length === 0) return read
+  if (problems.length === 0) {
+    if (isCsv) printRemoval('CSV', 'give NDJSON with the fields id, decision and reason instead')
+    return read
+  }
   const more = problems.length > maxNamedRows ? `; and ${problems.length - maxNamedRows} more` : ''
   throw new OperatorError(
     `nothing was decided: ${problems.slice(0, maxNamedRows).join('; ')}${more}`,
@@ -72,10 +76,11 @@ const isDecision = (value: unknown): value is Decision =>
   typeof value === 'string' && Object.hasOwn(statusAfterDecision, value)
 
 /** Throws an Error that describes the problem. */
-async function readRows(file: string): Promise<Row[]> {
+async function readRows(file: string): Promise<{ isCsv: boolean; rows: Row[] }> {
   const text = await readText(createReadStream(file))
   if (text.trim() === '') throw new Error('it is empty')
-  return text.trimStart().startsWith('{') ? parseNdjson(text) : parseCsv(text)
+  const isCsv = !text.trimStart().startsWith('{')
+  return { isCsv, rows: isCsv ? parseCsv(text) : parseNdjson(text) }
 }
 
 type CsvRow = { record: Row['fields']; info: { lines: number }; raw: string }

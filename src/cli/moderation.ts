@@ -43,6 +43,7 @@ import {
   printError,
   printFields,
   printInfo,
+  printRemoval,
   printTable,
 } from './output.ts'
 import { writeTimeout } from './serve.ts'
@@ -75,7 +76,7 @@ after}; before is the value at the last decision. A similar app: {id, name,
 developer_name, status, total_downloads}, an app of another developer that is
 listed (approved) or pending, too. Texts are not shortened. There is also
 {as_of}, the time of the newest update, for --as-of of approve, reject and
-decide; null without apps.
+decide, which are removed in 3.0 with it; null without apps.
 Without --limit, JSON has the first 10,000 apps.`,
   rows: 'apps',
   jsonLimit: 10_000,
@@ -245,7 +246,7 @@ type DecideOptions = Pick<DecisionOptions, 'asOf' | 'dryRun'> & { json?: true }
 
 const asOfOption = new Option(
   '--as-of <time>',
-  'refuse apps that were updated after this time, in UTC',
+  'refuse apps that were updated after this time, in UTC; removed in 3.0: give revisions',
 ).argParser(parseTimeUntilNow)
 
 const decisionCommand = (decision: Decision, command: Command, examples: string) =>
@@ -281,7 +282,7 @@ const approve = decisionCommand(
     'show pending or rejected apps to everyone; accept the changes of approved ones',
   ),
   `  ./apps-service moderation approve 42@k3f9a
-  ./apps-service moderation approve 42 43 --as-of 2026-01-31T09:30:00Z`,
+  ./apps-service moderation approve 42@k3f9a 43@0x7wq`,
 )
 
 const reject = decisionCommand(
@@ -297,9 +298,12 @@ const decide = buildDatabaseCommand({
     .description('apply decisions from a file')
     .argument(
       '<file>',
-      'CSV whose header is id,decision,reason, or NDJSON with these fields, in UTF-8',
+      'NDJSON with the fields id, decision and reason, in UTF-8; or, until 3.0, CSV whose header they are',
     )
-    .option('--dry-run', 'only check the decisions, and list those that would be refused')
+    .option(
+      '--dry-run',
+      'only check the decisions, and list those that would be refused; removed in 3.0',
+    )
     .addOption(asOfOption),
   help: `
 A decision is approve or reject; reject needs a reason. An id may have the
@@ -309,8 +313,7 @@ decided separately. If one fails, the others are not affected, and the exit code
 is 1.
 
 Examples:
-  ./apps-service moderation decide decisions.csv --dry-run
-  ./apps-service moderation decide decisions.csv
+  ./apps-service moderation decide decisions.ndjson
 
 JSON: an array in the order of the file: {id, slug, status}, or {id, error}.`,
   run: async (database, file: string, options: DecideOptions) =>
@@ -326,6 +329,9 @@ async function decideAll(
   decisions: GivenDecision[],
   { json, ...options }: DecideOptions,
 ) {
+  if (options.asOf !== undefined) printRemoval('--as-of', 'give revisions instead, as in 42@k3f9a')
+  if (options.dryRun)
+    printRemoval('--dry-run of decide', 'an invalid file decides nothing, and refusals are listed')
   const results: (DecisionResult | { id: number; error: string })[] = []
   for await (const result of decideEach(database, decisions, currentOperator(), options)) {
     if ('error' in result) {

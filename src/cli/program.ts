@@ -7,7 +7,7 @@ import { OperatorError, UsageError } from '../contract/errors.ts'
 import { readText } from '../import-export/read-lines.ts'
 import { formatCommands } from '../util/command.ts'
 import { cannotRead } from './file-errors.ts'
-import { errorPrefix, messageOf, printError, printInfo } from './output.ts'
+import { errorPrefix, messageOf, printError, printInfo, printRemoval } from './output.ts'
 import { usageError } from './usage-error.ts'
 
 /**
@@ -56,7 +56,7 @@ export async function run(args: string[]) {
   const isHelp = first === 'help' && [...commandNames, formerName].includes(second)
   let words = isHelp ? [...args.slice(1), '--help'] : args
   if (words[0] === formerName) {
-    printInfo(`${errorPrefix}operator is called moderator now: moderator add, list or revoke`)
+    printRemoval('operator', 'it is called moderator now: moderator add, list or revoke')
     words = words.with(0, 'moderator')
   }
   const program = await programFor(words[0] ?? '')

@@ -76,6 +76,16 @@ test('audit prints the newest entries, filtered by app, developer or time', asyn
   expect(await audit('--since', '2999-01-01')).toEqual([])
   expect(await audit('--app', '1', '--developer', 'Bob')).toEqual([])
   expect(await audit('--app', '1', '--since', '2999-01-01')).toEqual([])
+  const both = await cli.run('audit', '--app', '1', '--developer', 'Ada', '--json')
+  expect(both.stderr).toBe(
+    'apps-service: warning: --app with --developer is removed in 3.0; give one of them\n',
+  )
+  expect(JSON.parse(both.stdout)).toEqual(await audit('--app', '1'))
+  for (const one of [
+    ['--app', '1'],
+    ['--developer', 'Ada'],
+  ])
+    expect((await cli.run('audit', ...one, '--since', '2999-01-01')).stderr).toBe('No entries.\n')
   expect(await audit('--developer', 'Bob', '--since', '2999-01-01')).toEqual([])
 })
 

@@ -40,13 +40,16 @@ test('decides what a CSV file says after a dry run, and lists each refusal', asy
     'apps-service: there is no app 999',
     `apps-service: app ${deleted} is deleted now; it must be restored first`,
   ]
-  const stderr = `${refusals.join('\n')}\n`
+  const warning = 'apps-service: warning:'
+  const csvWarning = `${warning} CSV is removed in 3.0; give NDJSON with the fields id, decision and reason instead\n`
+  const dryRunWarning = `${warning} --dry-run of decide is removed in 3.0; an invalid file decides nothing, and refusals are listed\n`
+  const stderr = `${csvWarning}${refusals.join('\n')}\n`
   expect(await cli.run('moderation', 'decide', file, '--dry-run')).toEqual({
     code: 1,
     stdout: expect.stringMatching(
       /^App 2 \(cloud-atlas\) would be approved: "Cloud Atlas", last changed \d+d ago\.\nApp 6 \(night-train\) would be rejected: "Night Train", last changed \d+d ago\.\n$/,
     ),
-    stderr,
+    stderr: stderr.replace(csvWarning, csvWarning + dryRunWarning),
   })
   expect(await statuses(cli)).toEqual(before)
   expect(await cli.run('moderation', 'decide', file)).toEqual({
@@ -75,13 +78,19 @@ test('decides what an NDJSON file says, unless an app was updated since', async 
   )
   for (const dryRun of [['--dry-run'], []]) {
     const options = ['--as-of', '2020-01-02', ...dryRun]
-    const { stdout, code } = await cli.run('moderation', 'decide', file, ...options, '--json')
+    const decided = await cli.run('moderation', 'decide', file, ...options, '--json')
+    const { stdout, stderr, code } = decided
+    expect(stderr.match(/warning: .* is removed in 3\.0/g)).toEqual([
+      'warning: --as-of is removed in 3.0',
+      ...dryRun.map(() => 'warning: --dry-run of decide is removed in 3.0'),
+    ])
     expect(JSON.parse(stdout)).toEqual([
       { id: bobs, error: expect.stringMatching(/was updated at .*, after the time given/) },
       { id: pending, slug: 'cloud-atlas', status: 'approved' },
     ])
     expect(code).toBe(1)
   }
+  expect((await cli.run('moderation', 'decide', file)).stderr).not.toContain('warning')
 })
 
 test('takes a file of a thousand decisions with long reasons', async () => {

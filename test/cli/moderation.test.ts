@@ -928,15 +928,21 @@ describe('a decision', () => {
     const { updated_at: seen } = await cli.json('moderation', 'show', '2')
     await put(service, apps.pending, { description: 'Buy my other app.' })
     const { updated_at: now } = await cli.json('moderation', 'show', '2')
+    const warning =
+      'apps-service: warning: --as-of is removed in 3.0; give revisions instead, as in 42@k3f9a\n'
     expect(await cli.run('moderation', 'approve', '2', '--as-of', seen)).toEqual({
       code: 1,
       stdout: '',
-      stderr: `apps-service: app 2 was updated at ${now}, after the time given; look at it again\n`,
+      stderr: `${warning}apps-service: app 2 was updated at ${now}, after the time given; look at it again\n`,
     })
     expect(
       (await cli.run('moderation', 'reject', '2', '--reason', 'X', '--as-of', '1h')).code,
     ).toBe(1)
-    expect((await cli.run('moderation', 'approve', '2', '--as-of', now)).code).toBe(0)
+    const approved = await cli.run('moderation', 'approve', '2', '--as-of', now, '--json')
+    expect([approved.code, approved.stderr]).toEqual([0, warning])
+    expect(JSON.parse(approved.stdout)).toMatchObject([{ status: 'approved' }])
+    const rejected = await cli.run('moderation', 'reject', '2', '--reason', 'X')
+    expect([rejected.code, rejected.stderr]).toEqual([0, ''])
   })
 
   test('confirms the name that the app has, and when it last changed', async () => {

@@ -189,7 +189,8 @@ describe('moderator revoke', () => {
 })
 
 describe('operator, the name of the commands in earlier versions', () => {
-  const hint = 'apps-service: operator is called moderator now: moderator add, list or revoke\n'
+  const hint =
+    'apps-service: warning: operator is removed in 3.0; it is called moderator now: moderator add, list or revoke\n'
 
   test('does the same with a hint on standard error', async () => {
     const cli = commandLine(await copyWorld())
