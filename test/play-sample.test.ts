@@ -5,6 +5,7 @@ import { nameKey } from '../src/search/terms.ts'
 import { playSampleLines } from './play-sample-lines.ts'
 import { exportLines, importLines } from './support/catalogue-file.ts'
 import { type Service, startEmptyService, startService } from './support/service.ts'
+import { sortOrders } from './support/sort-orders.ts'
 
 /** Real store listings, which are not in the repository; see CONTRIBUTING.md. */
 const { PLAY_SAMPLE: folder = '' } = process.env
@@ -51,7 +52,7 @@ describe.skipIf(folder === '')('real listings (skipped without PLAY_SAMPLE)', ()
       service.world.apps.approved,
       service.world.apps.bobs,
     ])
-    for (const sort of ['latest', 'popular', 'rating']) {
+    for (const sort of sortOrders) {
       const ids = await allPages(service, `sort=${sort}&limit=25`)
       expect(ids).toHaveLength(listed.size)
       expect(new Set(ids)).toEqual(listed)
@@ -99,7 +100,7 @@ describe.skipIf(folder === '')(
       })
       expect(await exportLines(second.database)).toEqual(exported)
 
-      const pages = ['latest', 'popular', 'rating'].flatMap((sort) =>
+      const pages = sortOrders.flatMap((sort) =>
         [1, 2, 3].map((page) => `/apps?sort=${sort}&limit=50&page=${page}`),
       )
       const searches = ['covid', '健康', 'здоровье', 'salud pública'].map(

@@ -8,6 +8,7 @@ import { expectConsistent, findNames } from '../support/consistency.ts'
 import { share } from '../support/lifetime.ts'
 import { addReviews } from '../support/reviews.ts'
 import { type Service, startService } from '../support/service.ts'
+import { sortOrders } from '../support/sort-orders.ts'
 
 type Listed = { name: string; slug: string }
 const namesOf = (reply: { body: { data: { apps: Listed[] } } }) =>
@@ -1116,7 +1117,7 @@ describe('order', () => {
     popular: (index) => `${ties[index]?.total_downloads} ${index + 100}`,
     rating: (index) => `${index + 100}`,
   }
-  test.for(['latest', 'popular', 'rating'])(
+  test.for(sortOrders)(
     '%s breaks ties by id, and pages are slices of the whole list',
     async (sort) => {
       const service = await startService()

@@ -11,6 +11,7 @@ import { type EntryFilter, findEntries } from '../../src/moderation/audit-entrie
 import { required } from '../../src/util/helpers.ts'
 import { type Call, newApp } from '../contract/valid-requests.ts'
 import { startService } from '../support/service.ts'
+import { sortOrders } from '../support/sort-orders.ts'
 
 /** What the engines do for each statement of the operations. */
 
@@ -178,7 +179,7 @@ test.for([300, 2000])('statements of %i apps read no rows in vain', async (size,
   const key = keys.ada
   const package_name = 'org.example.tideclock'
   const lists = ['', '&category=games'].flatMap((category) =>
-    ['latest', 'popular', 'rating'].map((sort): Call => ['GET', `/apps?sort=${sort}${category}`]),
+    sortOrders.map((sort): Call => ['GET', `/apps?sort=${sort}${category}`]),
   )
   const calls: Call[] = [
     ...lists,

@@ -15,6 +15,7 @@ import {
   temporaryFolder,
 } from '../support/database.ts'
 import { commandLine, executable, expectRefusal, serve } from '../support/process.ts'
+import { sortOrders } from '../support/sort-orders.ts'
 
 const tables = [
   ...[
@@ -162,9 +163,7 @@ test('a copy is served byte for byte', async () => {
   const target = await emptyCatalogueUrl()
   await commandLine(source).json('copy', '--to', target)
   const [one, other] = await Promise.all([serve(source), serve(target)])
-  const orders = ['latest', 'popular', 'rating'].flatMap((sort) =>
-    [1, 7, 13].map((page) => `sort=${sort}&page=${page}`),
-  )
+  const orders = sortOrders.flatMap((sort) => [1, 7, 13].map((page) => `sort=${sort}&page=${page}`))
   const searches = ['star', 'zoe', '日本', 'ada', 'sons', '🎈', 'star 12'].map(
     (text) => `search=${encodeURIComponent(text)}`,
   )

@@ -12,6 +12,7 @@ import { exportLines, importLines, setCounters } from '../support/catalogue-file
 import { expectConsistent } from '../support/consistency.ts'
 import { addReviews } from '../support/reviews.ts'
 import { type Service, startEmptyService, startService } from '../support/service.ts'
+import { sortOrders } from '../support/sort-orders.ts'
 
 /** The number of changes, and the seed that reproduces them: `MIRROR_CHANGES=500 make test`. */
 const changes = Number(process.env.MIRROR_CHANGES ?? 100)
@@ -156,8 +157,8 @@ function hiddenMarkers(lines: string[], answers: string[]): string[] {
 async function publicPaths({ read }: Database): Promise<string[]> {
   const categories = await read((runner) => categoryStore(runner).all())
   const ids = await read(({ sql }) => sql('apps').orderBy('id').pluck('id'))
-  const lists = ['sort=latest', 'sort=popular', 'sort=rating'].flatMap((sort) =>
-    [1, 2, 3, 4].map((page) => `${sort}&limit=20&page=${page}`),
+  const lists = sortOrders.flatMap((sort) =>
+    [1, 2, 3, 4].map((page) => `sort=${sort}&limit=20&page=${page}`),
   )
   const ofCategories = categories.map(({ slug }) => `sort=rating&category=${slug}`)
   const searches = [

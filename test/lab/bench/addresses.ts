@@ -1,4 +1,5 @@
 import { type Random, randomFrom } from '../../support/random.ts'
+import { sortOrders } from '../../support/sort-orders.ts'
 import { categories, vocabulary } from './catalogue.ts'
 
 /**
@@ -6,8 +7,6 @@ import { categories, vocabulary } from './catalogue.ts'
  * A `size` is the number of apps in the catalogue. No list of targets repeats one, because a second
  * request may hit a cache. Each random order has a fixed seed, so that every run requests the same.
  */
-
-const sorts = ['latest', 'popular', 'rating']
 
 /** People rarely go further than this page. */
 const lastPage = 51
@@ -37,7 +36,9 @@ export function nearPagesOfAll(size: number): string[] {
 
 function nearQueries(size: number): string[][] {
   const pages = upTo(Math.max(1, Math.min(lastPage, Math.floor((size * smallestShare) / 20))))
-  return pages.flatMap((page) => sorts.map((sort) => [`page=${page}`, 'limit=20', `sort=${sort}`]))
+  return pages.flatMap((page) =>
+    sortOrders.map((sort) => [`page=${page}`, 'limit=20', `sort=${sort}`]),
+  )
 }
 
 /** Page 1 only: a catalogue of one app has no other. */
@@ -48,7 +49,7 @@ export function middlePages(size: number): string[] {
   const middle = Math.ceil(size / 20 / 2)
   const pages = upTo(Math.min(100, middle)).map((page) => middle + 1 - page)
   const paths = pages.flatMap((page) =>
-    sorts.flatMap((sort) => listPaths([`page=${page}`, 'limit=20', `sort=${sort}`])),
+    sortOrders.flatMap((sort) => listPaths([`page=${page}`, 'limit=20', `sort=${sort}`])),
   )
   return randomFrom(2).shuffled(paths)
 }
@@ -115,7 +116,7 @@ export function searches(count: number): Search[] {
       search: searchTexts[kind](random),
       ...(random.next() < 0.3 && { page: '40' }),
       ...(random.next() < 0.3 && { category: random.pick(categories) }),
-      ...(isSorted && { sort: random.pick(sorts) }),
+      ...(isSorted && { sort: random.pick(sortOrders) }),
     })
     const target = `/apps?${query}`
     byTarget.set(target, { kind, target, isSorted })

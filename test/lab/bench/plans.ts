@@ -5,6 +5,7 @@ import type { Database } from '../../../src/db/database.ts'
 import type { QueryRunner } from '../../../src/db/engine.ts'
 import { createHandlers } from '../../../src/http/handlers.ts'
 import { moderationStore } from '../../../src/moderation/moderation-store.ts'
+import { sortOrders } from '../../support/sort-orders.ts'
 import { categories, vocabulary, words } from './catalogue.ts'
 import { withDatabase } from './databases.ts'
 import type { Section } from './report.ts'
@@ -42,7 +43,6 @@ function readsOf(size: number): Case[] {
   const middle = Math.ceil(size / limit / 2)
   const last = Math.ceil(size / limit)
   const [largest, smallest] = [categories[0] ?? '', categories.at(-1) ?? '']
-  const sorts = ['latest', 'popular', 'rating'] as const
   const list = (name: string, query: object): Case => ({
     name,
     work: (database) =>
@@ -71,11 +71,15 @@ function readsOf(size: number): Case[] {
   const common = (name: string, query: object) =>
     list(`common word, ${name}`, { search: words.common, ...query })
   return [
-    ...sorts.map((sort) => list(`${sort}, first page`, { sort })),
-    ...sorts.map((sort) => list(`${sort}, middle page`, { sort, page: middle })),
-    ...sorts.map((sort) => list(`${sort}, last page`, { sort, page: last })),
-    ...sorts.map((sort) => list(`${sort} in the largest category`, { sort, category: largest })),
-    ...sorts.map((sort) => list(`${sort} in the smallest category`, { sort, category: smallest })),
+    ...sortOrders.map((sort) => list(`${sort}, first page`, { sort })),
+    ...sortOrders.map((sort) => list(`${sort}, middle page`, { sort, page: middle })),
+    ...sortOrders.map((sort) => list(`${sort}, last page`, { sort, page: last })),
+    ...sortOrders.map((sort) =>
+      list(`${sort} in the largest category`, { sort, category: largest }),
+    ),
+    ...sortOrders.map((sort) =>
+      list(`${sort} in the smallest category`, { sort, category: smallest }),
+    ),
     ...Object.entries(searches).map(([name, search]) => list(`${name}, best match`, { search })),
     common('popular', { sort: 'popular' }),
     // The middle of all apps is near the end of those that have the word.

@@ -13,6 +13,7 @@ import { hasPostgres } from '../../support/postgres.ts'
 import { commandLine, executable, serve } from '../../support/process.ts'
 import { randomFrom } from '../../support/random.ts'
 import { isShortRun } from '../../support/short-run.ts'
+import { sortOrders } from '../../support/sort-orders.ts'
 import { fill } from '../bench/catalogue.ts'
 
 const size = isShortRun ? 1000 : 20_000
@@ -129,7 +130,7 @@ test.skipIf(!hasPostgres)(
     }
     const first = await get(required(servers[0], 'first server').port, '/apps?limit=100')
     const { total_pages } = JSON.parse(first.text).data.pagination
-    const pages = ['latest', 'popular', 'rating'].flatMap((sort) =>
+    const pages = sortOrders.flatMap((sort) =>
       Array.from(
         { length: total_pages },
         (_, index) => `/apps?limit=100&sort=${sort}&page=${index + 1}`,
