@@ -15,12 +15,20 @@ const rows = [...section.matchAll(/^\| ([^|]+) \| ([^|]+) \|$/gm)]
     refused: refused.replace(/, except .*/, ''),
   }))
 
+type Row = (typeof rows)[number]
+
+/** Whether a row of the table is about a field. */
+const isIn = ({ fields }: Row, name: string) =>
+  fields === 'every text' || fields.includes(`\`${name}\``)
+
+const ranges = /`U\+([0-9A-F]+)`(?:–`U\+([0-9A-F]+)`)?/g
+
 /**
  * The characters that a text lists as `U+0000`–`U+0000`, as the inside of a regular expression's
  * character class.
  */
 const toCharacterRanges = (text: string) =>
-  [...text.matchAll(/`U\+([0-9A-F]+)`(?:–`U\+([0-9A-F]+)`)?/g)]
+  [...text.matchAll(ranges)]
     .map(([, first = '', last = first]) => `\\u{${first}}-\\u{${last}}`)
     .join('')
 
@@ -84,14 +92,49 @@ function isAddress(address: string): boolean {
 }
 
 function checksOf(rule: string): RegExp[] {
-  const names = (fieldsOf.get(rule) ?? []).map(([name]) => `\`${name}\``)
-  const own = rows.filter(
-    ({ fields }) => fields === 'every text' || names.every((name) => fields.includes(name)),
-  )
-  return own.map(({ refused }) => {
-    if (refused.startsWith('a text without')) return blankText
-    return refused.startsWith('white space')
-      ? surroundingSpace
-      : new RegExp(`[${toCharacterRanges(refused)}]`, 'u')
+  const names = (fieldsOf.get(rule) ?? []).map(([name]) => name)
+  // texts.test.ts reports a row that names some of them only.
+  return rows.filter((row) => names.some((name) => isIn(row, name))).map(checkOf)
+}
+
+function checkOf({ refused }: Row): RegExp {
+  if (refused.startsWith('a text without')) return blankText
+  return refused.startsWith('white space')
+    ? surroundingSpace
+    : new RegExp(`[${toCharacterRanges(refused)}]`, 'u')
+}
+
+/** Texts that a row refuses: one for each character, or one that is blank or not trimmed. */
+function samplesOf({ refused }: Row, begin: string): string[] {
+  if (refused.startsWith('a text without')) return [`${begin}\u2800`]
+  if (refused.startsWith('white space')) return [`${begin || 'a'} `]
+  return [...refused.matchAll(ranges)].flatMap(([, first = '', last = first]) => {
+    const [from, to] = [Number.parseInt(first, 16), Number.parseInt(last, 16)]
+    return Array.from(
+      { length: to - from + 1 },
+      (_, index) => `${begin || 'a'}${String.fromCodePoint(from + index)}b`,
+    )
   })
 }
+
+/**
+ * The cells of the table that contradict the service, by its answer about a text and the rule of a
+ * field: a row that does not name a field but whose characters are refused there, or the reverse.
+ */
+export const wrongCells = (
+  isTextRefused: (rule: string, text: string) => boolean,
+  beginOf: (rule: string) => string,
+): string[] =>
+  [...fieldsOf].flatMap(([rule, fields]) =>
+    fields.flatMap(([name]) =>
+      rows.flatMap((row) => {
+        const samples = samplesOf(row, beginOf(rule))
+        const title = `the row "${row.refused.slice(0, 60)}" of "Characters"`
+        const areRefused = samples.every((text) => isTextRefused(rule, text))
+        if (isIn(row, name)) return areRefused ? [] : [`${title} must not name ${name}`]
+        const own = rows.filter((other) => isIn(other, name)).map(checkOf)
+        const areListed = samples.every((text) => own.some((check) => check.test(text)))
+        return areRefused && !areListed ? [`${title} must name ${name}`] : []
+      }),
+    ),
+  )

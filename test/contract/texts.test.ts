@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { characterProblem } from '../../src/contract/character-rules.ts'
-import { characterRules, isRefused } from './characters.ts'
+import { characterRules, isRefused, wrongCells } from './characters.ts'
 
 /**
  * Compares the characters that the service refuses with the document's list and with their Unicode
@@ -45,6 +45,11 @@ const beginOf = (rule: string) => (rule === 'address' ? 'https://example.org/' :
 
 test('the rules of all fields are compared', () => {
   expect(characterRules.toSorted()).toEqual(Object.keys(unicode).toSorted())
+})
+
+test('each row of the table names exactly the fields where its characters are refused', () => {
+  const isTextRefused = (rule: string, text: string) => characterProblem(rule, text) !== undefined
+  expect(wrongCells(isTextRefused, beginOf)).toEqual([])
 })
 
 describe.for(Object.entries(unicode))('x-characters: %s', ([rule, isUnseen]) => {
