@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { gunzipSync } from 'node:zlib'
 import express from 'express'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import {
   type Coding,
   encodedEtag,
@@ -100,6 +100,21 @@ test('of very many bodies at once some are not encoded, and each is when it is a
     expect(await one.encode('gzip')).toBe(await one.encode('gzip'))
   }
 })
+
+test.for<[milliseconds: number, refused: number]>([
+  [449, 0],
+  [551, 20],
+])(
+  'a body waits for half a second to be encoded: after %d ms, %d are refused',
+  async ([milliseconds, refused]) => {
+    stopTimers()
+    const many = representations(availableParallelism() + 20)
+    const encoded = Promise.allSettled(many.map((one) => one.encode('gzip')))
+    // No encoder has finished in this turn of the event loop.
+    vi.advanceTimersByTime(milliseconds)
+    expect((await encoded).filter(({ status }) => status === 'rejected')).toHaveLength(refused)
+  },
+)
 
 test.for<[method: string, length: number]>([
   ['GET', longBody(1).length],

@@ -7,6 +7,7 @@ import { generateKey, parseKeyId } from '../../src/accounts/keys.ts'
 import { readConfig } from '../../src/config.ts'
 import { ServiceError } from '../../src/contract/errors.ts'
 import type { Database } from '../../src/db/database.ts'
+import { clientBuffers } from '../../src/http/connections.ts'
 import { createLogger, redact } from '../../src/http/log.ts'
 import { listen } from '../../src/http/server.ts'
 import { validRequests } from '../contract/valid-requests.ts'
@@ -381,6 +382,22 @@ test('bodies that arrive slowly share a budget; the oldest makes room with a 503
   next.write('2\r\n{}\r\n0\r\n\r\n')
   expect(String((await once(next, 'data'))[0])).toMatch(/^HTTP\/1\.1 400 /)
   expect(service.log.map((line) => JSON.parse(line).level)).toEqual([30, 30])
+})
+
+test.for<[when: string, ...headers: string[]]>([
+  ['its client leaves before it has arrived', `Content-Length: ${limit}`, 'Expect: 100-continue'],
+  ['it is refused before it has arrived', `Content-Length: ${limit}`, 'Accept: text/plain'],
+  ['so is one in chunks', 'Transfer-Encoding: chunked', 'Accept: text/plain'],
+])('the memory of a body is free again if %s, each time', async ([, ...headers]) => {
+  const service = await startService()
+  const before = clientBuffers.calculatedSize
+  for (let time = 0; time < 2; time++) {
+    const socket = connect(service.port, '127.0.0.1')
+    socket.write(`${createHead(service, ...headers)}\r\n`)
+    await once(socket, 'data')
+    socket.destroy()
+    await expect.poll(() => clientBuffers.calculatedSize).toBe(before)
+  }
 })
 
 test('refuses two Host headers', async () => {
