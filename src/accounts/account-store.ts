@@ -128,18 +128,20 @@ export const accountStore = (runner: QueryRunner) => {
       onProgress: (done: number, total: number) => void = () => {},
     ) {
       const name = parseDeveloperName(text)
-      const { id } = await lookUpDeveloper(from)
+      const before = await lookUpDeveloper(from)
+      const { id } = before
       // An update locks an app before its developer. Locking in the same order avoids deadlocks.
       await sql('apps').where({ developer_id: id }).orderBy('id').forUpdate().select('id')
-      const before = await sql('developers').where({ id }).forUpdate().first('name')
-      if (before?.name !== from.trim()) throw developerNotFound(from)
       if (name === before.name)
         throw new OperatorError(`the developer already has the name ${JSON.stringify(name)}`)
       const at = new Date().toISOString()
       if (await findDeveloper(name))
         throw new OperatorError(`there is already a developer ${JSON.stringify(name)}`)
+      // Not locked before: PostgreSQL's lock for another name is stronger, and a transfer could get
+      // its own between the two. None if another transaction has renamed or removed the developer.
       runner.markPublicChange()
-      await sql('developers').where({ id }).update({ name, changed_at: at })
+      const renamed = await sql('developers').where(before).update({ name, changed_at: at })
+      if (renamed === 0) throw developerNotFound(from)
       await audit.record(actor, {
         action: 'developer rename',
         at,

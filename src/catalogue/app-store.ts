@@ -64,6 +64,8 @@ export type AppRowChanges = Partial<
   Omit<AppRow, 'id' | 'slug' | 'package_key' | 'changed_at' | 'revision'>
 >
 
+export type AppSave = { before: AppRow; changes: AppRowChanges }
+
 type AppChange = {
   before?: AppRow
   after: AppRow
@@ -83,13 +85,38 @@ export const appStore = (runner: QueryRunner) => {
 
   /** Throws `package_name_taken` if it is a single app. */
   async function insertApps(action: Action, apps: NewApp[]): Promise<AppRow[]> {
+    const inserted = await insertRows(apps)
+    await applySideEffects(action, inserted)
+    return inserted.map(({ after }) => after)
+  }
+
+  async function insertRows(apps: NewApp[]): Promise<AppChange[]> {
     const rows = await insertWithFreeSlugs(apps)
-    const changes = apps.map(({ app: _app, ...change }, index) => ({
+    return apps.map(({ app: _app, ...change }, index) => ({
       ...change,
       after: required(rows[index], 'the row'),
     }))
-    await applySideEffects(action, changes)
-    return rows
+  }
+
+  /** Throws `package_name_taken`. Returns undefined if nothing differs. */
+  async function updateRow(
+    { before, changes }: AppSave,
+    actor: Actor,
+  ): Promise<AppChange | undefined> {
+    if (!hasChanges(before, changes)) return undefined
+    const at = changes.updated_at ?? timestampAfter(before.updated_at)
+    const { package_name } = { ...before, ...changes }
+    const changed_at = new Date().toISOString()
+    const derived = {
+      package_key: package_name && packageKey(package_name),
+      changed_at,
+      revision: newRevision(),
+    }
+    const columns = { updated_at: at, ...changes, ...derived }
+    if (package_name !== before.package_name)
+      await assertPackageNameFree(package_name, actor, before.id)
+    await sql('apps').where({ id: before.id }).update(columns)
+    return { before, after: { ...before, ...columns }, at, actor }
   }
 
   async function insertWithFreeSlugs(newApps: NewApp[]): Promise<AppRow[]> {
@@ -288,12 +315,26 @@ export const appStore = (runner: QueryRunner) => {
         apps.map((one) => ({ ...one, at: one.app.created_at })),
       ),
 
-    /** Inserts apps whose package names are free, and returns their rows. */
-    insertAll: (action: Action, apps: Omit<NewApp, 'actor'>[], actor: Actor): Promise<AppRow[]> =>
-      insertApps(
-        action,
-        apps.map((app) => ({ ...app, actor })),
-      ),
+    /**
+     * Inserts apps whose package names are free, and changes others as `save` does. Returns the
+     * inserted rows.
+     */
+    async insertAll(
+      action: Action,
+      inserts: Omit<NewApp, 'actor'>[],
+      actor: Actor,
+      saves: AppSave[] = [],
+    ): Promise<AppRow[]> {
+      const inserted =
+        inserts.length > 0 ? await insertRows(inserts.map((app) => ({ ...app, actor }))) : []
+      const saved: AppChange[] = []
+      for (const save of saves) {
+        const change = await updateRow(save, actor)
+        if (change) saved.push(change)
+      }
+      await applySideEffects(action, [...inserted, ...saved])
+      return inserted.map(({ after }) => after)
+    },
 
     /**
      * Writes the columns that differ, if any. Returns the row as it is then. Throws
@@ -305,22 +346,10 @@ export const appStore = (runner: QueryRunner) => {
       changes: AppRowChanges,
       actor: Actor,
     ): Promise<AppRow> {
-      if (!hasChanges(before, changes)) return before
-      const at = changes.updated_at ?? timestampAfter(before.updated_at)
-      const { package_name } = { ...before, ...changes }
-      const changed_at = new Date().toISOString()
-      const derived = {
-        package_key: package_name && packageKey(package_name),
-        changed_at,
-        revision: newRevision(),
-      }
-      const columns = { updated_at: at, ...changes, ...derived }
-      const after: AppRow = { ...before, ...columns }
-      if (package_name !== before.package_name)
-        await assertPackageNameFree(package_name, actor, before.id)
-      await sql('apps').where({ id: before.id }).update(columns)
-      await applySideEffects(action, [{ before, after, at, actor }])
-      return after
+      const change = await updateRow({ before, changes }, actor)
+      if (!change) return before
+      await applySideEffects(action, [change])
+      return change.after
     },
   }
 }

@@ -3,9 +3,13 @@ import type { Category, CountedCategory } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { assertSlug, maxCategories, parseCategoryName } from '../contract/field-rules.ts'
 import type { QueryRunner } from '../db/engine.ts'
+import { Conflict } from '../db/errors.ts'
 import { required } from '../util/helpers.ts'
 
 type Names = Pick<Category, 'slug' | 'name'>
+
+const categoryNotFound = (slug: string) =>
+  new OperatorError(`there is no category with the slug ${slug}`)
 
 export const categoryStore = (runner: QueryRunner) => {
   const { sql } = runner
@@ -23,26 +27,32 @@ export const categoryStore = (runner: QueryRunner) => {
   }
 
   /** Throws an OperatorError if it does not exist. */
-  async function requireCategory(slug: string, { forUpdate = false } = {}): Promise<Category> {
-    const query = sql('categories').where({ slug }).first('id', 'slug', 'name')
-    const category = await (forUpdate ? query.forUpdate() : query)
-    if (!category) throw new OperatorError(`there is no category with the slug ${slug}`)
+  async function requireCategory(slug: string): Promise<Category> {
+    const category = await sql('categories').where({ slug }).first('id', 'slug', 'name')
+    if (!category) throw categoryNotFound(slug)
     return category
   }
 
-  /** Renames several categories, which may exchange their slugs and names. */
+  /**
+   * Renames several categories, which may exchange their slugs and names. Throws a `Conflict` if one
+   * is no longer as in `before`. They are not locked before: PostgreSQL's lock for another slug is
+   * stronger, and an app that comes into the category could get its own between the two.
+   */
   async function renameAll(renames: { before: Category; after: Names }[], actor: Actor) {
     if (renames.length === 0) return
     runner.markPublicChange()
     const at = new Date().toISOString()
-    const rename = (id: number, names: Names) =>
-      sql('categories')
-        .where({ id })
+    const rename = async (before: Category, names: Names) => {
+      const renamed = await sql('categories')
+        .where(before)
         .update({ ...names, changed_at: at })
+      if (renamed === 0) throw new Conflict(`the category ${before.id} has changed`)
+    }
+    const inOrder = renames.toSorted((a, b) => a.before.id - b.before.id)
     // Temporary values that no valid slug or name equals.
-    for (const { before } of renames)
-      await rename(before.id, { slug: `~${before.id}`, name: `\n${before.id}` })
-    for (const { before, after } of renames) await rename(before.id, after)
+    const temporary = ({ id }: Category) => ({ id, slug: `~${id}`, name: `\n${id}` })
+    for (const { before } of inOrder) await rename(before, temporary(before))
+    for (const { before, after } of inOrder) await rename(temporary(before), after)
     const entries = renames.map(({ before, after }) => ({
       action: 'category rename' as const,
       at,
@@ -56,6 +66,11 @@ export const categoryStore = (runner: QueryRunner) => {
     /** By name. */
     all() {
       return sql('categories').orderBy('name').select('id', 'slug', 'name')
+    },
+
+    /** In no order. */
+    allWithTimes() {
+      return sql('categories').select('id', 'slug', 'name', 'created_at')
     },
 
     /** By name, each with the number of its listed apps. */
@@ -116,11 +131,6 @@ export const categoryStore = (runner: QueryRunner) => {
       return category
     },
 
-    /** Locks all categories until the transaction ends. */
-    lockAll() {
-      return sql('categories').orderBy('id').forUpdate().select('id', 'slug', 'name', 'created_at')
-    },
-
     renameAll,
 
     /** Throws an OperatorError as `add` does, and if nothing would change. */
@@ -129,7 +139,7 @@ export const categoryStore = (runner: QueryRunner) => {
       changes: { name: string; slug?: string | undefined },
       actor: Actor,
     ): Promise<Category> {
-      const before = await requireCategory(slug, { forUpdate: true })
+      const before = await requireCategory(slug)
       const after = { slug: changes.slug ?? slug, name: parseCategoryName(changes.name) }
       assertSlug(after.slug)
       if (after.slug === slug && after.name === before.name)
@@ -146,10 +156,14 @@ export const categoryStore = (runner: QueryRunner) => {
      * even deleted ones.
      */
     async remove(slug: string, actor: Actor): Promise<Category> {
-      const category = await requireCategory(slug, { forUpdate: true })
+      // In one statement, for the reason of `renameAll`.
+      const [category] = await runner.rows<Category>(
+        'delete from categories where slug = ? returning id, slug, name',
+        [slug],
+      )
+      if (!category) throw categoryNotFound(slug)
       const { id, name } = category
       runner.markPublicChange()
-      await sql('categories').where({ id }).delete()
       await audit.record(actor, {
         action: 'category remove',
         at: new Date().toISOString(),

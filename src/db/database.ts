@@ -14,6 +14,7 @@ import {
   type QueryRunner,
   type ServerOptions,
 } from './engine.ts'
+import { Conflict } from './errors.ts'
 import { type GroupCommit, groupCommit } from './group-commit.ts'
 import {
   compareMigrations,
@@ -142,7 +143,8 @@ export function databaseFor(engine: Engine) {
         writes += writeCount
         return result
       } catch (error) {
-        if (attempt === maxAttempts || !engine.explain(error).isConflict) throw error
+        const isConflict = error instanceof Conflict || engine.explain(error).isConflict
+        if (attempt === maxAttempts || !isConflict) throw error
       }
     }
   }
@@ -171,7 +173,7 @@ export function databaseFor(engine: Engine) {
     /**
      * Runs work in a transaction that survives a crash once this resolves. The work may run several
      * times, so it must have no effects outside its connection. It locks the rows that it reads in
-     * order to change them.
+     * order to change them, in the order of decision 15.
      */
     write: <T>(work: Work<T>, { signal, app }: WriteOptions = {}): Promise<T> =>
       writing

@@ -32,6 +32,14 @@ export function separateStatements(sql: Knex): Knex {
   return sql
 }
 
+/**
+ * Another transaction has changed what this one has read without a lock. `Database.write` runs it
+ * again.
+ */
+export class Conflict extends Error {
+  override readonly name = 'Conflict'
+}
+
 /** The database cannot be used now. The message continues "the database", such as "is gone". */
 export class UnusableDatabase extends Error {
   override readonly name = 'UnusableDatabase'

@@ -119,27 +119,40 @@ export async function importLines(
   }
 }
 
+/** Undefined for a refused line, which belongs to any batch. */
+const kindOf = (line: ImportLine): LineKind | undefined => lineKinds.find((kind) => line[kind])
+const lineKinds = ['app', 'category', 'removed', 'counters'] as const
+type LineKind = (typeof lineKinds)[number]
+
 /**
- * Groups lines. Two lines for one app are in different batches, because the second must read the
- * first one's result.
+ * Groups lines of one kind. Two lines for one app are in different batches, because the second must
+ * read the first one's result.
  */
 async function* batches(lines: AsyncIterable<ImportLine>): AsyncGenerator<ImportLine[]> {
   let batch: ImportLine[] = []
   let length = 0
   let claimed = new Set<string>()
+  let kind: LineKind | undefined
   for await (const line of lines) {
     const { finds, claims } = line.app ? batchKeys(line.app) : { finds: [], claims: [] }
     // Categories that exchange their names are adjacent, and must be in one batch.
     const isFull = batch.length >= maxBatchLines && !line.category
-    // A batch hides apps before it writes others, which may have been listed again.
-    const isLate = line.removed && batch.some(({ app }) => app)
-    if (isFull || isLate || length >= maxBatchLength || finds.some((key) => claimed.has(key))) {
+    // A transaction locks apps once, and before categories (decision 15).
+    const isOtherKind = kindOf(line) !== kind && kindOf(line) !== undefined && kind !== undefined
+    if (
+      isFull ||
+      isOtherKind ||
+      length >= maxBatchLength ||
+      finds.some((key) => claimed.has(key))
+    ) {
       yield batch
       batch = []
       length = 0
       claimed = new Set()
+      kind = undefined
     }
     batch.push(line)
+    kind ??= kindOf(line)
     length += line.text?.length ?? 0
     for (const key of claims) claimed.add(key)
   }

@@ -1,6 +1,7 @@
 import { addDevelopers } from '../accounts/account-store.ts'
 import type { Actor } from '../audit/audit-store.ts'
 import {
+  type AppSave,
   appStore,
   hasChanges,
   type NamedAppRow,
@@ -14,6 +15,7 @@ import { clearReviews, insertReviews, type NewReview } from '../catalogue/review
 import type { Category, Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import type { QueryRunner } from '../db/engine.ts'
+import { Conflict } from '../db/errors.ts'
 import { toSearchDocument } from '../search/terms.ts'
 import { chunk, required } from '../util/helpers.ts'
 import {
@@ -32,7 +34,6 @@ import {
   type LineCategory,
   type ParsedLine,
   problem,
-  type RemovedApp,
   readLine,
 } from './line.ts'
 import {
@@ -100,7 +101,7 @@ async function writeLines(
     const problems = await addCategory(category)
     line.outcome = problems.length > 0 ? problems : 'created'
   }
-  for (const line of lines) if (line.removed) line.outcome = await hideApp(line, line.removed)
+  await hideApps()
   await writeApps(lines.filter(({ app }) => app))
 
   /**
@@ -110,7 +111,7 @@ async function writeLines(
   async function renameCategories() {
     const others: { line: ImportLine; category: LineCategory }[] = []
     if (!lines.some(({ category }) => category)) return others
-    const current = await categories.lockAll()
+    const current = await categories.allWithTimes()
     const renames: { line: ImportLine; before: Category; after: Category }[] = []
     for (const line of lines) {
       const { category } = line
@@ -162,24 +163,36 @@ async function writeLines(
     }
   }
 
-  /** Hides an app that the source has hidden. There, another app may get its package name. */
-  async function hideApp(line: ImportLine, { id, created_at }: RemovedApp) {
-    const app = await sql('apps').where({ id }).forUpdate().first()
-    if (onlyNew || !app || !isListed(app)) return 'unchanged'
-    if (app.created_at !== created_at) {
-      const message = `names app ${id}, which was created at another time`
-      return [problem('/removed', message, 'names an app that was created at another time')]
-    }
-    // With the time of the source, so that a line brings the app back if it is newer there.
-    const { slug, updated_at } = app
+  /** Hides the apps that the source has hidden. There, other apps may get their package names. */
+  async function hideApps() {
+    const removals = lines.flatMap((line) => (line.removed ? [{ line, ...line.removed }] : []))
+    if (removals.length === 0) return
+    const ids = removals.map(({ id }) => id)
+    const locked = await sql('apps').whereIn('id', ids).orderBy('id').forUpdate().select()
+    const found = new Map(locked.map((app) => [app.id, app]))
     const hidden = { deleted_at: now, package_name: null }
-    await apps.save('app import', app, { ...hidden, updated_at }, actor)
-    line.update = {
-      app_id: id,
-      slug,
-      changes: listDifferences(app, hidden, ['package_name', 'deleted_at']),
+    const saves: AppSave[] = []
+    for (const { line, id, created_at } of removals) {
+      const app = found.get(id)
+      line.outcome = 'unchanged'
+      if (onlyNew || !app || !isListed(app)) continue
+      if (app.created_at !== created_at) {
+        const message = `names app ${id}, which was created at another time`
+        line.outcome = [
+          problem('/removed', message, 'names an app that was created at another time'),
+        ]
+        continue
+      }
+      // With the time of the source, so that a line brings the app back if it is newer there.
+      const { slug, updated_at } = app
+      saves.push({ before: app, changes: { ...hidden, updated_at } })
+      const changes = listDifferences(app, hidden, ['package_name', 'deleted_at'])
+      line.update = { app_id: id, slug, changes }
+      line.outcome = 'updated'
+      // A later line finds it hidden.
+      found.delete(id)
     }
-    return 'updated'
+    await apps.insertAll('app import', [], actor, saves)
   }
 
   async function writeApps(appLines: ImportLine[]) {
@@ -204,8 +217,16 @@ async function writeLines(
       accepted.flatMap(({ holder }) => holder?.id ?? []),
     )
     await addOwners(accepted)
-    await createApps(accepted.filter(({ app }) => !app))
-    await updateApps(accepted)
+    const saves = await prepareSaves(accepted)
+    const created = accepted.filter(({ app }) => !app)
+    const inserts = await prepareInserts(created)
+    // Together, so that the categories are locked once, in one order.
+    const inserted = await apps.insertAll('app import', inserts, actor, saves)
+    const reviews = created.flatMap(({ source, line }, index) => {
+      source.outcome = 'created'
+      return reviewsOf(line, required(inserted[index], 'the inserted app'))
+    })
+    await insertReviews(runner, await withUnusedIds('reviews', reviews))
     for (const { source, problems } of matches) if (problems.length > 0) source.outcome = problems
     // The second line of an app must read the first one's result.
     await writeApps(repeated.map(({ source }) => source))
@@ -251,10 +272,9 @@ async function writeLines(
   /** All apps that one of the lines may describe, locked. */
   async function findExistingApps(described: Line[]): Promise<NamedAppRow[]> {
     const names = [...new Set(described.map(({ developer_name }) => developer_name))]
-    // Locked, so that no developer is renamed before the apps with that name in their search
-    // documents are committed.
-    const owners = await sql('developers').whereIn('name', names).forShare().select('id', 'name')
-    for (const { id, name } of owners) ownerIds.set(name, id)
+    const owners = sql('developers').whereIn('name', names).orderBy('id').select('id', 'name')
+    const known = await owners.clone()
+    for (const { id, name } of known) ownerIds.set(name, id)
     const ownedNames = described.filter(isKnownByName).flatMap(({ developer_name, name }) => {
       const owner = ownerIds.get(developer_name)
       return owner === undefined ? [] : [[owner, name] as const]
@@ -277,6 +297,11 @@ async function writeLines(
     // Before the joined rows are read: a statement that joins and locks may see the two in
     // different versions.
     await sql('apps').whereIn('id', ids).orderBy('id').forUpdate().select('id')
+    // Locked after the apps, so that no developer is renamed before the apps with that name in their
+    // search documents are committed.
+    const locked = await owners.forShare()
+    if (JSON.stringify(locked) !== JSON.stringify(known))
+      throw new Conflict('a developer of the file has been renamed')
     return namedApps(runner, ids)
   }
 
@@ -305,24 +330,15 @@ async function writeLines(
     })
   }
 
-  async function createApps(matches: Match[]) {
-    if (matches.length === 0) return
+  async function prepareInserts(matches: Match[]) {
     const rows = matches.map(({ line }) => toNewRow(line, given))
     const unused = await withUnusedIds('apps', rows)
-    const created = unused.map((app, index) => ({
-      app,
-      at: now,
-      document: matches[index]?.source.document,
-    }))
-    const inserted = await apps.insertAll('app import', created, actor)
-    const reviews = matches.flatMap(({ source, line }, index) => {
-      source.outcome = 'created'
-      return reviewsOf(line, required(inserted[index], 'the inserted app'))
-    })
-    await insertReviews(runner, await withUnusedIds('reviews', reviews))
+    return unused.map((app, index) => ({ app, at: now, document: matches[index]?.source.document }))
   }
 
-  async function updateApps(matches: Match[]) {
+  /** Replaces the reviews of existing apps, and returns the changes of their rows. */
+  async function prepareSaves(matches: Match[]): Promise<AppSave[]> {
+    const saves: AppSave[] = []
     const appIds = matches.flatMap(({ line, app }) => (line.reviews && app ? app.id : []))
     const rows = await sql('reviews').whereIn('app_id', appIds)
     const reviews = Map.groupBy(rows, ({ app_id }) => app_id)
@@ -339,10 +355,11 @@ async function writeLines(
         changes.updated_at ??= timestampAfter(app.updated_at)
       }
       if (!hasChanges(app, changes)) continue
-      await apps.save('app import', app, changes, actor)
+      saves.push({ before: app, changes })
       source.outcome = 'updated'
       source.update = { app_id: app.id, slug: app.slug, changes: listed }
     }
+    return saves
   }
 }
 

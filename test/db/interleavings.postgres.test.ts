@@ -78,37 +78,47 @@ const setCountersOf =
     setCounters(database, [line], {
       onReject: async (_number, problems) => expect.fail(JSON.stringify(problems)),
     })
-const importLine =
-  (line: object): Operation =>
+const importLinesOf =
+  (...lines: object[]): Operation =>
   (database) =>
-    importLines(database, [line])
-const importTools: Operation = async (database) => {
-  const category = await database.read(({ sql }) =>
-    sql('categories').where({ id: categories.tools }).first('id', 'slug', 'name', 'created_at'),
-  )
-  return importLines(database, [{ category }])
-}
+    importLines(database, lines)
+/** The lines of an export: all categories, of which some have other names, and then these lines. */
+const importExport =
+  (names: Record<string, object>, ...lines: object[]): Operation =>
+  async (database) => {
+    const all = await database.read(({ sql }) =>
+      sql('categories').orderBy('id').select('id', 'slug', 'name', 'created_at'),
+    )
+    const exported = all.map((category) => ({ category: { ...category, ...names[category.slug] } }))
+    return importLines(database, [...exported, ...lines])
+  }
 const line = { description: 'Tide Clock is here.', category: 'tools', developer_name: 'Ada' }
 
+type HoldPoint = 'search' | 'audit' | 'commit'
+
 /**
- * A database as two servers have it open: the writes of `held` wait before their audit entry or
- * their commit until released.
+/**
+ * A database as two servers have it open: the writes of `held` wait until released, before they
+ * change the search index, which is after they have changed an app and before they change its
+ * categories, before their audit entry, or before their commit.
  */
-function holding([database, other]: [Database, Database], before: 'audit' | 'commit') {
+function holding([database, other]: [Database, Database], before: HoldPoint) {
   const worked = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
   const hold = () => {
     worked.resolve()
     return released.promise
   }
-  let runs = 0
+  let retries = 0
   const counted = (server: Database): Database => ({
     ...server,
-    write: (work, options) =>
-      server.write((runner) => {
-        runs++
+    write(work, options) {
+      retries--
+      return server.write((runner) => {
+        retries++
         return work(runner)
-      }, options),
+      }, options)
+    },
   })
   const free = counted(other)
   const held: Database = {
@@ -119,12 +129,17 @@ function holding([database, other]: [Database, Database], before: 'audit' | 'com
           if (table === before) await hold()
           return runner.insertRows(table, rows)
         }
-        const result = await work({ ...runner, insertRows })
+        const remove: QueryRunner['search']['remove'] = async (ids) => {
+          if (before === 'search') await hold()
+          return runner.search.remove(ids)
+        }
+        const search = { ...runner.search, remove }
+        const result = await work({ ...runner, insertRows, search })
         await hold()
         return result
       }, options),
   }
-  return { held, free, worked: worked.promise, release: released.resolve, runs: () => runs }
+  return { held, free, worked: worked.promise, release: released.resolve, retries: () => retries }
 }
 
 /** On a Citus cluster, a write of a copied table waits on the first worker. */
@@ -136,13 +151,9 @@ async function isAnyWaiting(address: string) {
 
 /**
  * Runs the second operation while the first is held. Returns its result or error message, and how
- * often writes ran.
+ * often writes were run again.
  */
-async function interleave(
-  first: Operation,
-  second: Operation,
-  before: 'audit' | 'commit' = 'commit',
-) {
+async function interleave(first: Operation, second: Operation, before: HoldPoint = 'commit') {
   const address = await copyWorld()
   const [database, other] = [openDatabase(address), openDatabase(address)]
   onTestFinished(async () => void (await Promise.all([database.close(), other.close()])))
@@ -157,7 +168,7 @@ async function interleave(
     }
     await runner.sql('idempotency_keys').insert(expired)
   })
-  const { held, free, worked, release, runs } = holding([database, other], before)
+  const { held, free, worked, release, retries } = holding([database, other], before)
   // The database cannot close while a failed test holds a transaction.
   onTestFinished(() => release())
   const done = first(held)
@@ -172,7 +183,7 @@ async function interleave(
   const waited = !isDone
   release()
   await done
-  const ended = { waited, result: await result, runs: runs() }
+  const ended = { waited, result: await result, retries: retries() }
   await expectConsistent(database)
   return ended
 }
@@ -285,7 +296,7 @@ test.for<
   [
     "a category's import",
     'its rename',
-    [renameTools({ name: 'Gear' }), importTools],
+    [renameTools({ name: 'Gear' }), importExport({ tools: { name: 'Kit' } })],
     expect.objectContaining({ updated: 1 }),
   ],
   [
@@ -293,7 +304,7 @@ test.for<
     "its owner's update",
     [
       update(apps.approved, { version: '2' }),
-      importLine({
+      importLinesOf({
         ...line,
         name: 'Tide Clock',
         version: '1.0.0',
@@ -307,14 +318,14 @@ test.for<
     "its owner's update",
     [
       update(apps.approved, { category_id: categories.empty }),
-      importLine({ removed: { id: apps.approved, created_at: past } }),
+      importLinesOf({ removed: { id: apps.approved, created_at: past } }),
     ],
     expect.objectContaining({ updated: 1 }),
   ],
   [
     'the import of a new app',
     "the developer's rename",
-    [rename('Ada', 'Lovelace'), importLine({ ...line, name: 'Sextant', status: 'approved' })],
+    [rename('Ada', 'Lovelace'), importLinesOf({ ...line, name: 'Sextant', status: 'approved' })],
     expect.objectContaining({ created: 1 }),
   ],
   [
@@ -380,9 +391,103 @@ test('creates that delete the same expired keys do not wait for each other', asy
   })
 })
 
-test('a rename and a deletion do not deadlock, because both lock the app first', async () => {
-  const ended = await interleave(deleteApproved, rename('Ada', 'Lovelace'), 'audit')
-  expect(ended).toMatchObject({ waited: true, result: { listed_apps: 0 }, runs: 2 })
+const tideClock = { ...line, name: 'Tide Clock', package_name: 'org.example.tideclock' }
+const toGames = update(apps.approved, { category_id: categories.games })
+
+// The order of locks of decision 15. On Citus, a lock of a row is one of its whole table.
+test
+  .skipIf(isCluster)
+  .for<
+    [
+      first: string,
+      second: string,
+      operations: [first: Operation, second: Operation],
+      before: HoldPoint,
+      result: unknown,
+    ]
+  >([
+    [
+      'a deletion',
+      "the developer's rename",
+      [deleteApproved, rename('Ada', 'Lovelace')],
+      'audit',
+      { listed_apps: 0 },
+    ],
+    [
+      'an update to another category',
+      'the import of an export',
+      [toGames, importExport({}, { ...tideClock, version: '9' })],
+      'search',
+      { updated: 1, unchanged: 3 },
+    ],
+    [
+      'an update to another category',
+      'an import that hides apps',
+      [
+        toGames,
+        importLinesOf(
+          { removed: { id: apps.bobs, created_at: past } },
+          { removed: { id: apps.approved, created_at: past } },
+        ),
+      ],
+      'search',
+      { updated: 2 },
+    ],
+    [
+      'an import of changes in several categories',
+      'an update from one to another',
+      [
+        importLinesOf(
+          {
+            ...line,
+            developer_name: 'Bob',
+            name: 'Bird Song',
+            slug: 'bird-song',
+            category: 'empty',
+          },
+          { ...line, name: 'Cloud Atlas', status: 'approved' },
+        ),
+        toGames,
+      ],
+      'audit',
+      { status: 200 },
+    ],
+    [
+      'a transfer',
+      "the new developer's rename",
+      [moderate((store) => store.transfer(apps.approved, 'Bob', actor)), rename('Bob', 'Robert')],
+      'search',
+      { listed_apps: 2 },
+    ],
+    [
+      'an update to another category',
+      'the rename of that category',
+      [
+        toGames,
+        write((runner) =>
+          categoryStore(runner).rename('games', { name: 'Play', slug: 'play' }, actor),
+        ),
+      ],
+      'search',
+      { slug: 'play' },
+    ],
+    [
+      'an update to another category',
+      'an import with another slug of that category',
+      [toGames, importExport({ games: { slug: 'play' } })],
+      'search',
+      { updated: 1, unchanged: 2 },
+    ],
+    [
+      'an update to another category',
+      'the removal of that category',
+      [update(apps.approved, { category_id: categories.empty }), removeEmpty],
+      'search',
+      expect.stringContaining('violates foreign key constraint'),
+    ],
+  ])('%s and %s do not deadlock', async ([, , [first, second], before, result]) => {
+  const ended = await interleave(first, second, before)
+  expect(ended).toMatchObject({ waited: true, retries: 0, result })
 })
 
 // The two tables have no foreign key between them: Citus locks all rows of a table, and those of
