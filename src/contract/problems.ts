@@ -1,6 +1,5 @@
 import type { ErrorObject } from 'ajv'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import { nounOf } from '../util/text.ts'
 import type { Problem } from './contract.ts'
 
 /** Describes what ajv finds wrong with a request or a line of a file, in words for its author. */
@@ -40,7 +39,7 @@ const isReadOnlyField = (error: ErrorObject) =>
 const readOnlyProblem = (names: string[]): Problem => ({
   in: 'body',
   field: '',
-  message: `must leave out the read-only ${nounOf(names.length, 'field')}: ${names.join(', ')}`,
+  message: `must leave out the read-only field${names.length === 1 ? '' : 's'}: ${names.join(', ')}`,
 })
 
 const knownNames = ({ parentSchema }: ErrorObject) =>
