@@ -384,16 +384,17 @@ test('bodies that arrive slowly share a budget; the oldest makes room with a 503
   expect(service.log.map((line) => JSON.parse(line).level)).toEqual([30, 30])
 })
 
-test.for<[when: string, ...headers: string[]]>([
-  ['its client leaves before it has arrived', `Content-Length: ${limit}`, 'Expect: 100-continue'],
-  ['it is refused before it has arrived', `Content-Length: ${limit}`, 'Accept: text/plain'],
-  ['so is one in chunks', 'Transfer-Encoding: chunked', 'Accept: text/plain'],
-])('the memory of a body is free again if %s, each time', async ([, ...headers]) => {
+test.for<[when: string, body: string, ...headers: string[]]>([
+  ['it was answered', '{}', 'Content-Length: 2'],
+  ['its client has left', '', `Content-Length: ${limit}`, 'Expect: 100-continue'],
+  ['it was refused before it arrived', '{', `Content-Length: ${limit}`, 'Accept: text/plain'],
+  ['one in chunks was refused', '', 'Transfer-Encoding: chunked', 'Accept: text/plain'],
+])('the memory of a body is free again after %s, each time', async ([, body, ...headers]) => {
   const service = await startService()
   const before = clientBuffers.calculatedSize
   for (let time = 0; time < 2; time++) {
     const socket = connect(service.port, '127.0.0.1')
-    socket.write(`${createHead(service, ...headers)}\r\n`)
+    socket.write(`${createHead(service, ...headers)}\r\n${body}`)
     await once(socket, 'data')
     socket.destroy()
     await expect.poll(() => clientBuffers.calculatedSize).toBe(before)
