@@ -257,7 +257,11 @@ const timers = readdirSync(deploy).filter((name) => name.endsWith('.timer'))
 const restrictions = (unit: string) =>
   readFileSync(join(deploy, unit), 'utf8')
     .split('\n')
-    .filter((line) => /^(Protect|Private|Proc|Restrict|System|No|Cap|Lock|UMask|State)/.test(line))
+    .filter((line) =>
+      /^(Ambient|Cap|Keyring|Lock|No|Private|Proc|Protect|Remove|Restrict|State|System|UMask)/.test(
+        line,
+      ),
+    )
 
 /** How a unit runs a command: with the settings, read as as-service-account.sh reads them. */
 const withSettings =
@@ -272,8 +276,25 @@ describe.for(units)('%s', (name) => {
   const text = readFileSync(join(deploy, name), 'utf8')
 
   test('is restricted as the server is', () => {
-    expect(restrictions('apps-service.service').length).toBeGreaterThan(20)
     expect(restrictions(name)).toEqual(restrictions('apps-service.service'))
+    // Switched on, or limited to these.
+    expect(restrictions(name).filter((line) => !line.endsWith('=yes'))).toEqual([
+      'StateDirectory=apps-service',
+      'StateDirectoryMode=0750',
+      'UMask=0077',
+      'ProtectSystem=strict',
+      'ProtectProc=invisible',
+      'ProcSubset=pid',
+      'CapabilityBoundingSet=',
+      'AmbientCapabilities=',
+      'RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX',
+      'KeyringMode=private',
+      'SystemCallArchitectures=native',
+      'SystemCallFilter=@system-service',
+      'SystemCallFilter=~@privileged @resources',
+      'SystemCallErrorNumber=EPERM',
+    ])
+    expect(restrictions(name).filter((line) => line.endsWith('=yes'))).toHaveLength(16)
   })
 
   test('has the account and the settings of the others, and writes where its database is', () => {
@@ -826,4 +847,38 @@ describe('backup.sh', () => {
       added: [],
     })
   })
+})
+
+/** Seconds of a duration such as 5m. */
+const secondsOf = (text: string) =>
+  Number.parseInt(text, 10) * ({ s: 1, m: 60, h: 3600 }[text.slice(-1)] ?? Number.NaN)
+
+test('alerts fire beyond these values, in the unit of their metrics, for so many seconds', () => {
+  type Rule = { alert: string; expr: string; for?: string }
+  const [group]: { rules: Rule[] }[] = parse(
+    readFileSync(join(deploy, 'alerts.yml'), 'utf8'),
+  ).groups
+  const rules = required(group, 'the group').rules.map(({ alert, expr, for: duration = '0s' }) => {
+    const [, product = ''] = / > ([\d.* ]+)$/.exec(expr) ?? []
+    const threshold = product.split('*').reduce((total, factor) => total * Number(factor), 1)
+    return [alert, product === '' ? 'absent' : threshold, secondsOf(duration)]
+  })
+  expect(rules).toEqual([
+    ['AppsWaitTooLong', 259_200, 0],
+    ['AppsServiceNotScraped', 'absent', 300],
+    ['AppsServiceErrors', 0.1, 300],
+    ['AppsServiceBlocked', 0.2, 300],
+    ['AppsDatabaseOverloaded', 0, 300],
+  ])
+})
+
+test('the archive has what its documents send an operator to', () => {
+  const [, shipped = ''] =
+    /^const shipped = \[([^\]]+)\]/m.exec(readFileSync(join(root, 'scripts/package.ts'), 'utf8')) ??
+    []
+  const names = [...shipped.matchAll(/'([^']+)'/g)].map(([, name]) => name)
+  expect(names.toSorted()).toEqual([
+    ...['CHANGELOG.md', 'LICENSE', 'README.md', 'apps-service', 'deploy', 'docs', 'generated'],
+    ...['openapi/life-cycle.arazzo.yaml', 'seeds', 'src'],
+  ])
 })

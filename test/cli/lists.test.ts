@@ -55,6 +55,12 @@ test.for<[command: string, rows: string, column: string, found: unknown[]]>([
   ['developer list --page 2 --limit 1', 'developers', 'name', ['Bob']],
   ['review list --app 1', 'reviews', 'reviewer_name', ['Di', 'Ed', 'Cy']],
   ['review list --app 1 --page 2 --limit 1', 'reviews', 'reviewer_name', ['Ed']],
+  // The greatest limit.
+  ['app list --status deleted --limit 1000', 'apps', 'name', ['Gone']],
+  ['moderation queue --limit 1000', 'apps', 'name', queued],
+  ['key list --developer Bob --limit 1000', 'keys', 'developer_name', ['Bob']],
+  ['developer list --limit 1000', 'developers', 'name', ['Ada', 'Bob']],
+  ['review list --app 1 --limit 1000', 'reviews', 'reviewer_name', ['Di', 'Ed', 'Cy']],
 ])('%s', async ([command, rows, column, found]) => {
   const listed = await list(...command.split(' '))
   expect(listed[rows].map((row: Row) => row[column])).toEqual(found)

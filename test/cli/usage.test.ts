@@ -142,7 +142,9 @@ test('a usage error is one line, and nothing is done', async () => {
     ['category add --slug a --nmae A', /unknown option '--nmae' \(Did you mean --name\?\)\n/],
     ['review remove 2 --because Spam', /unknown option '--because'\n/],
     ['moderation queue --limit all', /must be a whole number from 1/],
-    ['moderation queue --limit 1001', /must be 1000 at most/],
+    ...['moderation queue', 'app list', 'key list', 'developer list', 'review list --app 1'].map(
+      (list): [string, RegExp] => [`${list} --limit 1001`, /must be 1000 at most/],
+    ),
     ['moderation queue --page 0', /must be a whole number from 1/],
     ['moderation show', /missing required argument 'id'/],
     ['moderation show x', /must be a whole number from 1/],
