@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { withUncheckedDatabase } from './command.ts'
-import { print } from './output.ts'
+import { errorPrefix, print, printInfo } from './output.ts'
 
 export const command = new Command('migrate')
   .description(
@@ -9,7 +9,11 @@ export const command = new Command('migrate')
   .option('--check', 'change nothing; name the pending migrations and exit with 1 if there are any')
   .action(({ check = false }: { check?: boolean }) =>
     withUncheckedDatabase(async (database) => {
-      const names = await (check ? database.pendingMigrations() : database.migrate())
+      const onWait = () =>
+        printInfo(
+          `${errorPrefix}waiting for the database ${database.name}: another process is writing to it or migrating it`,
+        )
+      const names = await (check ? database.pendingMigrations() : database.migrate(onWait))
       if (names.length === 0) return print(`The database ${database.name} is up to date.`)
       const done = check ? 'Pending migrations of' : 'Migrated'
       print(`${done} the database ${database.name}: ${names.join(', ')}.`)

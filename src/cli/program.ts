@@ -1,4 +1,11 @@
-import { createReadStream, existsSync, fstatSync, openSync, writeFileSync } from 'node:fs'
+import {
+  constants,
+  createReadStream,
+  existsSync,
+  fstatSync,
+  openSync,
+  writeFileSync,
+} from 'node:fs'
 import { parseEnv } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import document from '../../generated/openapi.json' with { type: 'json' }
@@ -111,12 +118,15 @@ export async function loadEnvFile() {
 }
 
 /**
- * Refuses a file that accounts other than this process's, root and the user of sudo own, or that
+ * Refuses what is not a regular file, and a file that accounts other than this process's, root and the user of sudo own, or that
  * everyone can write to, because it chooses the database. Windows has no such accounts.
  */
 async function readTrusted(file: string) {
-  const fd = openSync(file, 'r')
-  const { uid, mode } = fstatSync(fd)
+  // Otherwise opening a FIFO waits for its writer.
+  const fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
+  const stats = fstatSync(fd)
+  if (!stats.isFile()) throw new OperatorError('it is not a regular file')
+  const { uid, mode } = stats
   const owners = [process.getuid?.(), 0, Number(process.env.SUDO_UID)]
   if (process.getuid && (mode & 0o002 || !owners.includes(uid)))
     throw new OperatorError(

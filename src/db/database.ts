@@ -82,6 +82,9 @@ export const queueLimits = {
   write: { queueLimit: 500, queueTimeout: 5000 },
 }
 
+/** Milliseconds. Most locks are held for less. */
+const waitNotice = 5000
+
 /** Attempts of a transaction that conflicts with others. */
 const maxAttempts = 10
 
@@ -211,10 +214,15 @@ export function databaseFor(engine: Engine) {
     withExclusiveLock: <T>(work: Work<T>): Promise<T> =>
       engine.withExclusiveLock((sql) => work(readRunnerOf(sql))),
 
-    /** Brings the schema up to date; returns the names of the migrations it ran. */
-    async migrate(): Promise<string[]> {
+    /**
+     * Brings the schema up to date; returns the names of the migrations it ran. Calls `onWait` if it
+     * has not begun after a while, because another process holds a lock.
+     */
+    async migrate(onWait: () => void = () => {}): Promise<string[]> {
+      const notice = setTimeout(onWait, waitNotice)
       try {
         return await engine.migrate(async (sql, schema) => {
+          clearTimeout(notice)
           const names = await migrate(sql, schema)
           if (names.length > 0) await renewVersion(sql)
           return names
@@ -224,6 +232,8 @@ export function databaseFor(engine: Engine) {
         throw reason
           ? new OperatorError(`the database ${name} cannot be migrated: ${reason}`)
           : error
+      } finally {
+        clearTimeout(notice)
       }
     },
 

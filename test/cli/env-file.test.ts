@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, chownSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -74,6 +83,26 @@ describe('.env in the working directory', () => {
     expectRead({ owner: ada, uid: ada })
     expectRead({ owner: 0, uid: ada, mode: 0o644 })
     expectRefused({ owner: eve, uid: ada, mode: 0o644 }, eve)
+  })
+
+  test.for<[what: string, make: (file: string) => unknown]>([
+    ['a FIFO, which nobody writes', (file) => spawnSync('mkfifo', [file])],
+    ['a directory', mkdirSync],
+    ['a device', (file) => symlinkSync('/dev/zero', file)],
+  ])('is refused if it is %s', ([, make]) => {
+    const folder = temporaryFolder()
+    const file = join(folder, '.env')
+    make(file)
+    const { status, stderr } = spawnSync(executable, ['category', 'list'], {
+      cwd: folder,
+      env: { PATH: process.env.PATH },
+      encoding: 'utf8',
+      timeout: 30_000,
+    })
+    expect([status, stderr]).toEqual([
+      1,
+      `apps-service: cannot read ${realpathSync(folder)}/.env: it is not a regular file\n`,
+    ])
   })
 
   test('is not read beside a settings file that Node is given', async () => {
