@@ -118,8 +118,9 @@ export async function loadEnvFile() {
 }
 
 /**
- * Refuses what is not a regular file, and a file that accounts other than this process's, root and the user of sudo own, or that
- * everyone can write to, because it chooses the database. Windows has no such accounts.
+ * Refuses a file that is not regular, and one that accounts other than this process's, root and the
+ * user of sudo own, or that everyone can write to, because it chooses the database. Windows has no
+ * such accounts.
  */
 async function readTrusted(file: string) {
   // Otherwise opening a FIFO waits for its writer.
