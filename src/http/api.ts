@@ -29,6 +29,8 @@ type HookArguments = {
   /** Express's. */
   request: Request
   response: Response
+  /** Aborted when the client disconnects, or all clients that share the response do. */
+  signal: AbortSignal
 }
 
 /**
@@ -138,9 +140,11 @@ export function callOperation(
   api: OpenAPIBackend,
   request: Request,
   response: Response,
+  signal = request.signal,
 ): Promise<Reply | undefined> {
   const apiRequest = toApiRequest(request)
-  return api.handleRequest(apiRequest, { apiRequest, request, response } satisfies HookArguments)
+  const hookArguments: HookArguments = { apiRequest, request, response, signal }
+  return api.handleRequest(apiRequest, hookArguments)
 }
 
 /** The handlers as openapi-backend calls them: with its context in place of the input. */
@@ -148,10 +152,7 @@ const toApiHandlers = (handlers: Handlers) =>
   Object.fromEntries(
     Object.entries(handlers).map(([operationId, handler]) => [
       operationId,
-      (
-        { request, validation, security, operation }: Context,
-        { request: { signal } }: HookArguments,
-      ) => {
+      ({ request, validation, security, operation }: Context, { signal }: HookArguments) => {
         // Any, because the handlers' types are generated from the schemas by which it has been
         // validated.
         // biome-ignore lint/suspicious/noExplicitAny: see above

@@ -15,9 +15,9 @@ export const handleOperations =
       return reply ? sendReply(request, response, reply) : next()
     }
     let isShared = true
-    const compute = async () => {
+    const compute = async (signal: AbortSignal) => {
       isShared = false
-      const computed = await callOperation(api, request, response)
+      const computed = await callOperation(api, request, response, signal)
       if (!computed || !('representation' in computed)) throw notFound()
       return computed
     }

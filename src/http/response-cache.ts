@@ -35,8 +35,8 @@ export function createResponseCache(
     // A string may have two bytes per character.
     sizeCalculation: ({ representation }, url) => representation.maxSize + 2 * url.length,
   })
-  /** Computations in progress, for the version of the entries, with the requests that began them. */
-  let pending = new Map<string, { reply: Promise<ReadReply>; first: CachedRequest }>()
+  /** Computations in progress, for the version of the entries. */
+  let pending = new Map<string, { reply: Promise<ReadReply>; clients: Clients }>()
   const currentVersion = coalesce(dataVersion)
   let entriesVersion = ''
   /**
@@ -61,16 +61,16 @@ export function createResponseCache(
 
   /**
    * The reply to a request: from the cache, from another request that computes it, or computed and
-   * then cached. Throws what `compute` throws, here or for the other request.
+   * then cached. Throws what `compute` throws, here or for the other request. The signal that
+   * `compute` gets is aborted when all clients that share it have disconnected.
    */
   async function load(
-    request: CachedRequest,
-    compute: () => Promise<ReadReply>,
+    { url, signal }: Pick<Request, 'url' | 'signal'>,
+    compute: (signal: AbortSignal) => Promise<ReadReply>,
   ): Promise<ReadReply> {
-    const { url } = request
     const version = await currentVersion().catch(() => undefined)
     // The database cannot be read now; the computation reports why.
-    if (version === undefined) return compute()
+    if (version === undefined) return compute(signal)
     if (version !== entriesVersion) {
       entries.clear()
       pending = new Map()
@@ -79,20 +79,21 @@ export function createResponseCache(
     }
     const cached = entries.get(url)
     if (cached) return cached
-    // Nothing is awaited between this and `pending.set`, or several requests would compute.
-    for (let shared = pending.get(url); shared; shared = pending.get(url)) {
+    const shared = pending.get(url)
+    if (shared && !shared.clients.haveGone.aborted) {
+      shared.clients.add(signal)
       try {
         return await shared.reply
       } catch (error) {
-        // The other request was refused, perhaps for its `Accept` header or its address.
-        if (error instanceof ServiceError && error.code !== 'unavailable') break
-        if (!shared.first.signal.aborted) throw error
+        // If the other request was refused, perhaps for its `Accept` header, this one may not be.
+        if (!(error instanceof ServiceError) || error.code === 'unavailable') throw error
       }
     }
     counts.miss++
     const current = pending
-    const computing = compute()
-    pending.set(url, { reply: computing, first: request })
+    const clients = new Clients(signal)
+    const computing = compute(clients.haveGone)
+    pending.set(url, { reply: computing, clients })
     try {
       const reply = await computing
       if (current === pending) entries.set(url, reply)
@@ -103,8 +104,31 @@ export function createResponseCache(
   }
 }
 
-/** Its signal is aborted when the client disconnects. */
-type CachedRequest = Pick<Request, 'url' | 'signal'>
+/** The clients that share a computation. */
+class Clients {
+  readonly #controller = new AbortController()
+  #count = 0
+
+  constructor(signal: AbortSignal) {
+    this.add(signal)
+  }
+
+  /** Aborted when the last of them has disconnected. */
+  get haveGone(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  /** Adds the client whose disconnection aborts the signal. */
+  add(signal: AbortSignal) {
+    this.#count++
+    const leave = () => {
+      this.#count--
+      if (this.#count === 0) this.#controller.abort()
+    }
+    if (signal.aborted) leave()
+    else signal.addEventListener('abort', leave, { once: true })
+  }
+}
 
 /** A pattern for the URLs of an OpenAPI path template, with any query. */
 const urlPattern = (path: string) =>

@@ -4,7 +4,7 @@ import { withTemporaryCopy } from '../../src/db/copy-database.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { expectStatuses } from '../support/check.ts'
-import { freezeMonotonicClock } from '../support/clock.ts'
+import { stopTimers } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
 import {
@@ -112,7 +112,7 @@ describe.skipIf(!hasPgbouncer || configuredServer !== undefined)(
 
     test('three servers that read and write, and the command line, share few connections', async () => {
       // Queued requests do not time out here.
-      freezeMonotonicClock()
+      stopTimers()
       const { pooler, direct } = await startPooled()
       const services = await Promise.all(
         [1, 2, 3].map(() => startService({ databaseUrl: pooler.address })),

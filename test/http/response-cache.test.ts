@@ -26,6 +26,7 @@ import { type Call, newApp } from '../contract/valid-requests.ts'
 import { connected } from '../faults/sockets.ts'
 import { importLines, setCounters } from '../support/catalogue-file.ts'
 import { type CheckedResponse, expectStatuses, type RequestOptions } from '../support/check.ts'
+import { stopTimers } from '../support/clock.ts'
 import { share } from '../support/lifetime.ts'
 import { commandLine } from '../support/process.ts'
 import { checkedResponse, sendBytes } from '../support/raw-http.ts'
@@ -701,24 +702,45 @@ describe('concurrent equal requests', () => {
     expect(waiting).toHaveLength(1)
   })
 
-  test('do not share a search that was dropped from the queue because its client disconnected, but the next one', async () => {
+  test('share a queued search until the last of their clients disconnects', async () => {
     const service = await startService()
+    stopTimers()
     const search = (work: () => Promise<void>) =>
       service.database.snapshot(work, { isExpensive: true })
     const release = await saturate(search, concurrency.expensive)
-    const socket = await connected(service.port)
-    socket.write('GET /apps?search=tide HTTP/1.1\r\nHost: x\r\n\r\n')
     const waiting = () =>
       service.database.usage().pools.reduce((sum, pool) => sum + pool.waiting, 0)
-    await expect.poll(waiting).toBe(1)
+    const send = async (path: string) => {
+      const socket = await connected(service.port)
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
+      await expect.poll(waiting).toBe(1)
+      await service.get('/healthz')
+      return socket
+    }
+    const countGone = () => service.log.join().match(/GET aborted/g)?.length ?? 0
+    const first = await send('/apps?search=tide')
     const asked = [1, 2, 3].map(() => service.get('/apps?search=tide'))
     await service.get('/healthz')
-    socket.destroy()
-    await expect.poll(() => service.log.join()).toMatch(/GET aborted/)
+    first.destroy()
+    await expect.poll(countGone).toBe(1)
     await service.get('/healthz')
     expect(waiting()).toBe(1)
     await release()
     for (const { body } of await Promise.all(asked)) expect(body.data.apps).toHaveLength(1)
+
+    const releaseAgain = await saturate(search, concurrency.expensive)
+    const sharing = [await send('/apps?search=bird'), await send('/apps?search=bird')]
+    sharing[0]?.destroy()
+    await expect.poll(countGone).toBe(2)
+    expect(waiting()).toBe(1)
+    sharing[1]?.destroy()
+    await expect.poll(countGone).toBe(3)
+    expect(waiting()).toBe(0)
+    // Somebody who asks after them has their own.
+    const last = service.get('/apps?search=bird')
+    await expect.poll(waiting).toBe(1)
+    await releaseAgain()
+    expect((await last).body.data.apps).toHaveLength(1)
   })
 
   test('share the failure of a read, and count against the limit of each', async () => {

@@ -89,3 +89,20 @@ test('a task with the key of one that failed, or left the queue, runs', async ()
   await expect(left).rejects.toThrow('disconnected')
   expect(await next).toBe('next')
 })
+
+test('a running task keeps its slot until it ends, also if its caller has disconnected', async () => {
+  const bulkhead = new Bulkhead({ concurrency: 1, queueLimit: 100, queueTimeout: forever })
+  const caller = new AbortController()
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const running = bulkhead.run(() => promise, { signal: caller.signal })
+  let isNext = false
+  const next = bulkhead.run(async () => {
+    isNext = true
+  })
+  caller.abort()
+  await setImmediate()
+  expect(isNext).toBe(false)
+  resolve()
+  await Promise.all([running, next])
+  expect(isNext).toBe(true)
+})

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import knex, { type Knex } from 'knex'
 import { LRUCache } from 'lru-cache'
@@ -155,14 +156,15 @@ const maxPreparedLength = 8000
 /** Stands for the name that a statement has on the connection that will run it. */
 const anyName = 'prepared'
 
-/** The number of the last statement that was given a name. */
-let lastName = 0
-
-/** The name of a statement on a connection. */
+/**
+ * The name of a statement on a connection. It is made from the statement, because old poolers may
+ * run what another connection has prepared under the name.
+ */
 function nameOn({ prepared }: DriverConnection, statement: string): string {
   const known = prepared.get(statement)
   if (known !== undefined) return known
-  const name = `apps_${++lastName}`
+  // PostgreSQL's names have at most 63 characters.
+  const name = `apps_${hash('sha256', statement).slice(0, 40)}`
   prepared.set(statement, name)
   return name
 }
