@@ -233,7 +233,7 @@ export function printProblems(
     const { line, reason } = writeProblem
     const imported = lines === 0 ? 'nothing was imported' : 'the lines before were imported'
     printError(
-      `cannot write line ${line} and those after it: ${reason}; ${imported}; run this again to finish`,
+      `cannot write line ${line} and those after it: ${reason.replace(/\.$/, '')}; ${imported}; run this again to finish`,
     )
   } else if (lines === 0 && !readError) {
     printInfo(`${file === '-' ? 'Standard input' : file} is empty; nothing was changed.`)
