@@ -85,12 +85,13 @@ Examples:
   ./apps-service import --schema
   ./apps-service import - --dry-run --json < catalogue.ndjson.gz
 
-JSON: {lines, created, updated, unchanged, rejected, seconds, rejects,
-reasons: [{reason, count}]}. rejects: the rejects file; it and reasons are left
-out if no line was refused. A reason for several messages has the first of them
-as its example. --dry-run adds updates, the first 1,000: line, app_id or
-category_id, slug, and changes, each with field, before and after. The values of
-the field reviews are their numbers.`,
+JSON: {lines, created, updated, repeated, unchanged, rejected, seconds, rejects,
+reasons: [{reason, count}]}. repeated: the lines among updated whose app an
+earlier line of the file created; left out if there are none. rejects: the
+rejects file; it and reasons are left out if no line was refused. A reason for
+several messages has the first of them as its example. --dry-run adds updates,
+the first 1,000: line, app_id or category_id, slug, and changes, each with
+field, before and after. The values of the field reviews are their numbers.`,
   run: runImport,
   toJson: ({
     summary: { readError, writeProblem, optimizeProblem, reasons, ...counts },
@@ -104,9 +105,10 @@ the field reviews are their numbers.`,
     ...(counts.rejected > 0 && { rejects, reasons: reasons.all() }),
   }),
   print({ summary, seconds, updates }) {
-    const { lines, created, updated, unchanged } = summary
+    const { lines, created, updated, repeated, unchanged } = summary
     if (updates && updated > 0) printUpdates(updates, updated)
-    const counts = `${created} created, ${updated} updated, ${unchanged} unchanged`
+    const own = repeated === undefined ? '' : ` (${repeated} of them created by this file)`
+    const counts = `${created} created, ${updated} updated${own}, ${unchanged} unchanged`
     const end = updates ? '; nothing was written.' : '.'
     const rate = linesPerSecond(lines, seconds)
     print(

@@ -14,6 +14,8 @@ export type ImportSummary = {
   lines: number
   created: number
   updated: number
+  /** Lines among `updated` whose app an earlier line of the file created, if there are any. */
+  repeated?: number
   unchanged: number
   rejected: number
   reasons: ReasonCounts
@@ -46,8 +48,8 @@ const maxBatchLines = 1000
 const maxBatchLength = 2 * 1024 * 1024
 
 /**
- * Writes the lines of a file in batches. Memory grows only by the ids of the file. A stopped import
- * finishes when it is run again.
+ * Writes the lines of a file in batches. Memory grows only by the ids of the file and its new apps. A
+ * stopped import finishes when it is run again.
  */
 export async function importLines(
   database: Database,
@@ -64,6 +66,7 @@ export async function importLines(
     rejected: 0,
     reasons,
   }
+  const createdIds = new Set<number>()
   const pause = pauseForOthers(database)
   // Reads the next batch while this one is written.
   const prefetched: AsyncIterable<ImportLine[]> = Readable.from(batches(read()), {
@@ -110,7 +113,12 @@ export async function importLines(
 
   async function count({ number, text, update, ...line }: ImportLine) {
     const outcome = required(line.outcome, 'the outcome of a line')
-    if (outcome === 'updated' && update) onUpdate?.(number, update)
+    if (outcome === 'created' && line.createdId !== undefined) createdIds.add(line.createdId)
+    if (outcome === 'updated' && update) {
+      if ('app_id' in update && createdIds.has(update.app_id))
+        summary.repeated = (summary.repeated ?? 0) + 1
+      onUpdate?.(number, update)
+    }
     if (Array.isArray(outcome)) {
       summary.rejected++
       reasons.add(outcome)

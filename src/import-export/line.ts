@@ -44,6 +44,8 @@ export type ImportLine = ParsedLine & {
   number: number
   /** As it was read; undefined if it is not UTF-8. */
   text?: string
+  /** The id of the new app, if the outcome is `created`. */
+  createdId?: number
   /** Set if the outcome is `updated`, except by counters. */
   update?: LineUpdate
 }

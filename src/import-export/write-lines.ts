@@ -223,8 +223,10 @@ async function writeLines(
     // Together, so that the categories are locked once, in one order.
     const inserted = await apps.insertAll('app import', inserts, actor, saves)
     const reviews = created.flatMap(({ source, line }, index) => {
+      const app = required(inserted[index], 'the inserted app')
       source.outcome = 'created'
-      return reviewsOf(line, required(inserted[index], 'the inserted app'))
+      source.createdId = app.id
+      return reviewsOf(line, app)
     })
     await insertReviews(runner, await withUnusedIds('reviews', reviews))
     for (const { source, problems } of matches) if (problems.length > 0) source.outcome = problems

@@ -59,6 +59,28 @@ describe('import', () => {
     expect(existsSync(`${file}.rejects.ndjson`)).toBe(false)
   })
 
+  test('says how many lines updated an app that the file had created', async () => {
+    const { runWith } = commandLine(await copyWorld())
+    const first = { ...app, developer_name: 'Eve' }
+    const lines = toLines([app, { ...app, version: '2' }, first, { ...app, version: '3' }])
+    for (const option of [['--dry-run'], []])
+      expect((await runWith(lines, 'import', '-', ...option)).stdout).toMatch(
+        /: 2 created, 2 updated \(2 of them created by this file\), 0 unchanged/,
+      )
+    const { stdout } = await runWith(lines, 'import', '-', '--json')
+    expect(JSON.parse(stdout)).toEqual({
+      ...{ lines: 4, created: 0, updated: 2, unchanged: 2, rejected: 0 },
+      seconds: expect.any(Number),
+    })
+    const others = toLines([
+      { ...app, name: 'Moon Map' },
+      { ...app, name: 'Moon Map', version: '2' },
+    ])
+    expect(JSON.parse((await runWith(others, 'import', '-', '--json')).stdout)).toMatchObject({
+      ...{ created: 1, updated: 1, repeated: 1 },
+    })
+  })
+
   test('and other commands count one thing in the singular', async () => {
     const databaseUrl = await emptyCatalogueUrl()
     const { run: command, runWith } = commandLine(databaseUrl)

@@ -4,6 +4,7 @@ import { describe, expect, inject, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
 import { programFor } from '../../src/cli/program.ts'
 import { openDatabase } from '../../src/db/database.ts'
+import { toLines } from '../support/catalogue-file.ts'
 import { leafCommands } from '../support/commands.ts'
 import { copyWorld, emptyCatalogueUrl, temporaryFolder } from '../support/database.ts'
 import { run, runProcess } from '../support/process.ts'
@@ -20,7 +21,7 @@ function catalogueFile(): string {
     category: 'tools',
     developer_name: 'Ada',
   }
-  writeFileSync(file, `${JSON.stringify(app)}\n{}\n`)
+  writeFileSync(file, toLines([app, { ...app, version: '2' }, {}]))
   return file
 }
 

@@ -1391,23 +1391,15 @@ test.for<[what: string, fileOf: (developer: string) => object[]]>([
       manyApps(1000).map((line, index) => ({ ...line, developer_name: `${prefix} ${index}` })),
   ],
   [
-    'lines with ids, slugs, package names and reviews that have ids',
-    (developer_name) => [
-      ...manyApps(999).map((line, index) => ({
+    'lines with ids, slugs and package names',
+    (developer_name) =>
+      manyApps(1000).map((line, index) => ({
         ...line,
         id: 100 + index,
         slug: `${developer_name.toLowerCase()}-${index}`,
         package_name: `org.example.${developer_name}${index}`,
         developer_name,
       })),
-      // More than the variables of a statement of SQLite, 32,766, and of PostgreSQL, 65,535.
-      {
-        ...app,
-        name: 'Reviewed',
-        developer_name,
-        reviews: Array.from({ length: 66_000 }, (_, index) => ({ ...review(5), id: 100 + index })),
-      },
-    ],
   ],
 ])('a batch of 1,000 lines: %s', async ([, fileOf]) => {
   const { database } = await startService()
@@ -1429,13 +1421,48 @@ test.for<[what: string, fileOf: (developer: string) => object[]]>([
   await expectConsistent(database)
 })
 
-test('a line that has the name of more apps than a statement has variables', async () => {
+test.for<[what: string, files: object[][], repeated: (number | undefined)[]]>([
+  ['two lines of one app', [[app, { ...app, version: '2' }]], [1]],
+  ['three lines of one app', [[app, { ...app, version: '2' }, { ...app, version: '3' }]], [2]],
+  ['an app, and its slug', [[app, { ...app, slug: 'star-map', version: '2' }]], [1]],
+  ['a line twice', [[app, app]], [undefined]],
+  ['apps of two developers', [[app, { ...app, developer_name: 'Bob' }]], [undefined]],
+  [
+    'a line for an app of an earlier file, twice',
+    [
+      [app],
+      [
+        { ...app, version: '2' },
+        { ...app, version: '3' },
+      ],
+    ],
+    [undefined, undefined],
+  ],
+])('counts lines that update an app that the file has created: %s', async ([, files, repeated]) => {
+  const { database } = await startService()
+  for (const [index, lines] of files.entries())
+    expect((await importLines(database, lines)).repeated).toBe(repeated[index])
+})
+
+/** More than the values of a statement: SQLite takes 32,766, PostgreSQL 65,535. */
+const tooMany = inject('engine') === 'sqlite' ? 33_000 : 66_000
+
+test('a line with more reviews that have ids than a statement may have values', async () => {
   const database = await openWorld()
-  const count = 66_000
+  const reviews = Array.from({ length: tooMany }, (_, index) => ({ ...review(5), id: 100 + index }))
+  expect(countsOf(await importLines(database, [{ ...app, reviews }]))).toEqual([1, 0, 0, 0])
+  expect(countsOf(await importLines(database, [{ ...app, reviews }]))).toEqual([0, 0, 1, 0])
+  // Their ids are in use, so these get others.
+  const other = { ...app, developer_name: 'Bob', reviews: reviews.slice(0, 2) }
+  expect(countsOf(await importLines(database, [other]))).toEqual([1, 0, 0, 0])
+})
+
+test('a line with the name of more apps than a statement may have values', async () => {
+  const database = await openWorld()
   await database.write(async ({ sql, insertRows }) => {
     const [row] = await sql('apps').where({ id: apps.pending })
     const { id: _, ...other } = required(row, 'an app')
-    const namesakes = Array.from({ length: count }, (_, index) => ({
+    const namesakes = Array.from({ length: tooMany }, (_, index) => ({
       ...other,
       name: 'Namesake',
       slug: `namesake-${index}`,
@@ -1609,7 +1636,8 @@ test('a retried transaction is written, counted and refused once', async () => {
   ]
   const { rejects, reasons, ...summary } = await importLines(conflicting, lines)
   expect(reasons.all()[0]).toMatchObject({ count: 1 })
-  expect(summary).toEqual({ lines: 1206, created: 1203, updated: 1, unchanged: 0, rejected: 2 })
+  const updates = { updated: 1, repeated: 1, unchanged: 0 }
+  expect(summary).toEqual({ lines: 1206, created: 1203, ...updates, rejected: 2 })
   expect(rejects).toEqual([
     { line: 1202, fields: ['/description', '/category', '/developer_name'] },
     { line: 1203, fields: [''] },
