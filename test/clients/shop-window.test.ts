@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import { compileFunction } from 'node:vm'
-import { Window } from 'happy-dom'
+import { type HTMLInputElement, Window } from 'happy-dom'
 import { describe, expect, inject, test, vi } from 'vitest'
 import { stopTime, waitForTimer } from '../support/clock.ts'
 import { startModerationPage } from '../support/moderation-page.ts'
@@ -20,7 +20,7 @@ const [page, script] = ['index.html', 'shop.js'].map((name) =>
   readFileSync(`${directory}/${name}`, 'utf8'),
 )
 
-type Answer = Response | Error
+type Answer = Response | Error | Promise<Response>
 
 /**
  * Opens the shop window at a path. Its requests have these results in turn, by the beginning of
@@ -31,13 +31,20 @@ function open(path: string, api: string, answers: Record<string, Answer[]> = {})
   const { document } = window
   document.write((page ?? '').replace('content="http://localhost:3000"', `content="${api}"`))
   const requests: string[] = []
+  const signals: (AbortSignal | null | undefined)[] = []
+  const navigation = addNavigation(window)
   const send = async (url: string, options: RequestInit) => {
     const requested = url.replace(api, '')
     requests.push(requested)
+    if (requested.startsWith('/apps')) signals.push(options.signal)
     const prefix = Object.keys(answers).find((prefix) => requested.startsWith(prefix))
     const answer = answers[prefix ?? '']?.shift()
     if (answer instanceof Error) throw answer
-    return answer ?? fetch(url, options)
+    if (answer === undefined) return fetch(url, options)
+    // As fetch does.
+    const { promise: cancelled, reject } = Promise.withResolvers<never>()
+    options.signal?.addEventListener('abort', () => reject(options.signal?.reason))
+    return Promise.race([answer, cancelled])
   }
   const globals = { window, document, location: window.location, fetch: send }
   compileFunction(script ?? '', Object.keys(globals))(...Object.values(globals))
@@ -45,9 +52,18 @@ function open(path: string, api: string, answers: Record<string, Answer[]> = {})
   const all = (selector: string) => [...document.querySelectorAll(selector)]
   const texts = (selector: string) => all(selector).map(({ textContent }) => textContent)
   const text = (selector: string) => texts(selector).join()
+  const field = document.querySelector('#search') as HTMLInputElement
   const main = document.querySelector('main') as unknown as { ariaBusy: boolean }
   return {
     document,
+    ...navigation,
+    /** Whether each request for apps was cancelled. */
+    cancelled: () => signals.map((signal) => signal?.aborted),
+    typed: () => field.value,
+    type: (text: string) => {
+      field.value = text
+      field.dispatchEvent(new window.Event('input'))
+    },
     requests: (prefix = '/') => requests.filter((one) => one.startsWith(prefix)),
     all,
     texts,
@@ -61,6 +77,31 @@ function open(path: string, api: string, answers: Record<string, Answer[]> = {})
       return text('#heading')
     },
   }
+}
+
+/**
+ * Adds what the shop window uses of the Navigation API, which happy-dom lacks
+ * (https://html.spec.whatwg.org/multipage/nav-history-apis.html#navigation-interface).
+ */
+function addNavigation(window: Window) {
+  type NavigateEvent = {
+    canIntercept: boolean
+    navigationType: string
+    intercept: (options: { handler: () => Promise<void> }) => void
+  }
+  let onNavigate = (_event: NavigateEvent) => {}
+  const navigations: string[] = []
+  const navigate = (path: string, { history = 'push' }: { history?: string } = {}) => {
+    navigations.push(`${history} ${path}`)
+    window.happyDOM.setURL(new URL(path, window.location.href).href)
+    const intercept: NavigateEvent['intercept'] = ({ handler }) => void handler()
+    onNavigate({ canIntercept: true, navigationType: history, intercept })
+  }
+  const addEventListener = (_type: string, listener: typeof onNavigate) => {
+    onNavigate = listener
+  }
+  Object.assign(window, { navigation: { addEventListener, navigate } })
+  return { navigate, navigations }
 }
 
 /** Starts the real app, and opens the shop window on it. */
@@ -202,6 +243,58 @@ describe('requests', () => {
     await shop.drawn()
     expect(shop.requests('/apps')).toEqual(requests)
     expect(shop.requests('/categories')).toHaveLength(1)
+  })
+})
+
+describe('another address', () => {
+  const named = (name: string) =>
+    success({
+      apps: [{ name, slug: 'a', total_downloads: 0 }],
+      pagination: { current_page: 1, total_pages: 1 },
+    })
+
+  test('cancels the request before it, which is no error', async () => {
+    const { promise, resolve } = Promise.withResolvers<Response>()
+    const shop = open('/?search=late', 'http://api.test', {
+      '/apps': [new Promise(() => {}), promise],
+      '/categories': [success({ categories: [] })],
+    })
+    const before = shop.text('#heading')
+    shop.navigate('?search=tide')
+    for (let turn = 0; turn < 20; turn++) await setImmediate()
+    expect([shop.cancelled(), shop.text('#heading')]).toEqual([[true, false], before])
+    resolve(named('Tide'))
+    expect(await shop.drawn()).toBe('Results for “tide”')
+    expect(shop.texts('#content h2')).toEqual(['Tide'])
+  })
+
+  test('is shown a quarter of a second after the last letter, and is one in the history', async () => {
+    stopTime()
+    const shop = open('/', 'http://api.test', {
+      '/apps': [emptyList(), emptyList(), emptyList()],
+      '/categories': [success({ categories: [] })],
+    })
+    for (const text of ['t', 'ti']) {
+      shop.type(text)
+      await vi.advanceTimersByTimeAsync(249)
+    }
+    expect(shop.navigations).toEqual([])
+    await vi.advanceTimersByTimeAsync(1)
+    shop.type(' tide ')
+    await vi.advanceTimersByTimeAsync(250)
+    expect(shop.navigations).toEqual(['push ?search=ti', 'replace ?search=tide'])
+    expect(shop.requests('/categories')).toHaveLength(1)
+    expect(shop.typed()).toBe(' tide ')
+  })
+
+  test('is not shown by the page if it is loaded again', async () => {
+    const shop = open('/', 'http://api.test', {
+      '/apps': [emptyList()],
+      '/categories': [success({ categories: [] })],
+    })
+    await shop.drawn()
+    shop.navigate('?search=tide', { history: 'reload' })
+    expect(shop.requests('/apps')).toHaveLength(1)
   })
 })
 

@@ -203,17 +203,18 @@ test('has a hundred entries, and a link to older ones', async () => {
   expect([shownIn(part).length, olderOf(part)]).toEqual([100, `/audit?before=${oldest?.id}`])
   // Also with a filter, which the link keeps.
   await addApps(own, Array(100).fill({}))
-  const filtered = (await bo.get('/audit?developer=Bob&since=2020-01-01')).text
+  const filtered = (await bo.get('/audit?developer=Bob&since=2020-01-01&until=2999-01-01')).text
   expect(shownIn(filtered)).toHaveLength(100)
   const { searchParams } = new URL(olderOf(filtered) ?? '', 'http://moderation.test')
   expect(Object.fromEntries(searchParams)).toEqual({
     developer: 'Bob',
     since: '2020-01-01',
+    until: '2999-01-01',
     before: expect.stringMatching(/^\d+$/),
   })
   const older = (await bo.get(olderOf(filtered) ?? '')).text
   const [, newest] = linksOf(older).find(([name]) => name === 'Newest') ?? []
-  expect(newest).toBe('/audit?developer=Bob&since=2020-01-01')
+  expect(newest).toBe('/audit?developer=Bob&since=2020-01-01&until=2999-01-01')
 })
 
 test('older entries follow without a gap, also while new ones are recorded', async () => {
