@@ -287,6 +287,29 @@ describe('another address', () => {
     expect(shop.typed()).toBe(' tide ')
   })
 
+  test('is a new one in the history if it leads from an app to a search', async () => {
+    stopTime()
+    const shop = open('/?search=tide&app=a', 'http://api.test', {
+      '/apps': [named('Tide'), refusal(), emptyList()],
+      '/categories': [success({ categories: [] })],
+    })
+    shop.type('tid')
+    await vi.advanceTimersByTimeAsync(250)
+    expect(shop.navigations).toEqual(['push ?search=tid'])
+  })
+
+  test('is not requested again after the Retry-After of the one before it', async () => {
+    stopTime()
+    const shop = open('/', 'http://api.test', {
+      '/apps': [refusal({ 'Retry-After': '5' }), emptyList()],
+      '/categories': [success({ categories: [] })],
+    })
+    await waitForTimer()
+    shop.navigate('?search=tide')
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(shop.requests('/apps')).toHaveLength(2)
+  })
+
   test('is not shown by the page if it is loaded again', async () => {
     const shop = open('/', 'http://api.test', {
       '/apps': [emptyList()],
