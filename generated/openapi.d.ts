@@ -187,7 +187,7 @@ export interface components {
         SearchInfo: {
             /**
              * Format: int32
-             * @description Number of apps that match all words, at most 1,000; 0 if words were dropped. They come first, on as many pages as they need; all others match only some of the words.
+             * @description Number of apps that match all words, at most 1,000; 0 if no app has one of the words. They come first, on as many pages as they need; all others match only some of the words.
              * @example 3
              */
             full_matches: number;
@@ -197,7 +197,7 @@ export interface components {
              */
             corrected?: string;
             /**
-             * @description Words that no listed app has and that could not be corrected; left out if there are none.
+             * @description Words that no listed app has and that could not be corrected; left out if there are none. English words such as `how`, `the` and `please` are not among them.
              * @example [
              *       "xyzzy"
              *     ]
@@ -1478,8 +1478,9 @@ export interface components {
          *     to the word: `c++` does not match a bare `c`. In a URL, write `+` as `%2B`, `#` as `%23` and `&` as `%26`.
          *
          *     Apps that have only some of the words follow, in their names or at the beginning of their descriptions, those first that
-         *     have the rarest words. With `sort`, they are shown only if no app matches all words, and only those that have the words of
-         *     the best of them. `data.search.full_matches` and the message say how many match all words:
+         *     have the rarest words. English words such as `how`, `the` and `please` weigh little there, and apps with no other word of
+         *     the search are left out. With `sort`, they are shown only if no app matches all words, and only those that have the words
+         *     of the best of them. `data.search.full_matches` and the message say how many match all words:
          *     `After the first 3 apps, only some words match.` An app whose whole name is most of the search, as `instagram` is of
          *     `instagram app`, counts as a match.
          *
@@ -1696,8 +1697,9 @@ export interface operations {
                  *     to the word: `c++` does not match a bare `c`. In a URL, write `+` as `%2B`, `#` as `%23` and `&` as `%26`.
                  *
                  *     Apps that have only some of the words follow, in their names or at the beginning of their descriptions, those first that
-                 *     have the rarest words. With `sort`, they are shown only if no app matches all words, and only those that have the words of
-                 *     the best of them. `data.search.full_matches` and the message say how many match all words:
+                 *     have the rarest words. English words such as `how`, `the` and `please` weigh little there, and apps with no other word of
+                 *     the search are left out. With `sort`, they are shown only if no app matches all words, and only those that have the words
+                 *     of the best of them. `data.search.full_matches` and the message say how many match all words:
                  *     `After the first 3 apps, only some words match.` An app whose whole name is most of the search, as `instagram` is of
                  *     `instagram app`, counts as a match.
                  *

@@ -4,6 +4,7 @@ import type { QueryRunner } from '../db/engine.ts'
 import { listed, nearestSlice, orderKeys, type Slice } from '../db/listed-apps.ts'
 import type { AppRow } from '../db/rows.ts'
 import { cutNote, maxMatches, type SortOrder, toQuery } from '../search/best-matches.ts'
+import { isFunctionWord } from '../search/function-words.ts'
 import { correctedTerm, type SearchResult, search, type Word } from '../search/search.ts'
 import { required } from '../util/helpers.ts'
 import { packageKey } from './app-store.ts'
@@ -201,18 +202,22 @@ function toSearchInfo({ ids, fullMatches, words }: SearchResult): SearchInfo | u
   const corrected = words.flatMap(({ term, isKnown, corrections }) =>
     isKnown ? (corrections[0] ?? term.text) : corrections.slice(0, 1),
   )
-  const dropped = droppedWords(words)
+  const dropped = words.filter(isDropped)
+  const named = namedWords(dropped)
   if (ids.length === 0 || (fullMatches === ids.length && !isCorrected && dropped.length === 0))
     return undefined
   return {
     full_matches: dropped.length > 0 ? 0 : Math.min(fullMatches, maxMatches),
     ...(isCorrected && { corrected: [...new Set(corrected)].join(' ') }),
-    ...(dropped.length > 0 && { dropped }),
+    ...(named.length > 0 && { dropped: named }),
   }
 }
 
-const droppedWords = (words: Word[]) =>
-  words.filter((word) => correctedTerm(word).length === 0).map(({ term }) => term.text)
+const isDropped = (word: Word) => correctedTerm(word).length === 0
+
+/** The words without how and the like: that no app has them says nothing about the apps. */
+const namedWords = (words: Word[]) =>
+  words.map(({ term }) => term.text).filter((text) => !isFunctionWord(text))
 
 /** Corrections of one word that a note lists, to keep it short. */
 const maxNamedWords = 3
@@ -229,9 +234,11 @@ function notesOn({ ids, fullMatches, words }: SearchResult, sort: Sort | undefin
       ? `Few results for "${term.text}"; also showing ${shown}.`
       : `No results for "${term.text}"; showing ${shown}.`
   })
-  const dropped = droppedWords(words)
-  if (dropped.length > 0) notes.push(`No app has ${quoted(dropped)}.`)
-  else if (fullMatches === 0) notes.push('No app matches all words; these match some of them.')
+  const dropped = words.filter(isDropped)
+  const named = namedWords(dropped)
+  if (named.length > 0) notes.push(`No app has ${quoted(named)}.`)
+  else if (fullMatches === 0 || dropped.length > 0)
+    notes.push('No app matches all words; these match some of them.')
   else if (fullMatches < ids.length) {
     const first = fullMatches === 1 ? 'app' : `${fullMatches} apps`
     notes.push(`After the first ${first}, only some words match.`)

@@ -8,6 +8,7 @@ import {
   type SortOrder,
   scoreName,
 } from './best-matches.ts'
+import { isFunctionWord } from './function-words.ts'
 import {
   idOfRank,
   joinToken,
@@ -18,12 +19,20 @@ import {
   type Tier,
   wordOfToken,
 } from './terms.ts'
-import { isCorrectable, similarWords } from './typos.ts'
+import { isCorrectable, isWithinOneEdit, similarWords } from './typos.ts'
 
 /** A search as users mean it: apps that have all words, then those that have only some. */
 
-/** A word of a search, and the known words that it may be a typo of. */
-export type Word = Readonly<{ term: Term; isKnown: boolean; corrections: string[] }>
+/**
+ * A word of a search, whether an app has it as it is written, whether one has it or another form of
+ * it, and the words of apps that it may be a typo of.
+ */
+export type Word = Readonly<{
+  term: Term
+  isWritten: boolean
+  isKnown: boolean
+  corrections: string[]
+}>
 
 export type SearchResult = Readonly<{
   /** One more than `maxMatches` if there are more. */
@@ -84,9 +93,9 @@ async function addCorrected(
   const ids = [...new Set([...written.ids, ...corrected.ids])]
   if (ids.length > 0) return { ...(isFound ? written : corrected), ids, terms, words }
 
-  // A known word is not dropped in favour of a guess.
-  const uncorrected = words.map((word) => ({ ...word, corrections: [] }))
-  return { ids, close: 0, terms: termsOf(uncorrected), words: uncorrected }
+  // A word that an app has is not corrected for apps with only some of the words.
+  const guessed = words.map((word) => (word.isWritten ? { ...word, corrections: [] } : word))
+  return { ids, close: 0, terms: termsOf(guessed), words: guessed }
 }
 
 /** The terms of the words that are known or corrected. Letters alone say nothing without the rest. */
@@ -124,19 +133,34 @@ async function lookUp(index: MatchFinder, query: SearchQuery, terms: Term[]): Pr
   const whole = await countApps(index, terms, 'whole')
   // At least as many apps have a word that begins with the term, which takes longer to find out.
   const rare = terms.filter((term) => required(whole.get(term), 'the apps') <= typo.maxApps)
-  const counts = new Map([...whole, ...(await countApps(index, rare, 'prefix'))])
+  const counts = new Map([...whole, ...(await countApps(index, rare, 'prefix', withNearForms))])
+  const unknown = terms.filter((term) => counts.get(term) === 0 && term.forms.length > 0)
+  const others = await countApps(index, unknown, 'prefix')
   const words: Word[] = []
   for (const [term, apps] of counts) {
     const corrections = apps <= typo.maxApps ? await correctionsOf(index, query, term, apps) : []
-    words.push({ term, isKnown: apps > 0, corrections })
+    const isWritten = apps > 0
+    const isKnown = isWritten || (others.get(term) ?? 0) > 0
+    words.push({ term, isWritten, isKnown, corrections })
   }
   return words
 }
 
-/** The number of apps that have each term, up to one more than a typo has. */
-async function countApps(index: MatchFinder, terms: Term[], tier: Tier) {
+/** Without forms that have less in common with the term than the words that it may be a typo of. */
+const withNearForms = (term: Term) => ({
+  ...term,
+  forms: term.forms.filter((form) => isWithinOneEdit(form, term.text)),
+})
+
+/** The number of apps that have each term, as `adapt` returns it, up to one more than a typo has. */
+async function countApps(
+  index: MatchFinder,
+  terms: Term[],
+  tier: Tier,
+  adapt = (term: Term): Term => term,
+) {
   const searches = terms.map((term) =>
-    phrasesOf({ text: '', terms: [term], categoryId: undefined }, tier),
+    phrasesOf({ text: '', terms: [adapt(term)], categoryId: undefined }, tier),
   )
   const { ranks } = await index.firstMatches({ ranks: searches }, typo.maxApps + 1)
   return new Map(terms.map((term, at) => [term, required(ranks[at], 'the apps').length]))
@@ -152,7 +176,7 @@ async function correctionsOf(
   term: Term,
   apps: number,
 ): Promise<string[]> {
-  const similar = isCorrectable(term) ? similarWords(term.text) : []
+  const similar = isCorrectable(term) && isSubject(term) ? similarWords(term.text) : []
   const tokens = similar.flatMap((word) => [word, joinToken(word)])
   const known = tokens.length > 0 ? (await index.knownTokens(tokens)).map(wordOfToken) : []
   const likely: { word: string; apps: number }[] = []
@@ -173,8 +197,13 @@ async function correctionsOf(
 /** The term that is searched for instead of a word; none if it is neither known nor corrected. */
 export function correctedTerm({ term, isKnown, corrections }: Word): Term[] {
   if (corrections.length === 0) return isKnown ? [term] : []
-  return [exactTerm(isKnown ? [...term.spellings, ...corrections] : corrections)]
+  const spellings = isKnown ? [...term.spellings, ...corrections] : corrections
+  const isGuess = !isKnown && [...term.text].length <= maxGuessed
+  return [{ ...exactTerm(spellings), forms: term.forms, isGuess }]
 }
+
+/** Letters. So short a word has many similar ones, and may be no typo. */
+const maxGuessed = 5
 
 const exactTerm = (spellings: string[]): Term => ({
   text: required(spellings[0], 'a spelling'),
@@ -186,22 +215,17 @@ const exactTerm = (spellings: string[]): Term => ({
 /** Shorter words are not taken for beginnings of words, since too many words begin with them. */
 const minBeginning = 3
 
-/**
- * Apps that are assumed to be listed, too, so that few apps tell little about how rare a term is.
- * Some of them have any word of one or two letters; none has another term.
- */
+/** Apps that are assumed to be listed, too, so that few apps tell little about how rare a term is. */
 const assumedApps = 100
-const assumedShort = 25
-const isShort = ({ text, isPrefix }: Term) => isPrefix && [...text].length < minBeginning
 
-/** Matches with a smaller share of the search's weight are left out. */
-const minShare = 1 / 6
-
-/** So are matches of which each term has a smaller share of the weight of the rarest one. */
-const minRarityShare = 1 / 3
-
-/** A version of two numbers must weigh less than a word, since many names have numbers. */
 const isNumber = ({ text }: Term) => /^\p{N}+$/u.test(text)
+const isSubject = ({ text }: Term) => !isFunctionWord(text)
+
+/** Many names have numbers, and a guess or how something is asked for is not what is searched for. */
+function importanceOf(term: Term): number {
+  if (!isSubject(term)) return 1 / 8
+  return isNumber(term) || term.isGuess ? 1 / 4 : 1
+}
 
 /** In steps of popularity, what the whole weight of a search is worth. */
 const shareSteps = 256
@@ -214,7 +238,6 @@ type PartialMatch = {
   rank: number
   terms: Term[]
   weight: number
-  rarestWeight: number
   nameTerms: Term[]
   nameWeight: number
   nameWords: string
@@ -223,7 +246,8 @@ type PartialMatch = {
 /**
  * The apps that have some of the terms in their names or leads: first those with the greatest
  * weight, the most downloads and the closest name. A term weighs the square of its rarity in bits,
- * a number a quarter of that.
+ * times its importance. Apps that have only function words of the search are left out, if others
+ * have more.
  * `named` are the apps whose whole name is more than half of the search, or is less of it but more
  * popular than `nextPopularity`.
  */
@@ -236,7 +260,6 @@ async function partialMatches(
   const popularRank = await index.rankAt(maxMatches)
   const matches = new Map<number, PartialMatch>()
   let total = 0
-  let rarest = 0
   const searches = (tier: Tier, spellings: (term: Term) => readonly string[]) =>
     query.terms.map((term) => {
       const isPrefix = term.isPrefix && term.text.length >= minBeginning
@@ -259,17 +282,15 @@ async function partialMatches(
     if (ranks.size === 0) continue
     const popular = [...ranks].filter((rank) => rank >= popularRank).length
     const apps = Math.max(ranks.size, (listed.all * popular) / maxMatches)
-    const withTerm = Math.min(apps, listed.inScope) + (isShort(term) ? assumedShort : 0)
+    const withTerm = Math.min(apps, listed.inScope)
     const rarity = Math.log2((listed.inScope + assumedApps) / withTerm)
-    const weight = isNumber(term) ? rarity ** 2 / 4 : rarity ** 2
+    const weight = rarity ** 2 * importanceOf(term)
     total += weight
-    rarest = Math.max(rarest, weight)
     for (const rank of ranks) {
       const match = matches.get(rank) ?? noMatch(rank)
       matches.set(rank, match)
       match.terms.push(term)
       match.weight += weight
-      match.rarestWeight = Math.max(match.rarestWeight, weight)
     }
     for (const { rank, nameWords } of names) {
       const match = required(matches.get(rank), 'the match')
@@ -279,7 +300,6 @@ async function partialMatches(
     }
   }
   const sorted = [...matches.values()]
-    .filter(({ weight }) => weight >= total * minShare)
     .map((match) => ({ ...match, id: idOfRank(match.rank), score: scorePartial(match, total) }))
     .sort((a, b) => b.score - a.score || b.rank - a.rank)
   const named = sorted.filter(
@@ -289,11 +309,12 @@ async function partialMatches(
       (nameWeight > total / 2 ||
         popularityOfRank(rank) > nextPopularity + missingSteps * (1 / 2 - nameWeight / total)),
   )
-  const related = sorted.filter(({ rarestWeight }) => rarestWeight >= rarest * minRarityShare)
+  const onSubject = sorted.filter(({ terms }) => terms.some(isSubject))
+  const related = onSubject.length > 0 ? onSubject : sorted
   return {
     named: named.map(({ id }) => id),
     ids: related.map(({ id }) => id),
-    bestTerms: sorted[0]?.terms ?? [],
+    bestTerms: related[0]?.terms ?? [],
   }
 }
 
@@ -301,7 +322,6 @@ const noMatch = (rank: number): PartialMatch => ({
   rank,
   terms: [],
   weight: 0,
-  rarestWeight: 0,
   nameTerms: [],
   nameWeight: 0,
   nameWords: '',

@@ -454,6 +454,20 @@ describe('search', () => {
       ['Weather Radar', 'Radar Weather Pro', 'Umbrella', 'Forecast'],
     ],
     [
+      'without words of the request, of which it says nothing',
+      'how to radar',
+      'No app matches all words; these match some of them.',
+      { full_matches: 0 },
+      ['Radar', 'Radar Weather Pro'],
+    ],
+    [
+      'without such words and an unknown one, of which alone it says so',
+      'please show zzz radar',
+      'No app has "zzz".',
+      { full_matches: 0, dropped: ['zzz'] },
+      ['Radar', 'Radar Weather Pro'],
+    ],
+    [
       'by the rarer of two words',
       'radar pointers',
       'No app matches all words; these match some of them.',
@@ -518,7 +532,93 @@ describe('search', () => {
       total_downloads: 1000,
     })),
   ]
+  const calculators: Partial<NewAppRow>[] = [
+    { name: 'Please Knock' },
+    { name: 'Open Kite' },
+    ...Array.from({ length: 60 }, (_, index) => ({ name: `Calculator A${index}` })),
+  ]
   test.for<[what: string, apps: Partial<NewAppRow>[], search: string, first: string[]]>([
+    [
+      'the subject of a search after a rarer word of it',
+      calculators,
+      'calculator kite',
+      ['Open Kite', 'Calculator A9', 'Calculator A8'],
+    ],
+    [
+      'the same despite words of a request, which no app need have',
+      calculators,
+      'please open the calculator',
+      ['Open Kite', 'Calculator A9', 'Calculator A8'],
+    ],
+    [
+      'the same among more such words',
+      calculators,
+      'where can i get a calculator with a kite, please',
+      ['Open Kite', 'Calculator A9', 'Calculator A8'],
+    ],
+    [
+      'the subject of a question before names with words of the question',
+      [
+        { name: 'Howlet', total_downloads: 1000 },
+        { name: 'My Kite', total_downloads: 1000 },
+        ...Array.from({ length: 40 }, (_, index) => ({
+          name: `Chord Studio ${index}`,
+          description: 'Make music.',
+        })),
+        ...Array.from({ length: 300 }, (_, index) => ({ name: `Other ${index}` })),
+      ],
+      'how to make music on my computer',
+      ['Chord Studio 39', 'Chord Studio 38'],
+    ],
+    [
+      'what is asked for before names with a word of the request and names that begin with one',
+      [
+        { name: 'Where', total_downloads: 1000 },
+        { name: 'Wherever', total_downloads: 1000 },
+        { name: 'Tide Table' },
+        ...Array.from({ length: 20 }, (_, index) => ({ name: `Tide Clock ${index}` })),
+      ],
+      'where are the tides',
+      ['Tide Table', 'Tide Clock 9'],
+    ],
+    [
+      'names with or beginning with such words, if there are no others',
+      [{ name: 'Where' }, { name: 'Howlet' }, { name: 'Unrelated' }],
+      'where and how',
+      ['Where', 'Howlet'],
+    ],
+    [
+      'both of two misspelt words, of which one without its ending is another word',
+      [{ name: 'Swim Diary' }, { name: 'Riverly Swimming' }, { name: 'Other' }],
+      'rivrly swiming',
+      ['Riverly Swimming'],
+    ],
+    [
+      'such a word alone, after the apps that have another form of it',
+      [{ name: 'Riverly Swimming' }, { name: 'Swim Diary' }],
+      'swiming',
+      ['Swim Diary', 'Riverly Swimming'],
+    ],
+    [
+      'the corrections of two words, though no app has both',
+      [
+        { name: 'Swim Diary' },
+        { name: 'Swimming' },
+        { name: 'Riverly' },
+        ...Array.from({ length: 20 }, (_, index) => ({ name: `Diary ${index}` })),
+      ],
+      'rivrly swiming diary',
+      ['Riverly', 'Swim Diary', 'Swimming'],
+    ],
+    [
+      'the correction of a word beside a word that many apps have',
+      [
+        { name: 'Riverly' },
+        ...Array.from({ length: 20 }, (_, index) => ({ name: `Diary ${index}` })),
+      ],
+      'rivrly diary',
+      ['Riverly', 'Diary 9'],
+    ],
     [
       'an app that is named, beside one that mentions it',
       [
@@ -694,26 +794,32 @@ describe('search', () => {
 
   test.for<[what: string, apps: Partial<NewAppRow>[], search: string, found: string[]]>([
     [
-      'leaves out apps with only common words of the search',
+      'leaves out apps with only words of the request',
       [
         { name: 'Fiddle', description: 'A violin.' },
-        ...Array.from({ length: 12 }, (_, index) => ({ name: `Loud ${index}` })),
-        ...Array.from({ length: 50 }, (_, index) => ({ name: `Other ${index}` })),
+        { name: 'How to', total_downloads: 1_000_000 },
+        { name: 'Play', description: 'How to win.' },
       ],
-      'loud violin',
-      ['Fiddle'],
+      'how to play the violin',
+      ['Play', 'Fiddle'],
     ],
     [
-      'leaves out apps with one of seven words',
+      'takes another form of a word for no typo',
+      [{ name: 'Recorder' }, { name: 'Recorderz', total_downloads: 1000 }, { name: 'Flute' }],
+      'recorders flute',
+      ['Flute', 'Recorder'],
+    ],
+    [
+      'keeps them if no app has another word',
+      [{ name: 'How to' }, { name: 'Fiddle' }],
+      'how to violin',
+      ['How to'],
+    ],
+    [
+      'keeps apps with one of seven words',
       ['Alpha beta', 'Gamma', 'Delta', 'Epsilon', 'Zeta', 'Eta'].map((name) => ({ name })),
       'alpha beta gamma delta epsilon zeta eta',
-      ['Alpha beta'],
-    ],
-    [
-      'keeps apps with one of six words',
-      ['Alpha beta', 'Gamma', 'Delta', 'Epsilon', 'Zeta'].map((name) => ({ name })),
-      'alpha beta gamma delta epsilon zeta',
-      ['Alpha beta', 'Zeta', 'Epsilon', 'Delta', 'Gamma'],
+      ['Alpha beta', 'Eta', 'Zeta', 'Epsilon', 'Delta', 'Gamma'],
     ],
   ])('%s', async ([, apps, search, found]) => {
     const service = await startService()
@@ -852,6 +958,8 @@ describe('search', () => {
     const all = 'search=thing&category=empty&limit=100'
     const whole = await service.get(`/apps?${all}&page=10`)
     expect([whole.body.message, whole.body.data.apps.length]).toEqual(['Page 10 of 10.', 100])
+    const sorted = await service.get(`/apps?${all}&sort=popular&page=10`)
+    expect([sorted.body.message, sorted.body.data.apps.length]).toEqual(['Page 10 of 10.', 100])
     await publish(service, [{ name: 'Thing, too', slug: 'thing-too' }])
     for (const [sort, which] of [
       ['', 'best'],
@@ -876,20 +984,20 @@ describe('search', () => {
       (await service.get('/apps?category=empty&limit=100')).body.data.pagination.total_pages,
     ).toBe(11)
     const half = await service.get('/apps?search=thing+half1&category=empty&limit=100')
-    expect(half.body.message).toBe('Page 1 of 5.')
+    expect(half.body.message).toBe('After the first 500 apps, only some words match. Page 1 of 10.')
   })
 
   test('the message names the most frequent corrections first, and only those with results in the category', async () => {
     const service = await startService()
     await publish(service, [
-      { name: 'Termux' },
       { name: 'Terms' },
-      { name: 'Terms of use' },
+      { name: 'Termux' },
+      { name: 'Termux Tools' },
       { name: 'Term', category_id: service.world.categories.games },
     ])
     const { body } = await service.get('/apps?search=termx&category=empty')
-    expect(body.message).toBe('No results for "termx"; showing "terms", "termux". Page 1 of 1.')
-    expect(body.data.search).toEqual({ full_matches: 3, corrected: 'terms' })
+    expect(body.message).toBe('No results for "termx"; showing "termux", "terms". Page 1 of 1.')
+    expect(body.data.search).toEqual({ full_matches: 3, corrected: 'termux' })
   })
 
   test.for<[names: string[], shown: string, found: string[]]>([

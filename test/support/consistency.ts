@@ -48,8 +48,8 @@ export async function expectConsistent(database: Database) {
 const rollback = new Error('rolls the transaction back')
 
 /**
- * The index entries of each app, as stored and as they should be: indexes all apps again, and rolls
- * that back.
+ * The index entries of each app, as stored and as they should be: removes all, indexes the apps
+ * again, and rolls that back.
  */
 async function indexedAndExpected(database: Database) {
   let indexed = new Map<number, string>()
@@ -65,8 +65,7 @@ async function indexedAndExpected(database: Database) {
         'developers.name as developer_name',
       )
     indexed = await indexedTokens(runner)
-    const ids = new Set(listed.map(({ id }) => id))
-    await search.remove([...indexed.keys()].filter((id) => !ids.has(id)))
+    await search.remove([...indexed.keys()])
     await search.index(
       listed.map((app) => ({
         id: app.id,
