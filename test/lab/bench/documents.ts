@@ -1,31 +1,15 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { type Section, sectionText } from './report.ts'
 
-/**
- * Writes the results into docs/: figures between the two markers of performance.md, each page
- * as a separate file.
- */
+/** Writes the figures between the two markers of docs/performance.md. */
 
-const docs = `${import.meta.dirname}/../../../docs`
+const file = `${import.meta.dirname}/../../../docs/performance.md`
 const markers = ['<!-- begin measured -->', '<!-- end measured -->'] as const
 
 export function writeDocuments(machine: string, sections: readonly Section[]) {
-  const folder = join(docs, 'performance')
-  mkdirSync(folder, { recursive: true })
-  for (const { page } of sections) {
-    if (page) writeFileSync(join(folder, `${page.name}.md`), `# ${page.title}\n\n${page.text}\n`)
-  }
-  const file = join(docs, 'performance.md')
-  const measured = [machine, ...sections.map(withLinks)].join('\n\n')
+  const shown = sections.filter(({ details }) => details === undefined)
+  const measured = [machine, ...shown.map(sectionText)].join('\n\n')
   writeFileSync(file, replaceMeasured(readFileSync(file, 'utf8'), measured))
-}
-
-function withLinks(section: Section): string {
-  const page = section.page
-    ? [`The plan of each statement: [${section.page.name}](performance/${section.page.name}.md).`]
-    : []
-  return [sectionText(section), ...page].join('\n\n')
 }
 
 function replaceMeasured(text: string, measured: string): string {

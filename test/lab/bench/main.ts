@@ -47,7 +47,7 @@ const sections: Section[] = []
 for (const [, measure] of wanted) {
   const section = await measure(catalogues)
   print(sectionText(section))
-  if (section.page) print(section.page.text)
+  if (section.details) print(section.details)
   sections.push(section)
 }
 if (name === 'full' && named.length === 0) writeDocuments(description, sections)

@@ -21,8 +21,7 @@ type Statement = { sql: string; cases: string[] }
 /** Creates an app, and deletes it again. */
 export async function explainAll(databaseFile: string, size: number): Promise<Section> {
   const title = `Query plans, ${size.toLocaleString('en')} apps`
-  const page = { name: 'plans', title, text: await plansOf(databaseFile, size) }
-  return { title, tables: [], musts: [], page }
+  return { title, tables: [], musts: [], details: await plansOf(databaseFile, size) }
 }
 
 /** Markdown: whose a statement is, the statement, and its plan. */

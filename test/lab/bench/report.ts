@@ -9,8 +9,8 @@ export type Section = {
   tables: Table[]
   /** The targets of this section. */
   musts: Target[]
-  /** Markdown that is too long for docs/performance.md. */
-  page?: Page
+  /** Markdown that is printed, but too long for docs/performance.md. */
+  details?: string
 }
 
 /** The first column names the row. */
@@ -20,8 +20,6 @@ export type Table = { head: string[]; rows: string[][] }
 export type Target = { what: string; values: number[]; bound: Bound; unit: Unit }
 type Bound = { atLeast: number } | { atMost: number }
 export type Unit = keyof typeof units
-
-export type Page = { name: string; title: string; text: string }
 
 const units = {
   ratio: { suffix: '', write: (value: number) => value.toFixed(2) },
