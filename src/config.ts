@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
-import proxyaddr from 'proxy-addr'
 import { OperatorError } from './contract/errors.ts'
 import { parsePersonName, personNameFormat } from './contract/field-rules.ts'
-import { expectedUrl, isDatabaseUrl } from './db/database-url.ts'
+import { databaseUrlFormats, isDatabaseUrl } from './db/database-url.ts'
 import { defaultPoolSize } from './db/engine.ts'
 import { required } from './util/helpers.ts'
 
@@ -48,7 +48,7 @@ export function readConfig(environment = process.env) {
       'DATABASE_URL',
       defaultDatabaseUrl,
       (text) => (isDatabaseUrl(text) ? text : undefined),
-      expectedUrl(environment.DATABASE_URL ?? ''),
+      databaseUrlFormats,
     ),
     databaseOptions: {
       pool: readNumber('DATABASE_POOL', String(defaultPoolSize), ' of connections', 9999, 4),
@@ -117,20 +117,22 @@ const wholeNumber =
   (text: string) =>
     /^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : undefined
 
-/**
- * Returns the number of proxies before the server, or their networks. proxy-addr refuses /0, the
- * network of all addresses, but would read a number as an address.
- */
+/** Returns the number of proxies before the server, or their networks. */
 function parseTrustProxy(text: string): number | string[] | undefined {
   if (/^\d$/.test(text)) return Number(text)
   const networks = text.split(',').map((network) => network.trim())
-  if (networks.some((network) => /^\d*$/.test(network))) return undefined
-  try {
-    proxyaddr.compile(networks)
-    return networks
-  } catch {
-    return undefined
-  }
+  return networks.every(isNetwork) ? networks : undefined
+}
+
+/** The names that Express has for networks (https://expressjs.com/en/guide/behind-proxies.html). */
+const namedNetworks = ['loopback', 'linklocal', 'uniquelocal']
+
+/** Refuses /0, the network of all addresses, from which anybody could forge a client's address. */
+function isNetwork(text: string): boolean {
+  const [, address = text, length] = /^([^/]*)\/([1-9]\d{0,2})$/.exec(text) ?? []
+  const bits = { 4: 32, 6: 128 }[isIP(address)]
+  if (bits === undefined) return namedNetworks.includes(text)
+  return length === undefined || Number(length) <= bits
 }
 
 /** Blank text means no contact. */

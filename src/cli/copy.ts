@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { readConfig } from '../config.ts'
 import { UsageError } from '../contract/errors.ts'
 import { copyDatabase } from '../db/copy-database.ts'
-import { expectedUrl, isDatabaseUrl } from '../db/database-url.ts'
+import { databaseUrlFormats, isDatabaseUrl } from '../db/database-url.ts'
 import { formatQuantity } from '../util/text.ts'
 import { buildCommand } from './command.ts'
 import { print, printOptimizeProblem } from './output.ts'
@@ -25,7 +25,7 @@ Examples:
 JSON: {to, rows, seconds}; rows is the number of rows of each table.`,
   async run({ to }: { to: string }) {
     const { databaseUrl } = readConfig()
-    if (!isDatabaseUrl(to)) throw new UsageError(`--to must be ${expectedUrl(to)}`)
+    if (!isDatabaseUrl(to)) throw new UsageError(`--to must be ${databaseUrlFormats}`)
     const begin = performance.now()
     const { update, stop } = showCount('row')
     const copying = copyDatabase(databaseUrl, to, update)

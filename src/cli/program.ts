@@ -47,9 +47,6 @@ const commandNames = [
   'copy',
 ]
 
-/** The name of `moderator` in earlier versions, which this version still accepts. */
-const formerName = 'operator'
-
 /** Runs the command that the arguments name. Exit codes: 0 success, 1 failure, 2 usage error. */
 export async function run(args: string[]) {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -60,12 +57,8 @@ export async function run(args: string[]) {
   if (fstatSync(process.stdout.fd).isFile()) process.stdout._write = writeWhole
   const [first = '', second = ''] = args
   // commander's help command ignores the names of subcommands.
-  const isHelp = first === 'help' && [...commandNames, formerName].includes(second)
-  let words = isHelp ? [...args.slice(1), '--help'] : args
-  if (words[0] === formerName) {
-    printRemoval('operator', 'it is called moderator now: moderator add, list or revoke')
-    words = words.with(0, 'moderator')
-  }
+  const isHelp = first === 'help' && commandNames.includes(second)
+  const words = isHelp ? [...args.slice(1), '--help'] : args
   const program = await programFor(words[0] ?? '')
   for (const command of [
     program,

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 
-/** DATABASE_URL of either engine: parsing it, and correcting similar formats. */
+/** Parses DATABASE_URL of either engine. */
 
 /** A parsed DATABASE_URL of PostgreSQL. */
 export type ServerUrl = {
@@ -15,19 +15,9 @@ export type ServerUrl = {
 export const isDatabaseUrl = (text: string) =>
   (parseFileUrl(text) ?? parseServerUrl(text)) !== undefined
 
-/**
- * The formats of DATABASE_URL, in words, and the correction of the given text, if it resembles one.
- */
-export function expectedUrl(text: string): string {
-  const formats = 'sqlite:PATH, the path of a file, or postgres://USER:PASSWORD@HOST:PORT/DATABASE'
-  const path = (text.match(otherFileUrl) ?? text.match(barePath))?.groups?.path
-  const corrected = `sqlite:${path}`
-  return path !== undefined && isDatabaseUrl(corrected) ? `${formats}: write ${corrected}` : formats
-}
-
-/** The URL format of SQLAlchemy, Rails and Prisma, with or without parameters. */
-const otherFileUrl = /^(?:sqlite3?|file):(?:\/\/)?(?<path>[^?]+)/i
-const barePath = /^(?<path>[^:?]+\.(?:db|sqlite3?))$/i
+/** The formats of DATABASE_URL, in words. */
+export const databaseUrlFormats =
+  'sqlite:PATH, the path of a file, or postgres://USER:PASSWORD@HOST:PORT/DATABASE'
 
 /**
  * The absolute path of a SQLite database, so that messages name the file whatever the working

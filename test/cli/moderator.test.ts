@@ -188,64 +188,6 @@ describe('moderator revoke', () => {
   })
 })
 
-describe('operator, the name of the commands in earlier versions', () => {
-  const hint =
-    'apps-service: warning: operator is removed in 3.0; it is called moderator now: moderator add, list or revoke\n'
-
-  test('does the same with a hint on standard error', async () => {
-    const cli = commandLine(await copyWorld())
-    const { key, id } = await cli.json('operator', 'add', 'Ada')
-    expect(parseKeyId(key, 'moderator')).toBe(id)
-    const list = await cli.run('moderator', 'list', '--json')
-    expect(await cli.run('operator', 'list', '--json')).toEqual({ ...list, stderr: hint })
-    expect(await cli.run('operator', 'revoke', id)).toEqual({
-      code: 0,
-      stdout: `The sign-in key ${id} of Ada is revoked.\n`,
-      stderr: hint,
-    })
-    const again = await cli.run('moderator', 'revoke', id)
-    expect(again.code).toBe(1)
-    expect(await cli.run('operator', 'revoke', id)).toEqual({
-      ...again,
-      stderr: hint + again.stderr,
-    })
-    const entries: { action: string }[] = await cli.json('audit', '--limit', '2')
-    expect(entries.map(({ action }) => action)).toEqual(['moderator add', 'moderator revoke'])
-  })
-
-  test.for<[args: string[], now: string[]]>([
-    [['operator'], ['moderator']],
-    [
-      ['operator', '--help'],
-      ['moderator', '--help'],
-    ],
-    [
-      ['help', 'operator'],
-      ['help', 'moderator'],
-    ],
-    [
-      ['help', 'operator', 'add'],
-      ['help', 'moderator', 'add'],
-    ],
-    [
-      ['operator', 'revoke', 'Ada'],
-      ['moderator', 'revoke', 'Ada'],
-    ],
-    [
-      ['operator', 'ad', 'Ada'],
-      ['moderator', 'ad', 'Ada'],
-    ],
-  ])('%j is %j', async ([args, now]) => {
-    const { code, stdout, stderr } = await run(now)
-    expect(await run(args)).toEqual({ code, stdout, stderr: hint + stderr })
-  })
-
-  test('is in no help', async () => {
-    for (const args of [['--help'], ['moderator', '--help'], ['moderation', 'serve', '--help']])
-      expect((await run(args)).stdout).not.toMatch(/\boperator\b/)
-  })
-})
-
 test('entries of the audit log that earlier versions wrote stay readable', async () => {
   const address = await copyWorld()
   const database = openDatabase(address)
