@@ -1,6 +1,9 @@
-import { collectGarbageEarly } from './util/memory.ts'
+import { setFlagsFromString } from 'node:v8'
 
-collectGarbageEarly()
+// Collects garbage when the heap is 1.5 times what the last collection left. By default V8 waits for
+// up to four times, which is a few percent faster at most, and takes an import 60 MB more
+// (docs/performance/decisions.md, "Import").
+setFlagsFromString('--heap-growing-percent=50')
 
 // As many threads as statements that SQLite's bulkheads admit, so that one that waits for a lock
 // delays no other. Set before the first thread starts. Each takes memory; an import needs two, one

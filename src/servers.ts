@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import { ServiceError } from './contract/errors.ts'
@@ -9,7 +10,6 @@ import { readableLog } from './http/readable-log.ts'
 import { readDocument, readPage } from './http/reference-routes.ts'
 import { listen } from './http/server.ts'
 import { standardOutput } from './http/standard-output.ts'
-import { keepYoungGeneration } from './util/memory.ts'
 
 /**
  * Milliseconds from the signal until the process exits, even if something hangs, such as a database
@@ -96,7 +96,9 @@ async function serveApp(
   const app = await makeApp(() => draining)
   const { port, drain } = await listen(app, options, logger).catch(rethrowListenError(portVariable))
   onListening(port)
-  keepYoungGeneration()
+  // Keeps V8's young generation at 32 MB. Under load it would grow to 128 MB, for only 4 % more
+  // throughput.
+  setFlagsFromString('--semi-space-growth-factor=1')
 
   logger.info(`${await waitForSignal()}: finishing the requests in flight`)
   draining = true

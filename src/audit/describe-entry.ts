@@ -1,4 +1,4 @@
-import { keyPrefix } from '../contract/key-format.ts'
+import { keyPrefix } from '../contract/field-rules.ts'
 import type { AuditRow } from '../db/rows.ts'
 import type { AuditEntry } from './audit-store.ts'
 

@@ -1,5 +1,4 @@
-import type { QueryRunner } from '../db/engine.ts'
-import { withoutIndex } from '../db/planner.ts'
+import { type QueryRunner, withoutIndex } from '../db/engine.ts'
 
 /** Finds the ids of audit entries by the indexes of the audit log. */
 

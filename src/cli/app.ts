@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander'
 import { assertDeveloper } from '../accounts/account-store.ts'
+import type { AppReference } from '../contract/field-rules.ts'
 import type { AppFilter, AppState } from '../moderation/app-filter.ts'
-import type { AppReference } from '../moderation/app-reference.ts'
 import { restoreApp } from '../moderation/decisions.ts'
 import { moderationStore } from '../moderation/moderation-store.ts'
 import { formatAge } from '../util/time.ts'

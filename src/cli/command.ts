@@ -3,9 +3,9 @@ import { Command, InvalidArgumentError } from 'commander'
 import type { Operator } from '../audit/audit-store.ts'
 import { describeDatabaseUrl, readConfig } from '../config.ts'
 import { OperatorError, ServiceError, UsageError } from '../contract/errors.ts'
+import { type AppReference, parseReference, referenceFormat } from '../contract/field-rules.ts'
 import { type Database, openDatabase, openMigratedDatabase } from '../db/database.ts'
 import type { QueryRunner, ServerOptions } from '../db/engine.ts'
-import { type AppReference, parseReference, referenceFormat } from '../moderation/app-reference.ts'
 import { printInfo, printJson } from './output.ts'
 
 /**

@@ -2,6 +2,7 @@ import { createReadStream, fstatSync } from 'node:fs'
 import { rm, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Readable } from 'node:stream'
+import { setFlagsFromString } from 'node:v8'
 import { Command, CommanderError } from 'commander'
 import { OperatorError } from '../contract/errors.ts'
 import { withTemporaryCopy } from '../db/copy-database.ts'
@@ -9,7 +10,6 @@ import type { Database } from '../db/database.ts'
 import { type ImportSummary, importLines } from '../import-export/import-lines.ts'
 import { type Line, type LineUpdate, lineSchema } from '../import-export/line.ts'
 import { catalogueLines } from '../import-export/write-lines.ts'
-import { keepYoungGeneration } from '../util/memory.ts'
 import { formatCount, nounOf } from '../util/text.ts'
 import { buildDatabaseCommand, currentOperator } from './command.ts'
 import { cannotRead } from './file-errors.ts'
@@ -172,7 +172,8 @@ async function runImport(
   showLines(0)
 
   const updates: Update[] | undefined = dryRun && []
-  keepYoungGeneration()
+  // Keeps V8's young generation as large as it is, as servers do.
+  setFlagsFromString('--semi-space-growth-factor=1')
   const importInto = (target: Database) =>
     importLines(target, source, catalogueLines({ actor: currentOperator(), onlyNew }), {
       onReject: rejects.add,

@@ -14,7 +14,7 @@ import { OperatorError, UsageError } from '../contract/errors.ts'
 import { readText } from '../import-export/read-lines.ts'
 import { formatCommands } from '../util/command.ts'
 import { cannotRead } from './file-errors.ts'
-import { errorPrefix, messageOf, printError, printInfo, printRemoval } from './output.ts'
+import { errorPrefix, messageOf, printError, printInfo } from './output.ts'
 import { usageError } from './usage-error.ts'
 
 /**

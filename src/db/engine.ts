@@ -161,3 +161,9 @@ export type SchemaHelpers = Readonly<{
   /** Makes a table with an `id` reject changes to existing rows. Can be repeated. */
   makeAppendOnly: (sql: Knex, table: string) => Promise<void>
 }>
+
+/**
+ * The column as an expression, so that SQLite's planner uses no index of it
+ * (https://sqlite.org/optoverview.html, section 2). PostgreSQL's planner ignores the sign.
+ */
+export const withoutIndex = (column: string) => `+${column}`

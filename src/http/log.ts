@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Request } from 'express'
 import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
 import type { Caller } from '../contract/contract.ts'
-import { keyPrefix } from '../contract/key-format.ts'
+import { keyPrefix } from '../contract/field-rules.ts'
 import { standardOutput } from './standard-output.ts'
 
 /** Writes JSON lines. Neither headers nor API keys are logged. */

@@ -1,7 +1,7 @@
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { packageKey } from '../catalogue/app-store.ts'
+import { parseReference } from '../contract/field-rules.ts'
 import type { QueryRunner } from '../db/engine.ts'
-import { parseReference } from './app-reference.ts'
 
 /** Finds the apps in any state that a text names, for moderators. */
 

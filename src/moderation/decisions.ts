@@ -1,11 +1,10 @@
 import { type Actor, type AuditEntry, auditStore } from '../audit/audit-store.ts'
 import type { Decision } from '../catalogue/policy.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
+import type { AppReference } from '../contract/field-rules.ts'
 import type { Database } from '../db/database.ts'
-import type { QueryRunner } from '../db/engine.ts'
-import { withoutIndex } from '../db/planner.ts'
+import { type QueryRunner, withoutIndex } from '../db/engine.ts'
 import type { AppRow } from '../db/rows.ts'
-import type { AppReference } from './app-reference.ts'
 import { type DecisionOptions, type DecisionResult, moderationStore } from './moderation-store.ts'
 
 /** Decisions about apps, for the command line and the moderation page. */

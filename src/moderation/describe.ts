@@ -3,7 +3,7 @@ import { formatOperator } from '../audit/describe-entry.ts'
 import { appColumns, isAddressColumn, type LabelledColumn } from '../catalogue/app-columns.ts'
 import type { NamedAppRow } from '../catalogue/app-store.ts'
 import type { SimilarApp } from '../catalogue/similar-names.ts'
-import { keyPrefix } from '../contract/key-format.ts'
+import { formatReference, keyPrefix } from '../contract/field-rules.ts'
 import { addressParts } from '../contract/web-address.ts'
 import { formatCommand } from '../util/command.ts'
 import {
@@ -16,7 +16,6 @@ import {
   shortenToEnd,
 } from '../util/text.ts'
 import { formatAge, formatMinute } from '../util/time.ts'
-import { formatReference } from './app-reference.ts'
 import type { OldestWaiting, readStatus } from './status-store.ts'
 
 /** Apps and the catalogue in words, for the command line and the moderation page. */

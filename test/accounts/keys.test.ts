@@ -8,7 +8,7 @@ import {
   parseKeyIdOrPrefix,
 } from '../../src/accounts/keys.ts'
 
-import { keyPrefix } from '../../src/contract/key-format.ts'
+import { keyPrefix } from '../../src/contract/field-rules.ts'
 
 test('a new key has an id, a secret and a checksum, and only its SHA-256 is stored', () => {
   const { id, key, sha256 } = generateKey()

@@ -1,7 +1,7 @@
 import { parse } from 'node:querystring'
 import type { RequestHandler } from 'express'
 import { OperatorError, ServiceError } from '../../contract/errors.ts'
-import { type AppReference, parseReference } from '../../moderation/app-reference.ts'
+import { type AppReference, parseReference } from '../../contract/field-rules.ts'
 import { readBytes } from '../body.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { DeveloperRecord } from '../../../accounts/developer-records.ts'
 import type { Category } from '../../../contract/contract.ts'
-import { formatReference } from '../../../moderation/app-reference.ts'
+import { formatReference } from '../../../contract/field-rules.ts'
 import type { QueuedApp } from '../../../moderation/moderation-store.ts'
 import type { Place, Queue } from '../../../moderation/queue-walk.ts'
 import { formatCount, formatQuantity, nounOf } from '../../../util/text.ts'
