@@ -1,4 +1,4 @@
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import { type Account, accountStore } from '../accounts/account-store.ts'
 import { addressColumns, isAddressColumn, type OwnerColumn } from '../catalogue/app-columns.ts'
 import type { Decision } from '../catalogue/policy.ts'
@@ -11,7 +11,6 @@ import { appFields, formatAddress, formatSimilar } from '../moderation/describe.
 import {
   type AppReviewDetails,
   type Change,
-  type DecisionOptions,
   type DecisionResult,
   moderationStore,
   type QueuedApp,
@@ -42,11 +41,9 @@ import {
   printError,
   printFields,
   printInfo,
-  printRemoval,
   printTable,
 } from './output.ts'
 import { writeTimeout } from './serve.ts'
-import { parseTimeUntilNow } from './time.ts'
 
 const queue = buildListCommand({
   command: withFilterOptions(new Command('queue'))
@@ -73,20 +70,13 @@ source_code_url, license, developer_name, category_slug, created_at, updated_at,
 waiting_since, changes, similar, waiting_seconds}. A change: {field, before,
 after}; before is the value at the last decision. A similar app: {id, name,
 developer_name, status, total_downloads}, an app of another developer that is
-listed (approved) or pending, too. Texts are not shortened. There is also
-{as_of}, the time of the newest update, for --as-of of approve, reject and
-decide, which are removed in 3.0 with it; null without apps.
+listed (approved) or pending, too. Texts are not shortened.
 Without --limit, JSON has the first 10,000 apps.`,
   rows: 'apps',
   jsonLimit: 10_000,
   async find(runner, options: AppFilter & { changed?: true }, limit, offset) {
     const name = options.changed ? 'changed' : 'pending'
     const { apps, ...page } = await moderationStore(runner).queue(name, options, limit, offset)
-    // Not simply the current time: an update may take its time before this query, and be committed
-    // after it. Updates are committed one after the other, so it is still newer than those found
-    // here. Imported times may be in the future.
-    const now = new Date().toISOString()
-    const updates = apps.map(({ updated_at }) => (updated_at < now ? updated_at : now)).toSorted()
     return {
       apps: apps.map((app) => ({
         ...pick(app, 'id', 'revision', 'name', 'slug', 'short_description', ...addressColumns),
@@ -102,7 +92,6 @@ Without --limit, JSON has the first 10,000 apps.`,
         ...pick(app, 'changes', 'similar'),
         waiting_seconds: secondsSince(app.waiting_since),
       })),
-      as_of: updates.at(-1) ?? null,
       ...page,
     }
   },
@@ -241,22 +230,13 @@ function printDetails(details: AppReviewDetails & { developer: Account }) {
 const prefixLines = (prefix: string, text: string | null) =>
   sanitize(text ?? noValue).replace(/^/gm, prefix)
 
-type DecideOptions = Pick<DecisionOptions, 'asOf' | 'dryRun'> & { json?: true }
-
-const asOfOption = new Option(
-  '--as-of <time>',
-  'refuse apps that were updated after this time, in UTC; removed in 3.0: give revisions',
-).argParser(parseTimeUntilNow)
-
 const decisionCommand = (decision: Decision, command: Command, examples: string) =>
   buildDatabaseCommand({
-    command: command
-      .argument(
-        '<ids...>',
-        'ids of apps, optionally with the revisions that queue and show print',
-        (text: string, others: AppReference[] = []) => [...others, parseAppReference(text)],
-      )
-      .addOption(asOfOption),
+    command: command.argument(
+      '<ids...>',
+      'ids of apps, optionally with the revisions that queue and show print',
+      (text: string, others: AppReference[] = []) => [...others, parseAppReference(text)],
+    ),
     help: `
 With a revision, an app that has changed since is refused. Each app is decided
 separately. If one fails, the others are not affected, and the exit code is 1.
@@ -268,10 +248,10 @@ JSON: an array in the order of the ids: {id, slug, status}, or {id, error}.`,
     run: (
       database,
       apps: AppReference[],
-      { reason = '', ...options }: DecideOptions & { reason?: string },
+      { reason = '', json }: { reason?: string; json?: true },
     ) => {
       const unique = new Map(apps.map((app) => [formatReference(app), app])).values()
-      return decideAll(database, [...unique.map((app) => ({ ...app, decision, reason }))], options)
+      return decideAll(database, [...unique.map((app) => ({ ...app, decision, reason }))], json)
     },
   })
 
@@ -281,7 +261,7 @@ const approve = decisionCommand(
     'show pending or rejected apps to everyone; accept the changes of approved ones',
   ),
   `  ./apps-service moderation approve 42@k3f9a
-  ./apps-service moderation approve 42@k3f9a 43@0x7wq`,
+  ./apps-service moderation approve 42@k3f9a 43@q09zb`,
 )
 
 const reject = decisionCommand(
@@ -295,44 +275,32 @@ const reject = decisionCommand(
 const decide = buildDatabaseCommand({
   command: new Command('decide')
     .description('apply decisions from a file')
-    .argument(
-      '<file>',
-      'NDJSON with the fields id, decision and reason, in UTF-8; or, until 3.0, CSV whose header they are',
-    )
-    .option(
-      '--dry-run',
-      'only check the decisions, and list those that would be refused; removed in 3.0',
-    )
-    .addOption(asOfOption),
+    .argument('<file>', 'NDJSON, or - for standard input: {id, decision, reason} on each line'),
   help: `
 A decision is approve or reject; reject needs a reason. An id may have the
 revision that queue and show print, such as 42@k3f9a: an app that has changed
-since is refused. If a row is not valid, nothing is decided. Then each app is
+since is refused. If a line is not valid, nothing is decided. Then each app is
 decided separately. If one fails, the others are not affected, and the exit code
 is 1.
 
 Examples:
   ./apps-service moderation decide decisions.ndjson
+  ./apps-service moderation queue --json | jq -c '.apps[] |
+    {id: "\\(.id)@\\(.revision)", decision: "approve"}' |
+    ./apps-service moderation decide -
 
 JSON: an array in the order of the file: {id, slug, status}, or {id, error}.`,
-  run: async (database, file: string, options: DecideOptions) =>
-    decideAll(database, await readDecisions(file), options),
+  run: async (database, file: string, { json }: { json?: true }) =>
+    decideAll(database, await readDecisions(file), json),
 })
 
 /**
  * Applies the decisions. Prints each result unless `json`, and each refusal as an error. Returns the
  * results in the order of the decisions.
  */
-async function decideAll(
-  database: Database,
-  decisions: GivenDecision[],
-  { json, ...options }: DecideOptions,
-) {
-  if (options.asOf !== undefined) printRemoval('--as-of', 'give revisions instead, as in 42@k3f9a')
-  if (options.dryRun)
-    printRemoval('--dry-run of decide', 'an invalid file decides nothing, and refusals are listed')
+async function decideAll(database: Database, decisions: GivenDecision[], json?: true) {
   const results: (DecisionResult | { id: number; error: string })[] = []
-  for await (const result of decideEach(database, decisions, currentOperator(), options)) {
+  for await (const result of decideEach(database, decisions, currentOperator())) {
     if ('error' in result) {
       const error = messageOf(result.error)
       printError(error)
@@ -342,10 +310,9 @@ async function decideAll(
     const { before, ...decided } = result
     results.push(decided)
     if (json) continue
-    const outcome = options.dryRun ? `would be ${decided.status}` : `is ${decided.status} now`
     // Shows the current name: the owner may have changed it since it was read.
     print(
-      `App ${decided.id} (${decided.slug}) ${outcome}: ${JSON.stringify(before.name)}, last changed ${formatAge(before.updated_at)} ago.`,
+      `App ${decided.id} (${decided.slug}) is ${decided.status} now: ${JSON.stringify(before.name)}, last changed ${formatAge(before.updated_at)} ago.`,
     )
   }
   return results

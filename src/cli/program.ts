@@ -15,7 +15,6 @@ import { readText } from '../import-export/read-lines.ts'
 import { formatCommands } from '../util/command.ts'
 import { cannotRead } from './file-errors.ts'
 import { errorPrefix, messageOf, printError, printInfo } from './output.ts'
-import { usageError } from './usage-error.ts'
 
 /**
  * The command line: finds the command, runs it, prints its error and sets the exit code. Called by
@@ -67,7 +66,7 @@ export async function run(args: string[]) {
     command.exitOverride().configureOutput({
       writeOut: (text) => process.stdout.write(formatCommands(text)),
       writeErr: (text) => process.stderr.write(formatCommands(text)),
-      outputError: (text) => printInfo(errorPrefix + usageError(text, program, command, words)),
+      outputError: (text) => printInfo(errorPrefix + toLine(text)),
     })
   }
   try {
@@ -142,3 +141,6 @@ export async function programFor(name: string): Promise<Command> {
   }
   return program
 }
+
+/** An error of commander, with its suggestion on the same line. */
+const toLine = (text: string) => text.trim().replace('error: ', '').replaceAll('\n', ' ')

@@ -10,13 +10,6 @@ import ms, { type StringValue } from 'ms'
 export const parsePastTime = (text: string): string =>
   parseTimeOrDuration(text, -1, ['s', 'm', 'min', 'h', 'd', 'w', 'y'])
 
-/** A time until now, or a duration before it. */
-export function parseTimeUntilNow(text: string): string {
-  const time = parsePastTime(text)
-  if (Date.parse(time) > Date.now()) throw new InvalidArgumentError('It must not be in the future.')
-  return time
-}
-
 /**
  * A time in the future, or a duration from now. Its minutes are `min` only, since `6m` or `6M` as
  * the expiry of a key would be taken for months.

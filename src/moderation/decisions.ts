@@ -5,7 +5,7 @@ import type { AppReference } from '../contract/field-rules.ts'
 import type { Database } from '../db/database.ts'
 import { type QueryRunner, withoutIndex } from '../db/engine.ts'
 import type { AppRow } from '../db/rows.ts'
-import { type DecisionOptions, type DecisionResult, moderationStore } from './moderation-store.ts'
+import { type DecisionResult, moderationStore } from './moderation-store.ts'
 
 /** Decisions about apps, for the command line and the moderation page. */
 
@@ -21,12 +21,11 @@ export async function* decideEach(
   database: Database,
   decisions: GivenDecision[],
   actor: Actor,
-  options: Pick<DecisionOptions, 'asOf' | 'dryRun'> = {},
 ): AsyncGenerator<DecisionAttempt> {
   for (const { id, decision, ...given } of decisions) {
     try {
       yield await database.write(
-        (runner) => moderationStore(runner).decide(decision, id, actor, { ...given, ...options }),
+        (runner) => moderationStore(runner).decide(decision, id, actor, given),
         { app: id },
       )
     } catch (error) {

@@ -48,10 +48,6 @@ export type DecisionOptions = {
   reason?: string | undefined
   /** Throws if the app has another revision now. */
   revision?: string | undefined
-  /** Throws if the app was updated after this time. */
-  asOf?: string | undefined
-  /** Checks the decision and changes nothing. */
-  dryRun?: boolean | undefined
 }
 
 /** An app that waits for a decision. `description` is the beginning. */
@@ -208,20 +204,13 @@ export const moderationStore = (runner: QueryRunner) => {
       decision: Decision,
       id: number,
       actor: Actor,
-      { reason, revision, asOf, dryRun }: DecisionOptions = {},
+      { reason, revision }: DecisionOptions = {},
     ): Promise<DecisionResult & { before: AppRow }> {
       const rejection_reason = decision === 'reject' ? parseReason(reason ?? '') : null
       const app = await requireActiveApp(id)
       if (!canDecide(decision, app)) throw new OperatorError(`app ${id} is already ${app.status}`)
       assertRevision(app, revision)
-      if (asOf !== undefined && app.updated_at > asOf) {
-        throw new OperatorError(
-          `app ${id} was updated at ${app.updated_at}, after the time given; look at it again`,
-        )
-      }
       const status = statusAfterDecision[decision]
-      const result = { id, slug: app.slug, status, before: app }
-      if (dryRun) return result
       const now = timestampAfter(app.updated_at)
       const approved_at = status === 'approved' ? (app.approved_at ?? now) : app.approved_at
       await apps.save(
@@ -230,7 +219,7 @@ export const moderationStore = (runner: QueryRunner) => {
         { updated_at: now, status, approved_at, rejection_reason, ...decidedColumns(now) },
         actor,
       )
-      return result
+      return { id, slug: app.slug, status, before: app }
     },
 
     /**

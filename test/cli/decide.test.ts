@@ -3,15 +3,15 @@ import { join } from 'node:path'
 import { expect, inject, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { decideEach, type GivenDecision } from '../../src/moderation/decisions.ts'
-import { importLines } from '../support/catalogue-file.ts'
+import { importLines, toLines } from '../support/catalogue-file.ts'
 import { copyWorld, temporaryFolder } from '../support/database.ts'
 import { commandLine, expectRefusal } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 
 const { approved, pending, bobsPending, bobs, deleted } = inject('world').apps
 
-function fileOf(text: string | Buffer, name = 'decisions.csv'): string {
-  const file = join(temporaryFolder(), name)
+function fileOf(text: string | Buffer): string {
+  const file = join(temporaryFolder(), 'decisions.ndjson')
   writeFileSync(file, text)
   return file
 }
@@ -21,43 +21,30 @@ const statuses = async (cli: ReturnType<typeof commandLine>) => {
   return new Map(apps.map(({ id, status }: { id: number; status: string }) => [id, status]))
 }
 
-const csv = `\uFEFFid,decision,reason
-${pending},approve,
-${bobsPending},reject,"Two lines,
-in quotes."
+const mixed = `\uFEFF${toLines([
+  { id: pending, decision: 'approve' },
+  { id: bobsPending, decision: 'reject', reason: 'Two lines,\nin quotes.' },
+])}
+${toLines([
+  { id: String(approved), decision: 'approve', reason: '' },
+  { id: 999, decision: 'approve' },
+  { id: deleted, decision: 'reject', reason: 'Gone' },
+])}`
 
-${approved},approve,
-999,approve,
-${deleted},reject,Gone
-`
-
-test('decides what a CSV file says after a dry run, and lists each refusal', async () => {
+test('decides what a file says, and lists each refusal', async () => {
   const cli = commandLine(await copyWorld())
   const before = await statuses(cli)
-  const file = fileOf(csv)
   const refusals = [
     `apps-service: app ${approved} is already approved`,
     'apps-service: there is no app 999',
     `apps-service: app ${deleted} is deleted now; it must be restored first`,
   ]
-  const warning = 'apps-service: warning:'
-  const csvWarning = `${warning} CSV is removed in 3.0; give NDJSON with the fields id, decision and reason instead\n`
-  const dryRunWarning = `${warning} --dry-run of decide is removed in 3.0; an invalid file decides nothing, and refusals are listed\n`
-  const stderr = `${csvWarning}${refusals.join('\n')}\n`
-  expect(await cli.run('moderation', 'decide', file, '--dry-run')).toEqual({
+  expect(await cli.run('moderation', 'decide', fileOf(mixed))).toEqual({
     code: 1,
     stdout: expect.stringMatching(
-      /^App 2 \(cloud-atlas\) would be approved: "Cloud Atlas", last changed \d+d ago\.\nApp 6 \(night-train\) would be rejected: "Night Train", last changed \d+d ago\.\n$/,
+      /^App 2 \(cloud-atlas\) is approved now: "Cloud Atlas", last changed \d+d ago\.\nApp 6 .* is rejected now: "Night Train", .*\n$/,
     ),
-    stderr: stderr.replace(csvWarning, csvWarning + dryRunWarning),
-  })
-  expect(await statuses(cli)).toEqual(before)
-  expect(await cli.run('moderation', 'decide', file)).toEqual({
-    code: 1,
-    stdout: expect.stringMatching(
-      /^App 2 .* is approved now: .*\nApp 6 .* is rejected now: "Night Train", .*\n$/,
-    ),
-    stderr,
+    stderr: `${refusals.join('\n')}\n`,
   })
   const after = new Map(before).set(pending, 'approved').set(bobsPending, 'rejected')
   expect(await statuses(cli)).toEqual(after)
@@ -65,45 +52,27 @@ test('decides what a CSV file says after a dry run, and lists each refusal', asy
   expect(rejection_reason).toBe('Two lines,\nin quotes.')
 })
 
-test('decides what an NDJSON file says, unless an app was updated since', async () => {
+test('decides what standard input says, and refuses an invalid line there, too', async () => {
   const cli = commandLine(await copyWorld())
-  const file = fileOf(
-    [
-      { id: bobs, decision: 'reject', reason: 'Spam' },
-      { id: pending, decision: 'approve' },
-    ]
-      .map((row) => JSON.stringify(row))
-      .join('\n'),
-    'decisions.ndjson',
-  )
-  for (const dryRun of [['--dry-run'], []]) {
-    const options = ['--as-of', '2020-01-02', ...dryRun]
-    const decided = await cli.run('moderation', 'decide', file, ...options, '--json')
-    const { stdout, stderr, code } = decided
-    expect(stderr.match(/warning: .* is removed in 3\.0/g)).toEqual([
-      'warning: --as-of is removed in 3.0',
-      ...dryRun.map(() => 'warning: --dry-run of decide is removed in 3.0'),
-    ])
-    expect(JSON.parse(stdout)).toEqual([
-      { id: bobs, error: expect.stringMatching(/was updated at .*, after the time given/) },
-      { id: pending, slug: 'cloud-atlas', status: 'approved' },
-    ])
-    expect(code).toBe(1)
-  }
-  expect((await cli.run('moderation', 'decide', file)).stderr).not.toContain('warning')
+  const decide = (text: string) => cli.runWith(text, 'moderation', 'decide', '-', '--json')
+  expectRefusal(await decide('{"id": 2}'), /nothing was decided: line 1: the decision must be/)
+  expectRefusal(await decide(''), /cannot read standard input: it is empty$/m)
+  const { code, stdout } = await decide(toLines([{ id: pending, decision: 'approve' }]))
+  expect([code, JSON.parse(stdout)]).toEqual([
+    0,
+    [{ id: pending, slug: 'cloud-atlas', status: 'approved' }],
+  ])
 })
 
 test('takes a file of a thousand decisions with long reasons', async () => {
   const cli = commandLine(await copyWorld())
-  const rows = Array.from(
-    { length: 1000 },
-    (_, index) => `${1001 + index},reject,${'x'.repeat(500)}`,
-  )
-  const { code, stderr } = await cli.run(
-    'moderation',
-    'decide',
-    fileOf(['id,decision,reason', ...rows].join('\n')),
-  )
+  const reason = 'x'.repeat(500)
+  const lines = Array.from({ length: 1000 }, (_, index) => ({
+    id: 1001 + index,
+    decision: 'reject',
+    reason,
+  }))
+  const { code, stderr } = await cli.run('moderation', 'decide', fileOf(toLines(lines)))
   expect(code).toBe(1)
   expect(stderr.match(/there is no app/g)).toHaveLength(1000)
 })
@@ -114,73 +83,72 @@ test('decides what a file says about the revisions that were read', async () => 
   const { apps } = await cli.json('moderation', 'queue')
   const json = { name: 'Bank Login' }
   await service.request('PUT', `/apps/${pending}`, { key: service.world.keys.ada, json })
-  const rows = apps.map(
-    ({ id, revision }: { id: number; revision: string }) => `${id}@${revision},approve`,
-  )
+  const lines = apps.map(({ id, revision }: { id: number; revision: string }) => ({
+    id: `${id}@${revision}`,
+    decision: 'approve',
+  }))
   const refusal = `app ${pending} has changed since revision ${apps[0].revision}; look at it again`
-  for (const dryRun of [['--dry-run'], []]) {
-    const decided = await cli.run(
-      'moderation',
-      'decide',
-      fileOf(`id,decision\n${rows.join('\n')}`),
-      ...dryRun,
-      '--json',
-    )
-    expect(JSON.parse(decided.stdout)).toEqual([
-      { id: pending, error: refusal },
-      { id: bobsPending, slug: 'night-train', status: 'approved' },
-    ])
-  }
+  const decided = await cli.run('moderation', 'decide', fileOf(toLines(lines)), '--json')
+  expect(JSON.parse(decided.stdout)).toEqual([
+    { id: pending, error: refusal },
+    { id: bobsPending, slug: 'night-train', status: 'approved' },
+  ])
   expect((await statuses(cli)).get(pending)).toBe('pending')
 })
+
+const approval = '{"id": 2, "decision": "approve"}'
 
 test.for<[what: string, text: string | Buffer, message: RegExp]>([
   [
     'an unknown decision',
-    'id,decision,reason\n2,accept,\n',
-    /nothing was decided: line 2: the decision must be approve or reject, not "accept"/,
+    '{"id": 2, "decision": "accept"}',
+    /nothing was decided: line 1: the decision must be approve or reject, not "accept"/,
   ],
   [
     'a rejection without a reason',
-    'id,decision,reason\n2,approve,\n6,reject,\n',
-    /: line 3: a reason must have 1 to/,
+    `${approval}\n{"id": 6, "decision": "reject"}`,
+    /: line 2: a reason must have 1 to/,
   ],
   [
     'an approval with a reason',
-    'id,decision,reason\n2,approve,Nice\n',
-    /line 2: approve takes no reason/,
+    '{"id": 2, "decision": "approve", "reason": "Nice"}',
+    /line 1: approve takes no reason/,
   ],
-  ['a repeated id', 'id,decision\n2,approve\n2@k3f9a,approve\n', /line 3: the id 2 is repeated/],
+  [
+    'a repeated id',
+    `${approval}\n{"id": "2@k3f9a", "decision": "approve"}`,
+    /line 2: the id 2 is repeated/,
+  ],
   [
     'an id that is repeated further down',
-    'id,decision\n6,approve\n5,approve\n6,approve\n',
-    /line 4: the id 6 is repeated/,
+    `${approval}\n\n{"id": 5, "decision": "approve"}\n${approval}`,
+    /line 4: the id 2 is repeated/,
   ],
   [
     'a bad id',
-    'id,decision\n0x2,approve\n',
-    /line 2: the id must be a number such as 108, or 108@\w+ with a revision, not "0x2"/,
+    '{"id": "0x2", "decision": "approve"}',
+    /line 1: the id must be a number such as 108, or 108@\w+ with a revision, not "0x2"/,
   ],
-  ['a bad revision', 'id,decision\n2@K,approve\n', /line 2: the id must be a number such as/],
+  ['a bad revision', '{"id": "2@K", "decision": "approve"}', /line 1: the id must be a number/],
   ['no id', '{"decision": "approve"}\n', /line 1: the id is missing/],
   [
-    'an unknown column',
-    'id,decision,note\n2,approve,x\n',
-    /line 2: note is not a field; the fields are id, decision and reason/,
+    'an unknown field',
+    '{"id": 2, "decision": "approve", "note": "x"}',
+    /line 1: note is not a field; the fields are id, decision and reason/,
   ],
-  ['a row that is too long', 'id,decision\n2,approve,x\n', /Invalid Record Length/],
   [
-    'text that is not JSON',
-    '{"id": 2, "decision": "approve"}\n{',
-    /cannot read .*: it is not valid JSON: it ends too early, at line 2, column 2$/m,
+    'a line that ends too early',
+    `${approval}\n{`,
+    /: line 2: it is not valid JSON: it ends too early, at line 2, column 2$/m,
   ],
   [
     'a comma after the last field',
-    '{"id": 2, "decision": "approve"}\n{"id": 3,}\n',
-    /cannot read .*: it is not valid JSON at line 2, column 10$/m,
+    `${approval}\n{"id": 3,}\n`,
+    /: line 2: it is not valid JSON at line 2, column 10$/m,
   ],
-  ['no header', '2,approve,\n', /the first line must be the header id,decision,reason/],
-  ['no rows', '', /it is empty/],
+  ['CSV', 'id,decision,reason\n2,approve,\n', /it must have one JSON object per line \(NDJSON\)$/m],
+  ['a JSON array', `[${approval}]`, /the file is a JSON array; it must have one JSON object/],
+  ['no lines', '', /it is empty/],
   [
     'a reason that is not text',
     '{"id": 2, "decision": "reject", "reason": {}}',
@@ -191,33 +159,30 @@ test.for<[what: string, text: string | Buffer, message: RegExp]>([
     '{"id": 2, "decision": "reject", "reason": null}',
     /line 1: a reason must have 1 to/,
   ],
-  ['a list', '{"id": 2, "decision": "approve"}\n[[1]]', /line 2: 0 is not a field/],
+  ['a list', `${approval}\n[[1]]`, /line 2: 0 is not a field/],
   [
     'many problems',
-    `id,decision\n${'x,approve\n'.repeat(12)}`,
-    /line 11: the id must [^;]+; and 2 more$/m,
-  ],
-  [
-    'a problem below a reason of several lines',
-    'id,decision,reason\n2,reject,"One\n\nthree"\n\n6,accept,\n3,reject,"\n"\n',
-    /: line 6: the decision must [^;]+; line 7: a reason must/,
+    '{"id": "x", "decision": "approve"}\n'.repeat(12),
+    /line 10: the id must [^;]+; and 2 more$/m,
   ],
   [
     'a reason in Windows-1252',
-    Buffer.from('id,decision,reason\n2,approve,\n6,reject,Gr\xf6\xdfe fehlt\n', 'latin1'),
-    /^apps-service: cannot read \S+: line 3 is not UTF-8\n$/,
+    Buffer.from(
+      `${approval}\n{"id": 6, "decision": "reject", "reason": "Gr\xf6\xdfe"}\n`,
+      'latin1',
+    ),
+    /: line 2: it is not UTF-8$/m,
   ],
   [
     'a reason with a replacement character',
-    'id,decision,reason\n6,reject,Gr\uFFFD\uFFFDe\n',
-    /line 2: .*U\+FFFD/,
+    '{"id": 6, "decision": "reject", "reason": "Gr\uFFFD\uFFFDe"}',
+    /line 1: .*U\+FFFD/,
   ],
   [
     'text in UTF-16',
-    Buffer.from('\uFEFFid,decision\n2,approve\n', 'utf16le'),
+    Buffer.from(`\uFEFF${approval}`, 'utf16le'),
     /: the file is in UTF-16; it must be UTF-8/,
   ],
-  ['a file that is too large', 'x'.repeat(16 * 1024 * 1024 + 1), /: it is larger than 16 MiB/],
 ])('decides nothing because of %s', async ([, text, message]) => {
   const cli = commandLine(await copyWorld())
   expectRefusal(await cli.run('moderation', 'decide', fileOf(text)), message)
@@ -226,8 +191,8 @@ test.for<[what: string, text: string | Buffer, message: RegExp]>([
 
 test('a file that cannot be read is named', async () => {
   expectRefusal(
-    await commandLine(await copyWorld()).run('moderation', 'decide', '/none.csv'),
-    /cannot read \/none\.csv: no such file or directory$/m,
+    await commandLine(await copyWorld()).run('moderation', 'decide', '/none.ndjson'),
+    /cannot read \/none\.ndjson: no such file or directory$/m,
   )
 })
 

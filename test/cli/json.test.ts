@@ -35,8 +35,9 @@ async function changeListedApp(databaseUrl: string) {
 }
 
 function decisionFile(): string {
-  const file = join(temporaryFolder(), 'decisions.csv')
-  writeFileSync(file, `id,decision\n${apps.pending},approve\n99,approve\n`)
+  const file = join(temporaryFolder(), 'decisions.ndjson')
+  const decisions = [apps.pending, 99].map((id) => ({ id, decision: 'approve' }))
+  writeFileSync(file, toLines(decisions))
   return file
 }
 

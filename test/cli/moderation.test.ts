@@ -58,12 +58,10 @@ describe('the queue', () => {
     const cli = commandLine(await copyWorld())
     expect(await cli.json('moderation', 'queue')).toEqual({
       apps: [cloudAtlas, nightTrain],
-      as_of: past,
       pagination: { current_page: 1, total_pages: 1, per_page: 10_000, total: 2 },
     })
     expect(await cli.json('moderation', 'queue', '--limit', '1', '--page', '2')).toEqual({
       apps: [nightTrain],
-      as_of: past,
       pagination: { current_page: 2, total_pages: 2, per_page: 1, total: 2 },
     })
     const first = await cli.run('moderation', 'queue', '--limit', '1')
@@ -85,18 +83,7 @@ describe('the queue', () => {
     })
     expect(await cli.json('moderation', 'queue', '--changed')).toMatchObject({
       apps: [],
-      as_of: null,
     })
-  })
-
-  test('has the time of the newest update on the page', async () => {
-    const service = await startService()
-    await put(service, service.world.apps.pending, { short_description: 'Seen from above' })
-    const cli = commandLine(service.databaseUrl)
-    const { apps, as_of } = await cli.json('moderation', 'queue')
-    expect(as_of).toBe(apps[0].updated_at)
-    expect([apps[0].updated_at > past, apps[1].updated_at]).toEqual([true, past])
-    expect((await cli.json('moderation', 'queue', '--limit', '1', '--page', '2')).as_of).toBe(past)
   })
 
   test('says how many seconds a new app has waited, and a changed one since its change', async () => {
@@ -334,31 +321,6 @@ describe('the queue', () => {
       ...refused,
       stderr: 'apps-service: there is no category with the slug none\n',
     })
-  })
-
-  test('has the time of the newest update, in any row, and never a future one', async () => {
-    const service = await startService()
-    const { keys, apps } = service.world
-    await service.request('POST', '/apps', {
-      key: keys.ada,
-      json: { name: 'Star Map', description: 'D', category_id: 1 },
-    })
-    const setTime = (updated_at: string) =>
-      service.database.write(({ sql }) =>
-        sql('apps').where({ id: apps.bobsPending }).update({ updated_at }),
-      )
-    const cli = commandLine(service.databaseUrl)
-    const waiting = await cli.json('moderation', 'queue')
-    expect(waiting.apps.map(({ name }: { name: string }) => name)).toEqual([
-      'Cloud Atlas',
-      'Night Train',
-      'Star Map',
-    ])
-    expect(waiting.as_of).toBe(waiting.apps[2].updated_at)
-    await setTime('2999-01-01T00:00:00.000Z')
-    const before = new Date().toISOString()
-    const { as_of } = await cli.json('moderation', 'queue')
-    expect(as_of >= before && as_of <= new Date().toISOString(), as_of).toBe(true)
   })
 
   test('a rejection reviews what the owner had changed before it', async () => {
@@ -919,30 +881,6 @@ describe('a decision', () => {
       expect(await cli.run('moderation', 'approve', id)).toMatchObject({ code: 2, stdout: '' })
     const approved = await cli.json('moderation', 'approve', '2', '6', '2', '3')
     expect(approved.map(({ id }: { id: number }) => id)).toEqual([2, 6, 3])
-  })
-
-  test('with --as-of is refused if the owner has updated the app since', async () => {
-    const service = await startService()
-    const { apps } = service.world
-    const cli = commandLine(service.databaseUrl)
-    const { updated_at: seen } = await cli.json('moderation', 'show', '2')
-    await put(service, apps.pending, { description: 'Buy my other app.' })
-    const { updated_at: now } = await cli.json('moderation', 'show', '2')
-    const warning =
-      'apps-service: warning: --as-of is removed in 3.0; give revisions instead, as in 42@k3f9a\n'
-    expect(await cli.run('moderation', 'approve', '2', '--as-of', seen)).toEqual({
-      code: 1,
-      stdout: '',
-      stderr: `${warning}apps-service: app 2 was updated at ${now}, after the time given; look at it again\n`,
-    })
-    expect(
-      (await cli.run('moderation', 'reject', '2', '--reason', 'X', '--as-of', '1h')).code,
-    ).toBe(1)
-    const approved = await cli.run('moderation', 'approve', '2', '--as-of', now, '--json')
-    expect([approved.code, approved.stderr]).toEqual([0, warning])
-    expect(JSON.parse(approved.stdout)).toMatchObject([{ status: 'approved' }])
-    const rejected = await cli.run('moderation', 'reject', '2', '--reason', 'X')
-    expect([rejected.code, rejected.stderr]).toEqual([0, ''])
   })
 
   test('confirms the name that the app has, and when it last changed', async () => {

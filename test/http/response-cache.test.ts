@@ -465,9 +465,9 @@ test('writes that change nothing public leave the cache as it is, and others emp
   const { apps, keys } = service.world
   const json = { name: 'New' }
   const counters = { slug: 'tide-clock', total_downloads: 1234 }
-  const decide = async (decision: Decision, id: number, options = {}) => {
+  const decide = async (decision: Decision, id: number) => {
     const decisions = [{ id, decision, reason: 'x' }]
-    for await (const _ of decideEach(service.database, decisions, { operator: 'test' }, options)) {
+    for await (const _ of decideEach(service.database, decisions, { operator: 'test' })) {
       // Its results are tested elsewhere.
     }
   }
@@ -556,11 +556,6 @@ test('writes that change nothing public leave the cache as it is, and others emp
       () => commandLine(service.databaseUrl).run('moderation', 'approve', String(apps.bobsPending)),
     ],
     ['the same approval, which is refused', false, () => decide('approve', apps.bobsPending)],
-    [
-      'the dry run of a rejection',
-      false,
-      () => decide('reject', apps.bobsPending, { dryRun: true }),
-    ],
     ['a rejection of a listed app', true, () => decide('reject', apps.bobsPending)],
     ['an import of a new app', true, () => importLine(listedLine, 'created')],
     ['an import of the same app', false, () => importLine(listedLine, 'unchanged')],
