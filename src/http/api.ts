@@ -103,9 +103,14 @@ export async function createApi(
       async apiKey(_context, { request, response }: HookArguments): Promise<Caller | undefined> {
         const { authorization } = request.headers
         if (authorization === undefined) return undefined
-        const findOwner = async () => authenticate(bearerToken(authorization))
-        const limit = limits['refused-keys']
-        return limit ? limit.guard(authorization, response, findOwner) : findOwner()
+        try {
+          return await authenticate(bearerToken(authorization))
+        } catch (error) {
+          // Only refusals count: a valid key works at an address from which many wrong ones come.
+          if (error instanceof ServiceError && error.details.refusedKey)
+            limits['refused-keys']?.enforce(response)
+          throw error
+        }
       },
     },
 

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import { SocketAddress } from 'node:net'
 import type { Response } from 'express'
 import ipaddr from 'ipaddr.js'
@@ -14,9 +13,6 @@ const windowLength = 60
  * forgotten.
  */
 const maxClients = 100_000
-/** Accepted keys that are remembered, and for how many milliseconds. */
-const maxAcceptedKeys = 10_000
-const acceptedFor = 24 * 60 * 60 * 1000
 
 type RateLimitOptions = {
   name: string
@@ -50,25 +46,11 @@ class RateLimit {
 
   /** Counts a request by its response. Throws `rate_limited` if its client had none left. */
   enforce(response: Response) {
-    const window = this.count(response)
-    if (window.used > this.#options.limit) throw this.#refuse(window)
-  }
-
-  /** Counts a request and adds the headers. Refuses none. */
-  count(response: Response): Window {
     const client = this.#options.clientOf(response)
     const window = this.#currentWindow(client) ?? this.#newWindow(client)
     window.used++
     this.#addHeaders(response, window)
-    return window
-  }
-
-  /** Throws `rate_limited` if the client of the response has no request left. Does not count. */
-  assertNotExceeded(response: Response) {
-    const window = this.#currentWindow(this.#options.clientOf(response))
-    if (!window || window.used < this.#options.limit) return
-    this.#addHeaders(response, window)
-    throw this.#refuse(window)
+    if (window.used > this.#options.limit) throw this.#refuse(window)
   }
 
   #currentWindow(client: string | number): Window | undefined {
@@ -107,37 +89,6 @@ class RateLimit {
 
 const secondsUntil = (time: number) => Math.ceil((time - performance.now()) / 1000)
 
-/**
- * Counts refused keys. A network with too many of them can use only the keys that were accepted
- * within the last day: so those who share the address can go on.
- */
-class RefusedKeyLimit extends RateLimit {
-  /** When keys were accepted last, by their hashes, which are no secret. */
-  readonly #acceptedAt = new LRUCache<string, number>({ max: maxAcceptedKeys })
-
-  /** Calls `authenticate` unless the limit forbids it, and counts a refused key. */
-  async guard<T>(
-    authorization: string,
-    response: Response,
-    authenticate: () => Promise<T>,
-  ): Promise<T> {
-    const key = hash('sha256', authorization)
-    const acceptedAt = this.#acceptedAt.get(key) ?? Number.NEGATIVE_INFINITY
-    if (performance.now() - acceptedAt >= acceptedFor) this.assertNotExceeded(response)
-    try {
-      const caller = await authenticate()
-      this.#acceptedAt.set(key, performance.now())
-      return caller
-    } catch (error) {
-      if (error instanceof ServiceError && error.details.refusedKey) {
-        this.#acceptedAt.delete(key)
-        this.count(response)
-      }
-      throw error
-    }
-  }
-}
-
 export type RateLimitsConfig = Pick<Config, 'writeLimit' | 'refusedKeyLimit' | 'readLimit'>
 export type RateLimits = ReturnType<typeof createRateLimits>
 
@@ -163,7 +114,7 @@ export function createRateLimits({ writeLimit, refusedKeyLimit, readLimit }: Rat
   return {
     writes: writeLimit ? new RateLimit({ name: 'writes', ...writes }) : undefined,
     'refused-keys': refusedKeyLimit
-      ? new RefusedKeyLimit({ name: 'refused-keys', ...refused })
+      ? new RateLimit({ name: 'refused-keys', ...refused })
       : undefined,
     reads: readLimit ? new RateLimit({ name: 'reads', ...reads }) : undefined,
   }
