@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { OperatorError, ServiceError } from '../../src/contract/errors.ts'
 import type { Database } from '../../src/db/database.ts'
-import { pauseForOthers } from '../../src/db/write-pacing.ts'
+import { optimizeAtEnd, pauseForOthers } from '../../src/db/write-pacing.ts'
 import { importFrom, importLines } from '../support/catalogue-file.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
 import { openWorld } from '../support/database.ts'
@@ -116,4 +117,22 @@ test('an import reads only the next batch while it writes one', async () => {
   expect(read).toBeLessThan(10)
   goOn.resolve()
   expect(await importing).toMatchObject({ lines: 200, created: 1, updated: 199 })
+})
+
+test.for<[what: string, cause: Error | undefined, reason: string]>([
+  ['advice for operators', new OperatorError('The disk is full.'), 'The disk is full.'],
+  ['a cause that can be explained', new Error('SQLITE_BUSY: database is locked'), 'explained'],
+  ['no cause', undefined, 'Unavailable.'],
+])('the reason why the database was not optimized is %s', async ([, cause, reason]) => {
+  const error = new ServiceError('unavailable', 'Unavailable.', {}, { cause })
+  const meaning = { isUnavailable: true, isConflict: false, violatesForeignKey: false }
+  const database = {
+    optimize: () => Promise.reject(error),
+    explain: (given: unknown) => ({
+      ...meaning,
+      reason: given === undefined ? undefined : 'explained',
+      advice: undefined,
+    }),
+  }
+  expect(await optimizeAtEnd(database)).toBe(reason)
 })

@@ -83,3 +83,21 @@ test('an export does not wait for writers of another database of the server', as
   expect(await Promise.race([polledAgain.promise, exported])).not.toBe('waits')
   await release()
 })
+
+test('an export does not wait for writers that begin after it', async () => {
+  const database = await openWorld()
+  const hold = (id: number) =>
+    holdWrite(database, ({ sql }) => sql('apps').where({ id }).update({ version: '2-slow' }))
+  const releaseFirst = await hold(apps.approved)
+  const polled = Promise.withResolvers<void>()
+  database.onStatement((statement) => {
+    if (statement.includes('pg_locks')) polled.resolve()
+  })
+  const exported = exportLines(database)
+  await polled.promise
+  const releaseSecond = await hold(apps.bobs)
+  await releaseFirst()
+  // It would fail after a minute.
+  expect((await exported).join().match(/2-slow/g)).toHaveLength(1)
+  await releaseSecond()
+})
