@@ -114,7 +114,7 @@ test('a usage error is one line, and nothing is done', async () => {
     ['moderation queue --chagned', /unknown option '--chagned' \(Did you mean --changed\?\)\n/],
     ['key issue --develper Ada', /required option '--developer <name>' not specified\n/],
     ['category add --slug a --nmae A', /required option '--name <name>' not specified\n/],
-    ['review remove 2 --because Spam', /unknown option '--because'\n/],
+    ['review remove 2 --because Spam', /required option '--reason <text>' not specified\n/],
     ['moderation queue --limit all', /must be a whole number from 1/],
     ...['moderation queue', 'app list', 'key list', 'developer list', 'review list --app 1'].map(
       (list): [string, RegExp] => [`${list} --limit 1001`, /must be 1000 at most/],
