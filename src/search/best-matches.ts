@@ -139,15 +139,16 @@ const weights = { whole: 24, start: 16, share: 32, same: 20_000, asWritten: 10_0
 export function scoreName(terms: readonly Term[], nameWords: string): number {
   const words = nameWords.split(' ')
   const name = words.join('')
-  const whole = new Set([
-    name,
-    ...words,
-    ...words.map((word, index) => `${word}${words[index + 1] ?? ''}`),
-  ])
+  // The whole name, one of its words, or two beside each other.
+  const isPart = (spelling: string) =>
+    spelling === name ||
+    words.some(
+      (word, at) =>
+        spelling.startsWith(word) &&
+        (spelling === word || spelling === `${word}${words[at + 1] ?? ''}`),
+    )
   // A term that is not a prefix matches whole words only.
-  const isWhole = terms.every(
-    (term) => !term.isPrefix || term.spellings.some((spelling) => whole.has(spelling)),
-  )
+  const isWhole = terms.every((term) => !term.isPrefix || term.spellings.some(isPart))
   const isAtStart = terms[0]?.spellings.some((spelling) => name.startsWith(spelling))
   return (
     (isWhole ? weights.whole : 0) +

@@ -133,15 +133,16 @@ async function lookUp(index: MatchFinder, query: SearchQuery, terms: Term[]): Pr
   const whole = await countApps(index, terms, 'whole')
   // At least as many apps have a word that begins with the term, which takes longer to find out.
   const rare = terms.filter((term) => required(whole.get(term), 'the apps') <= typo.maxApps)
-  const counts = new Map([...whole, ...(await countApps(index, rare, 'prefix', withNearForms))])
-  const unknown = terms.filter((term) => counts.get(term) === 0 && term.forms.length > 0)
-  const others = await countApps(index, unknown, 'prefix')
+  const known = new Map([...whole, ...(await countApps(index, rare, 'prefix'))])
+  const unwritten = rare.filter((term) => whole.get(term) === 0 && known.get(term) !== 0)
+  const counts = new Map([
+    ...known,
+    ...(await countApps(index, unwritten, 'prefix', withNearForms)),
+  ])
   const words: Word[] = []
   for (const [term, apps] of counts) {
     const corrections = apps <= typo.maxApps ? await correctionsOf(index, query, term, apps) : []
-    const isWritten = apps > 0
-    const isKnown = isWritten || (others.get(term) ?? 0) > 0
-    words.push({ term, isWritten, isKnown, corrections })
+    words.push({ term, isWritten: apps > 0, isKnown: known.get(term) !== 0, corrections })
   }
   return words
 }
@@ -241,6 +242,7 @@ type PartialMatch = {
   nameTerms: Term[]
   nameWeight: number
   nameWords: string
+  score: number
 }
 
 /**
@@ -260,9 +262,11 @@ async function partialMatches(
   const popularRank = await index.rankAt(maxMatches)
   const matches = new Map<number, PartialMatch>()
   let total = 0
+  const hasSubject = query.terms.some(isSubject)
   const searches = (tier: Tier, spellings: (term: Term) => readonly string[]) =>
     query.terms.map((term) => {
-      const isPrefix = term.isPrefix && term.text.length >= minBeginning
+      const isPrefix =
+        term.isPrefix && term.text.length >= minBeginning && (isSubject(term) || !hasSubject)
       return phrasesOf(
         { ...query, terms: [{ ...term, spellings: spellings(term), isPrefix }] },
         tier,
@@ -299,9 +303,8 @@ async function partialMatches(
       match.nameWords = nameWords
     }
   }
-  const sorted = [...matches.values()]
-    .map((match) => ({ ...match, id: idOfRank(match.rank), score: scorePartial(match, total) }))
-    .sort((a, b) => b.score - a.score || b.rank - a.rank)
+  for (const match of matches.values()) match.score = scorePartial(match, total)
+  const sorted = [...matches.values()].sort((a, b) => b.score - a.score || b.rank - a.rank)
   const named = sorted.filter(
     ({ rank, nameTerms, nameWords, nameWeight }) =>
       nameTerms.length > 0 &&
@@ -312,8 +315,8 @@ async function partialMatches(
   const onSubject = sorted.filter(({ terms }) => terms.some(isSubject))
   const related = onSubject.length > 0 ? onSubject : sorted
   return {
-    named: named.map(({ id }) => id),
-    ids: related.map(({ id }) => id),
+    named: named.map(({ rank }) => idOfRank(rank)),
+    ids: related.map(({ rank }) => idOfRank(rank)),
     bestTerms: related[0]?.terms ?? [],
   }
 }
@@ -325,6 +328,7 @@ const noMatch = (rank: number): PartialMatch => ({
   nameTerms: [],
   nameWeight: 0,
   nameWords: '',
+  score: 0,
 })
 
 /** A name that has a smaller share of the weight gets less of its score. */

@@ -188,11 +188,11 @@ const tiers = (count: number) => [
   '1 names, 1 ranks * 1001',
   ...Array.from({ length: count }, () => '0 names, 1 ranks * 1001'),
 ]
-/** Of terms, of the rare ones again, and of other forms of the unknown ones. */
-const lookUps = (terms: number, rare: number, unknown = 0) => [
+/** Of terms, of the rare ones again, and of those that no app has as a word. */
+const lookUps = (terms: number, rare: number, unwritten = 0) => [
   `0 names, ${terms} ranks * 6`,
   `0 names, ${rare} ranks * 6`,
-  `0 names, ${unknown} ranks * 6`,
+  `0 names, ${unwritten} ranks * 6`,
 ]
 const counted = (words: number) => `0 names, ${words} ranks * 1000`
 const parts = (terms: number) => `${terms} names, ${terms} ranks * 1000`
@@ -225,7 +225,7 @@ test.for<[what: string, text: string, order: SortOrder | undefined, calls: strin
     'a typo, and its corrections',
     'comon',
     undefined,
-    [...tiers(3), ...lookUps(1, 1, 1), counted(1), ...tiers(1)],
+    [...tiers(3), ...lookUps(1, 1), counted(1), ...tiers(1)],
   ],
   ['matches in an order', 'common', ['total_downloads', 'id'], ['1 ids * 1001']],
   [
