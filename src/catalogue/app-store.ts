@@ -376,7 +376,7 @@ export const counterColumns = [
   'weighted_rating',
   'average_rating',
 ] as const
-export type AppCounters = Pick<AppRow, (typeof counterColumns)[number]>
+type AppCounters = Pick<AppRow, (typeof counterColumns)[number]>
 
 /**
  * Saves the counters of all apps in one statement, which takes a third of the time. The values are

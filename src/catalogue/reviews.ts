@@ -57,8 +57,6 @@ export async function clearReviews(runner: QueryRunner, app: NewReview['app']) {
   await runner.sql('reviews').where({ app_id: app.id }).delete()
 }
 
-const ratingSums = ['rating_sum', 'rating_count'] as const
-
 /** Removes a review and its rating. Throws an OperatorError if there is no such review. */
 export async function removeReview(
   runner: QueryRunner,
@@ -71,7 +69,15 @@ export async function removeReview(
   const app = await sql('apps')
     .whereIn('id', sql('reviews').where({ id }).select('app_id'))
     .forUpdate()
-    .first(['id', 'status', 'deleted_at', 'developer_id', 'review_count', ...ratingSums])
+    .first(
+      'id',
+      'status',
+      'deleted_at',
+      'developer_id',
+      'review_count',
+      'rating_sum',
+      'rating_count',
+    )
   const review = await sql('reviews').where({ id }).first()
   if (!app || !review) throw new OperatorError(`there is no review ${id}`)
   if (isListed(app)) runner.markPublicChange()

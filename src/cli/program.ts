@@ -125,7 +125,7 @@ async function readTrusted(file: string) {
     throw new OperatorError(
       `it belongs to uid ${uid}; it must belong to this account or root (chown), and not be writable by everyone (chmod o-w)`,
     )
-  return readText(createReadStream(file, { fd }), { isPlain: true })
+  return readText(createReadStream(file, { fd }))
 }
 
 /** The program with the named command only; with all commands for help or an unknown name. */

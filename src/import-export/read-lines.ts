@@ -60,22 +60,20 @@ function assertObject(line: string, isTruncated: boolean) {
 const maxTextBytes = 16 * 1024 * 1024
 
 /**
- * The whole text of a file, compressed with gzip or not; `isPlain` refuses gzip. Throws an
- * OperatorError if it is larger than 16 MiB or not UTF-8.
+ * The whole text of a file that is not compressed. Throws an OperatorError if it is larger than
+ * 16 MiB or not UTF-8.
  */
-export async function readText(
-  source: AsyncIterable<Buffer>,
-  { isPlain = false } = {},
-): Promise<string> {
+export async function readText(source: AsyncIterable<Buffer>): Promise<string> {
   const chunks: Buffer[] = []
   let length = 0
-  for await (const chunk of await gunzipIfNeeded(source, isPlain)) {
+  for await (const chunk of source) {
     length += chunk.length
     if (length > maxTextBytes)
       throw new OperatorError(`it is larger than ${maxTextBytes / 1024 / 1024} MiB`)
     chunks.push(chunk)
   }
   const bytes = Buffer.concat(chunks)
+  refuseFormats(bytes, { ...otherFormats, 'compressed with gzip': gzip }, 'plain text in UTF-8')
   if (isUtf8(bytes)) return decode(bytes)
   const lines = bytes.toString('latin1').split('\n')
   const invalid = lines.findIndex((line) => !isUtf8(Buffer.from(line, 'latin1')))
@@ -114,21 +112,27 @@ async function* splitLines(
   if (length > 0) yield takeLine()
 }
 
-/** Formats that are not read, by the first four bytes of a file in hexadecimal. */
-const otherFormats = {
+/** Formats by the first four bytes of a file in hexadecimal. These are not read. */
+const otherFormats: Record<string, RegExp> = {
   'in UTF-16': /^(fffe|feff|[0-7].00[0-7].00|00[0-7].00[0-7].)/,
   'a zip archive': /^504b0304/,
   'compressed with xz': /^fd377a58/,
   'compressed with zstd': /^28b52ffd/,
 }
 
-const gzipBegin = /^1f8b/
+const gzip = /^1f8b/
 
-/** Throws an OperatorError that names the format if it is another one. */
-async function gunzipIfNeeded(
-  source: AsyncIterable<Buffer>,
-  isPlain = false,
-): Promise<AsyncIterable<Buffer>> {
+const beginOf = (bytes: Buffer) => bytes.toString('hex', 0, 4)
+
+/** Throws an OperatorError that names the format if the bytes are of one of these. */
+function refuseFormats(bytes: Buffer, formats: Record<string, RegExp>, expected: string) {
+  for (const [format, pattern] of Object.entries(formats)) {
+    if (pattern.test(beginOf(bytes)))
+      throw new OperatorError(`the file is ${format}; it must be ${expected}`)
+  }
+}
+
+async function gunzipIfNeeded(source: AsyncIterable<Buffer>): Promise<AsyncIterable<Buffer>> {
   const iterator = source[Symbol.asyncIterator]()
   let head = Buffer.alloc(0)
   while (head.length < 4) {
@@ -136,16 +140,9 @@ async function gunzipIfNeeded(
     if (done) break
     head = Buffer.concat([head, value])
   }
-  const begin = head.toString('hex', 0, 4)
-  const refused = { ...otherFormats, ...(isPlain && { 'compressed with gzip': gzipBegin }) }
-  for (const [format, pattern] of Object.entries(refused)) {
-    if (pattern.test(begin))
-      throw new OperatorError(
-        `the file is ${format}; it must be ${isPlain ? 'plain text in UTF-8' : 'UTF-8, compressed with gzip or not'}`,
-      )
-  }
+  refuseFormats(head, otherFormats, 'UTF-8, compressed with gzip or not')
   const whole = prepend(head, iterator)
-  return gzipBegin.test(begin) ? gunzip(whole) : whole
+  return gzip.test(beginOf(head)) ? gunzip(whole) : whole
 }
 
 async function* gunzip(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
