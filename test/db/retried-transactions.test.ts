@@ -95,6 +95,27 @@ test('an import loses and repeats no line, with every transaction run twice', as
   await expectConsistent(database)
 })
 
+test('an import counts what the run that was committed did, not an earlier one', async () => {
+  const { database } = await startService()
+  const lines = [{ name: 'Raced', description: 'D', category: 'tools', developer_name: 'Ada' }]
+  const raced: Database = {
+    ...database,
+    async write(work) {
+      const undo = new Error('conflict')
+      const first = database.write(async (runner) => {
+        await work(runner)
+        throw undo
+      })
+      await expect(first).rejects.toBe(undo)
+      // Meanwhile somebody else imports the same line.
+      await importLines(database, lines)
+      return database.write(work)
+    },
+  }
+  expect(await importLines(raced, lines)).toMatchObject({ created: 0, updated: 0, unchanged: 1 })
+  await expectConsistent(database)
+})
+
 const tables = {
   developers: 'id',
   api_keys: 'id',

@@ -225,9 +225,15 @@ describe('a session', () => {
       freezeClock(start + time)
       return isSignedIn(ada)
     }
-    expect(await at(12 * 60 * minute)).toBe(true)
+    const isUsedAt = async (time: number) => {
+      expect(await at(time)).toBe(true)
+      // The use is stored after the response.
+      const last_used_at = new Date(start + time).toISOString()
+      await expect.poll(() => sessionsOf(page)).toMatchObject([{ last_used_at }])
+    }
+    await isUsedAt(12 * 60 * minute)
     // Each use counts, within some minutes.
-    expect(await at(23 * 60 * minute)).toBe(true)
+    await isUsedAt(23 * 60 * minute)
     expect(await at(35 * 60 * minute + minute)).toBe(false)
     expect(await at(35 * 60 * minute)).toBe(true)
     // The row stays until the next sign-in removes it.
