@@ -890,6 +890,16 @@ export interface components {
             /** @description The categories, by name. */
             categories: components["schemas"]["CountedCategory"][];
         };
+        /** @description Response body for the categories. */
+        CategoryListEnvelope: {
+            /**
+             * @description Always true: the request succeeded.
+             * @enum {boolean}
+             */
+            success: true;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["CategoryList"];
+        };
         /** @description An app in the list of its owner. */
         OwnApp: {
             id: components["schemas"]["AppId"];
@@ -916,6 +926,16 @@ export interface components {
             /** @description The apps of this page, the last changed first. */
             apps: components["schemas"]["OwnApp"][];
             pagination: components["schemas"]["Pagination"];
+        };
+        /** @description Response body for a page of your apps. */
+        OwnAppListEnvelope: {
+            /**
+             * @description Always true: the request succeeded.
+             * @enum {boolean}
+             */
+            success: true;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["OwnAppList"];
         };
     };
     responses: {
@@ -2064,15 +2084,7 @@ export interface operations {
                      *       }
                      *     }
                      */
-                    "application/json": {
-                        /**
-                         * @description Always true: the request succeeded.
-                         * @enum {boolean}
-                         */
-                        success: true;
-                        message: components["schemas"]["Message"];
-                        data: components["schemas"]["CategoryList"];
-                    };
+                    "application/json": components["schemas"]["CategoryListEnvelope"];
                 };
             };
             304: components["responses"]["NotModified"];
@@ -2182,15 +2194,7 @@ export interface operations {
                      *       }
                      *     }
                      */
-                    "application/json": {
-                        /**
-                         * @description Always true: the request succeeded.
-                         * @enum {boolean}
-                         */
-                        success: true;
-                        message: components["schemas"]["Message"];
-                        data: components["schemas"]["OwnAppList"];
-                    };
+                    "application/json": components["schemas"]["OwnAppListEnvelope"];
                 };
             };
             304: components["responses"]["OwnPageNotModified"];

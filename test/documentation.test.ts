@@ -95,6 +95,14 @@ test('.nvmrc names the version of Node that is installed and required', () => {
   expect(manifest.optionalDependencies.node).toMatch(new RegExp(`^\\^${version}\\.`))
 })
 
+test.for(['docs/clients.md', 'openapi/introduction.md'])(
+  '%s generates clients with the installed version of Redocly',
+  (page) => {
+    const versions = [...read(page).matchAll(/@redocly\/cli@(\S+)/g)].map(([, version]) => version)
+    expect(new Set(versions)).toEqual(new Set([manifest.devDependencies['@redocly/cli']]))
+  },
+)
+
 test('the CI of the host runs .ci/run, and no actions of others', () => {
   const { jobs } = parse(read('.github/workflows/ci.yml'))
   const steps: { uses?: string; run?: string }[] = jobs.ci.steps
@@ -239,8 +247,9 @@ test.for<[sentence: RegExp, text: string, numbers: number[]]>([
 /** The numbers in sentences of the introduction, and where they come from. */
 const introduced: [sentence: RegExp, numbers: number[]][] = [
   // What the samples need.
-  [/curl [\d.]+ or later/, [7.84]],
+  [/curl need [\d.]+ or later/, [7.84]],
   [/Node [\d.]+ or later/, [22.18]],
+  [/Python \([\d.]+ or later/, [3.9]],
   [/It expires after \d+ days/, [keyDays]],
   [/\d+–\d+ letters, digits/, [1, headers.RequestId.schema.maxLength]],
   [/Within \d+ hours/, [idempotencyHours]],

@@ -70,6 +70,7 @@ const ownEnvelope =
   'Give the error Forbidden its own ForbiddenEnvelope, with data in ForbiddenError, both in schemas/errors.yaml'
 const toCode = 'Require data.code of an error, with an enum of the codes that it can carry'
 const flat = 'Write the envelope flat: success, message, data, all required'
+const toName = 'Let the schema be the $ref of an envelope, which gives it a name'
 
 const validDocuments: [what: string, change: Change][] = [
   ['the document', () => {}],
@@ -176,7 +177,7 @@ const brokenDocuments: Row[] = [
       '',
     ),
     'conventions/envelope',
-    [flat, ownEnvelope],
+    [flat, ownEnvelope, toName],
   ],
   [
     'a success with success: false',
@@ -195,6 +196,24 @@ const brokenDocuments: Row[] = [
     replace('schemas/DeletedAppEnvelope.yaml', 'Message.yaml', 'AppId.yaml'),
     'conventions/envelope',
     'Let message be a string',
+  ],
+  [
+    'an envelope without a name',
+    (folder) => {
+      const file = join(folder, 'schemas/CategoryListEnvelope.yaml')
+      const envelope = JSON.stringify(parse(readFileSync(file, 'utf8'))).replaceAll(
+        /[A-Z]\w+\.yaml/g,
+        '../schemas/$&',
+      )
+      rmSync(file)
+      replace(
+        'paths/categories.yaml',
+        'schema:\n            $ref: ../schemas/CategoryListEnvelope.yaml',
+        `schema: ${envelope}`,
+      )(folder)
+    },
+    'conventions/envelope',
+    toName,
   ],
   [
     'data without a name',
@@ -312,6 +331,12 @@ const brokenDocuments: Row[] = [
       `Add the parameter ${name.toLowerCase()}, or x-unpaged: true if the list is always returned whole`,
     ],
   ),
+  [
+    'a list that does not say how clients read all pages',
+    replace('paths/apps.yaml', 'style: link', 'style: page'),
+    'conventions/paging',
+    'Add x-redoclyPagination with style: link, by which generated clients read all pages',
+  ],
   [
     'a list without pages that has a page',
     combine(withoutParameter('apps', 'Limit'), saying('apps', 'listApps', 'x-unpaged: true')),

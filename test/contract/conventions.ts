@@ -65,6 +65,8 @@ type Operation = {
   responses?: Record<string, Response>
   /** A list without pages. */
   'x-unpaged'?: unknown
+  /** How generated clients read all pages. */
+  'x-redoclyPagination'?: { style?: string }
   'x-codeSamples'?: Sample[]
 }
 type PathItem = { parameters?: Parameter[] } & Partial<Record<Method, Operation>>
@@ -104,6 +106,7 @@ function envelope() {
         const [data, dataAt] = follow(schema.properties?.data ?? {}, location, context)
         const codes = follow(data.properties?.code ?? {}, dataAt, context)[0].enum ?? []
         const problems = [
+          ...(body.schema?.$ref === undefined ? [toName] : []),
           ...envelopeProblems(schema, status, codes, resolved),
           ...(isSuccess(status) ? [] : errorProblems(nameOf(response), location, dataAt)),
         ]
@@ -123,6 +126,9 @@ function envelope() {
     },
   }
 }
+
+/** A generated client in Python has no type for a schema without a name. */
+const toName = 'Let the schema be the $ref of an envelope, which gives it a name'
 
 const isSuccess = (status: string) => /^[123]/.test(status)
 
@@ -242,7 +248,10 @@ function parameters() {
   })
 }
 
-/** A list has a bounded page and limit, or `x-unpaged: true`. */
+/**
+ * A list has a bounded page and limit, and says how clients read all pages; or it has `x-unpaged:
+ * true`.
+ */
 function paging() {
   return eachOperation(({ verb, parameters, location, operation }, context) => {
     const { 'x-unpaged': unpaged } = operation
@@ -251,6 +260,9 @@ function paging() {
       report('Use x-unpaged only in a list, with the value true')
     }
     if (verb !== 'list') return
+    if (!unpaged && operation['x-redoclyPagination']?.style !== 'link') {
+      report('Add x-redoclyPagination with style: link, by which generated clients read all pages')
+    }
     for (const name of ['page', 'limit']) {
       const [parameter, at] = parameters.get(name) ?? []
       if (!parameter || !at) {

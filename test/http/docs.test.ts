@@ -50,8 +50,8 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
     expect(yaml.text).not.toMatch(/: [&*]a\d/)
     expect(json.text).not.toContain(introduced)
     const samples = json.body.paths['/apps'].post['x-codeSamples']
-    for (const { source } of samples)
-      expect(source).toContain(`http://apps.test${prefix}/apps`.slice(0, -5))
+    // The other samples have the address from the client that is generated from this document.
+    expect(samples[0].source).toContain(`http://apps.test${prefix}/apps`)
     for (const { headers, path } of [json, yaml]) {
       expect(headers).toMatchObject({
         'access-control-allow-origin': '*',

@@ -1,29 +1,21 @@
-import { execFile } from 'node:child_process'
-import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer, request as forward, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
-import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import { openDatabase } from '../../src/db/database.ts'
 import { documentedUrl } from '../../src/http/reference-routes.ts'
 import { required } from '../../src/util/helpers.ts'
 import { operationsOf } from '../contract/operations.ts'
-import { importLines } from '../support/catalogue-file.ts'
-import { emptyDatabaseUrl, temporaryFolder } from '../support/database.ts'
-import { freePort } from '../support/free-port.ts'
-import { commandLine, type Run, type Served, serve } from '../support/process.ts'
-import manifest from './package.json' with { type: 'json' }
-import { typeErrors } from './tools.ts'
+import { temporaryFolder } from '../support/database.ts'
+import type { Run } from '../support/process.ts'
+import { type Scene, startProxy, startScene } from './scene.ts'
+import { execute, findPython, runCommands, typeErrors } from './tools.ts'
 
 /**
  * Runs the document's samples as copied from the pages of a server with the catalogue of `make
  * run`. The server inserts its own address; the reader inserts the key that `make run` prints.
  */
 
-const root = `${import.meta.dirname}/../..`
 const languages = { curl: 'sh', TypeScript: 'ts', Python: 'py' } as const
 type Language = keyof typeof languages
 
@@ -35,34 +27,22 @@ const firstMinutes = required(
 const shellBlocks = [...firstMinutes.matchAll(/^```sh$(.*?)^```$/gms)].map(
   ([, block = '']) => block,
 )
-/** The last block prepares a directory for the samples in TypeScript. */
+/** The last block generates the client for the samples. */
 const preparation = required(shellBlocks.pop(), 'a block of commands')
 
-/** A directory prepared by these commands, with the packages of the judges. */
+/** A directory prepared by these commands. */
 let prepared: string
 
 beforeAll(async () => {
   prepared = mkdtempSync(join(tmpdir(), 'apps-samples-'))
-  writeFileSync(join(prepared, 'package.json'), '{"type": "module"}')
-  symlinkSync(`${import.meta.dirname}/node_modules`, join(prepared, 'node_modules'))
-  const commands = preparation
-    .replace(/^npm .*$/gm, '')
-    .replace(`${documentedUrl}/openapi.json`, `${root}/generated/openapi.json`)
-  const env = { PATH: `${root}/node_modules/.bin:${process.env.PATH}`, npm_config_offline: 'true' }
-  await promisify(execFile)('sh', ['-c', commands], { cwd: prepared, env })
+  const served = { ...document, servers: [{ url: documentedUrl }] }
+  writeFileSync(join(prepared, 'openapi.json'), JSON.stringify(served))
+  await runCommands(preparation.replace(`${documentedUrl}/openapi.json`, 'openapi.json'), prepared)
   return () => rmSync(prepared, { recursive: true })
-})
-
-test('the introduction installs the versions that are judged', () => {
-  const packages = preparation.match(/^npm install (.*)$/m)?.[1]?.split(' ')
-  const { '@hey-api/openapi-ts': generator, typescript } = manifest.devDependencies
-  expect(packages).toEqual([`@hey-api/openapi-ts@${generator}`, `typescript@${typescript}`])
 })
 
 type Operation = { operationId: string; 'x-codeSamples': { label: string; source: string }[] }
 const operations = Object.values(document.paths).flatMap((path) => Object.values<Operation>(path))
-
-type Scene = { server: Served; baseUrl: string; key: string }
 
 type Expectation = {
   answer: (scene: Scene) => Promise<unknown>
@@ -259,6 +239,7 @@ test.for(samples.filter(({ operationId }) => operationId === 'updateApp'))(
     const baseUrl = await startProxy(scene.baseUrl, async ({ method }) => {
       if (method === 'PUT')
         await server.request('PUT', '/apps/42', { key, json: { version: '3.0.0' } })
+      return undefined
     })
     const { stdout, stderr } = await runSample(language, source, { ...scene, baseUrl })
     expect(stdout + stderr).toMatch(/The app has changed since you read it|412/)
@@ -267,7 +248,7 @@ test.for(samples.filter(({ operationId }) => operationId === 'updateApp'))(
 )
 
 test('the TypeScript samples compile under strict with the client from the introduction', async () => {
-  const folder = consumerFolder()
+  const folder = consumerFolder(documentedUrl)
   for (const { operationId, language, source } of samples) {
     if (language === 'TypeScript') writeFileSync(join(folder, `${operationId}.ts`), source)
   }
@@ -304,63 +285,14 @@ test("the commands of the introduction's first five minutes work", async () => {
   })
 })
 
-/** Serves the catalogue of `make run`, with more apps called Tide Table. */
-async function startScene(more = 0): Promise<Scene> {
-  const address = await emptyDatabaseUrl()
-  const { run } = commandLine(address)
-  await run('migrate')
-  const seeded = await run('seed')
-  const key = required(/Key +(apps_\w+)/.exec(seeded.stdout)?.[1], `the key in ${seeded.stdout}`)
-  const table = {
-    description: 'High water.',
-    category: 'games',
-    developer_name: 'Harbour Software',
-    status: 'approved',
-  }
-  const tables = Array.from({ length: more }, (_, index) => ({
-    ...table,
-    name: `Tide Table ${index + 1}`,
-  }))
-  const database = openDatabase(address)
-  expect((await importLines(database, tables)).rejects).toEqual([])
-  await database.close()
-
-  // Location and Link have the address, so it must be known before the server listens.
-  const port = await freePort()
-  const baseUrl = `http://localhost:${port}`
-  return { server: await serve(address, { PORT: String(port), BASE_URL: baseUrl }), baseUrl, key }
-}
-
-/** A proxy that runs `before` and then forwards the request. */
-async function startProxy(
-  target: string,
-  before: (request: IncomingMessage) => Promise<void>,
-): Promise<string> {
-  const proxy = createServer(async (request, response) => {
-    await before(request)
-    const { method, headers, url } = request
-    const onward = forward(target + url, { ...(method && { method }), headers }, (answer) => {
-      response.writeHead(answer.statusCode ?? 502, answer.headers)
-      answer.pipe(response)
-    })
-    request.pipe(onward)
-  }).listen(0, '127.0.0.1')
-  onTestFinished(() => {
-    proxy.closeAllConnections()
-    proxy.close()
-  })
-  await new Promise((resolve) => proxy.once('listening', resolve))
-  return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
-}
-
 async function runSample(
   language: Language,
   source: string,
   scene: { baseUrl?: string; key?: string },
 ): Promise<Run> {
-  const folder = consumerFolder()
-  const file = join(folder, `sample.${languages[language]}`)
   const { baseUrl = documentedUrl, key = '' } = scene
+  const folder = consumerFolder(baseUrl)
+  const file = join(folder, `sample.${languages[language]}`)
   writeFileSync(file, source.replaceAll(documentedUrl, baseUrl).replaceAll('apps_YOUR_KEY', key))
   return execute(await interpreters[language](), [file])
 }
@@ -373,40 +305,14 @@ const interpreters: Record<Language, () => Promise<string>> = {
     if (code !== 0) throw new Error('The samples need curl; on Debian: apt-get install curl')
     return 'sh'
   },
-  Python: async () => {
-    for (const python of ['python3', '/usr/bin/python3']) {
-      if ((await execute(python, ['-c', 'import requests'])).code === 0) return python
-    }
-    throw new Error(
-      'The samples need Python with requests; on Debian: apt-get install python3-requests',
-    )
-  },
+  Python: findPython,
 }
 
-/** A consumer's project, as the introduction prepares it. */
-function consumerFolder(): string {
+/** A consumer's project, as the introduction prepares it with a server. */
+function consumerFolder(baseUrl: string): string {
   const folder = temporaryFolder()
   cpSync(prepared, folder, { recursive: true })
+  for (const client of ['apps_api.ts', 'apps_api.py'].map((name) => join(folder, name)))
+    writeFileSync(client, readFileSync(client, 'utf8').replaceAll(documentedUrl, baseUrl))
   return folder
-}
-
-/**
- * Runs a program with only PATH from this environment. A missing program exits with 127, as in a
- * shell.
- */
-function execute(program: string, args: string[], env: Record<string, string> = {}): Promise<Run> {
-  return new Promise((resolve) => {
-    execFile(
-      program,
-      args,
-      { env: { PATH: process.env.PATH, ...env } },
-      (error, stdout, stderr) => {
-        resolve({
-          code: error === null ? 0 : typeof error.code === 'number' ? error.code : 127,
-          stdout,
-          stderr,
-        })
-      },
-    )
-  })
 }
