@@ -20,12 +20,6 @@ $(judges_installed): test/judges/package.json test/judges/package-lock.json
 	cd test/judges && npm ci
 	@touch $@
 
-client_installed := clients/typescript/node_modules/.package-lock.json
-
-$(client_installed): clients/typescript/package.json clients/typescript/package-lock.json
-	cd clients/typescript && npm ci
-	@touch $@
-
 lab_installed := test/lab/node_modules/.package-lock.json
 
 $(lab_installed): test/lab/package.json test/lab/package-lock.json
@@ -82,10 +76,10 @@ package: $(installed) ## pack the last commit with Node and its dependencies int
 	@node scripts/package.ts
 
 .PHONY: judge-packages
-judge-packages: $(judges_installed) $(client_installed)
+judge-packages: $(judges_installed)
 
 .PHONY: judge
-judge: $(installed) judge-packages generated/docs.html ## check the contract and the server with third-party clients and tools
+judge: $(installed) judge-packages generated/docs.html ## check the contract and the server with third-party tools
 	npm run --silent judge
 
 .PHONY: pictures
@@ -105,7 +99,7 @@ bench: $(installed) $(lab_installed) ## benchmark against peers and update docs/
 	@npm run --silent bench -- $(if $(QUICK),quick,full)
 
 .PHONY: lab
-lab: $(installed) $(lab_installed) $(client_installed) package ## what belongs to a release, hours; PART=archive, bench, faults, mutants or one-server for one part
+lab: $(installed) $(lab_installed) package ## what belongs to a release, hours; PART=archive, bench, faults, mutants or one-server for one part
 	@$(if $(filter mutants,$(PART)),,npm run --silent lab -- $(PART))
 	@$(if $(filter-out mutants,$(PART)),,node test/lab/mutants/patches.ts)
 

@@ -6,10 +6,7 @@ import { join } from 'node:path'
 /** Fails if `make generate` would change a file. Runs it in a copy of what it reads and writes. */
 
 const root = join(import.meta.dirname, '..')
-const written = [
-  ...['openapi.json', 'openapi.d.ts', 'server.d.ts'].map((file) => `generated/${file}`),
-  ...['package.json', 'package-lock.json'].map((file) => `clients/typescript/${file}`),
-]
+const written = ['openapi.json', 'openapi.d.ts', 'server.d.ts'].map((file) => `generated/${file}`)
 const read = [
   ...['CHANGELOG.md', 'package.json', 'redocly.yaml'],
   ...['openapi', 'scripts', 'src', 'test/contract'],

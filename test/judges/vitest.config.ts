@@ -4,7 +4,7 @@ import { longestFirst } from '../support/longest-first.ts'
 
 const { projects: _, globalSetup = [], ...shared } = base.test ?? {}
 
-/** The judges: third-party clients and tools. `make test` does not run *.judge.ts. */
+/** The judges: third-party tools. `make test` does not run *.judge.ts. */
 export default defineConfig({
   test: {
     ...shared,
@@ -12,7 +12,7 @@ export default defineConfig({
     include: ['test/judges/**/*.judge.ts'],
     sequence: {
       sequencer: longestFirst(
-        ...['clients', 'moderation-page', 'pages', 'proxy', 'package', 'samples', 'shop-window'],
+        ...['moderation-page', 'pages', 'proxy', 'samples', 'clients', 'shop-window'],
       ),
     },
     testTimeout: 600_000,
