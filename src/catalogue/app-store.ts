@@ -316,8 +316,8 @@ export const appStore = (runner: QueryRunner) => {
       ),
 
     /**
-     * Inserts apps whose package names are free, and changes others as `save` does. Returns the
-     * inserted rows.
+     * Changes apps as `save` does, one after the other, and then inserts others, which can take the
+     * package names that those give up. Returns the inserted rows.
      */
     async insertAll(
       action: Action,
@@ -325,13 +325,13 @@ export const appStore = (runner: QueryRunner) => {
       actor: Actor,
       saves: AppSave[] = [],
     ): Promise<AppRow[]> {
-      const inserted =
-        inserts.length > 0 ? await insertRows(inserts.map((app) => ({ ...app, actor }))) : []
       const saved: AppChange[] = []
       for (const save of saves) {
         const change = await updateRow(save, actor)
         if (change) saved.push(change)
       }
+      const inserted =
+        inserts.length > 0 ? await insertRows(inserts.map((app) => ({ ...app, actor }))) : []
       await applySideEffects(action, [...inserted, ...saved])
       return inserted.map(({ after }) => after)
     },
@@ -355,16 +355,6 @@ export const appStore = (runner: QueryRunner) => {
 }
 
 export type AppStore = ReturnType<typeof appStore>
-
-/**
- * Takes the package names of apps, so that other apps can get them. Their owners' new names must be
- * saved in the same transaction.
- */
-export async function releasePackageNames(runner: QueryRunner, ids: number[]) {
-  if (ids.length === 0) return
-  runner.markPublicChange()
-  await runner.sql('apps').whereIn('id', ids).update({ package_name: null, package_key: null })
-}
 
 export const counterColumns = [
   'id',

@@ -34,43 +34,30 @@ export const categoryStore = (runner: QueryRunner) => {
   }
 
   /**
-   * Renames several categories, which may exchange their slugs and names. Throws a `Conflict` if one
-   * is no longer as in `before`. They are not locked before: PostgreSQL's lock for another slug is
-   * stronger, and an app that comes into the category could get its own between the two.
+   * Gives a category other names. Throws an OperatorError if another one has them, a `Conflict` if
+   * the category is no longer as in `before`. It is not locked before: PostgreSQL's lock for another
+   * slug is stronger, and an app that comes into the category could get its own between the two.
    */
-  async function renameAll(renames: { before: Category; after: Names }[], actor: Actor) {
-    if (renames.length === 0) return
+  async function update(before: Category, after: Names, actor: Actor) {
+    await assertFree(after, before.id)
     runner.markPublicChange()
     const at = new Date().toISOString()
-    const rename = async (before: Category, names: Names) => {
-      const renamed = await sql('categories')
-        .where(before)
-        .update({ ...names, changed_at: at })
-      if (renamed === 0) throw new Conflict(`the category ${before.id} has changed`)
-    }
-    const inOrder = renames.toSorted((a, b) => a.before.id - b.before.id)
-    // Temporary values that no valid slug or name equals.
-    const temporary = ({ id }: Category) => ({ id, slug: `~${id}`, name: `\n${id}` })
-    for (const { before } of inOrder) await rename(before, temporary(before))
-    for (const { before, after } of inOrder) await rename(temporary(before), after)
-    const entries = renames.map(({ before, after }) => ({
-      action: 'category rename' as const,
+    const updated = await sql('categories')
+      .where(before)
+      .update({ ...after, changed_at: at })
+    if (updated === 0) throw new Conflict(`the category ${before.id} has changed`)
+    await audit.record(actor, {
+      action: 'category rename',
       at,
       category_id: before.id,
       ...difference<Names>(before, after, ['slug', 'name']),
-    }))
-    await audit.record(actor, ...entries)
+    })
   }
 
   return {
     /** By name. */
     all() {
       return sql('categories').orderBy('name').select('id', 'slug', 'name')
-    },
-
-    /** In no order. */
-    allWithTimes() {
-      return sql('categories').select('id', 'slug', 'name', 'created_at')
     },
 
     /** By name, each with the number of its listed apps. */
@@ -131,7 +118,7 @@ export const categoryStore = (runner: QueryRunner) => {
       return category
     },
 
-    renameAll,
+    update,
 
     /** Throws an OperatorError as `add` does, and if nothing would change. */
     async rename(
@@ -146,8 +133,7 @@ export const categoryStore = (runner: QueryRunner) => {
         throw new OperatorError(
           `the category ${slug} already has the name ${JSON.stringify(after.name)}`,
         )
-      await assertFree(after, before.id)
-      await renameAll([{ before, after }], actor)
+      await update(before, after, actor)
       return { id: before.id, ...after }
     },
 
@@ -156,7 +142,7 @@ export const categoryStore = (runner: QueryRunner) => {
      * even deleted ones.
      */
     async remove(slug: string, actor: Actor): Promise<Category> {
-      // In one statement, for the reason of `renameAll`.
+      // In one statement, for the reason of `update`.
       const [category] = await runner.rows<Category>(
         'delete from categories where slug = ? returning id, slug, name',
         [slug],

@@ -16,10 +16,7 @@ export type Match = {
   line: Line
   /** The app that the line updates; without one, it creates an app. */
   app: NamedAppRow | undefined
-  /**
-   * Another app with the package name of the line. The line is accepted if that app gets a
-   * different one.
-   */
+  /** Another app that has the package name of the line, unless an earlier line gives it up. */
   holder: NamedAppRow | undefined
   problems: LineProblem[]
 }
@@ -176,31 +173,33 @@ export function batchKeys(line: Line): { finds: string[]; claims: string[] } {
   if (isSet(package_name)) finds.push(`package ${package_name.toLowerCase()}`)
   if (slug !== undefined) finds.push(`slug ${slug}`)
   if (isKnownByName(line)) finds.push(nameKey)
-  // A new app gets the slug of its name if that is free, otherwise that slug with a number.
-  const ownSlug = slug ?? toSlug(name)
-  const claims = [...finds, `slug ${ownSlug}`]
-  if (slug === undefined) claims.push(`numbered slug ${ownSlug}`)
-  const unnumbered = ownSlug.replace(/-\d+$/, '')
-  if (unnumbered !== ownSlug) finds.push(`numbered slug ${unnumbered}`)
+  // A new app gets the slug of its name if that is free.
+  const claims = [...finds, `slug ${slug ?? toSlug(name)}`]
   // A later line that is known by its name finds the app even if this line has a slug.
   if (!isSet(package_name)) claims.push(nameKey)
   return { finds, claims }
 }
 
-/** Refuses lines with the package name of an app that keeps it. Apps may exchange their names. */
+/**
+ * Refuses lines with the package name of an app, unless an earlier one of the lines gives it up.
+ * They are in the order of the file.
+ */
 export function refuseTakenNames(matches: Match[]) {
-  for (;;) {
-    const accepted = matches.filter(isAccepted)
-    const freed = new Set(accepted.filter(freesPackageName).map(({ app }) => app?.id))
-    const refused = accepted.filter(({ holder }) => holder && !freed.has(holder.id))
-    if (refused.length === 0) return
-    // Again, because the apps of refused lines keep their names, too.
-    for (const match of refused) {
-      const message = `belongs to app ${match.holder?.id}, ${match.holder?.slug}`
-      match.problems = [problem('/package_name', message, 'belongs to another app')]
-    }
+  const freed = new Set<number>()
+  for (const match of matches.filter(isAccepted)) {
+    const { line, app, holder } = match
+    if (holder && !freed.has(holder.id)) match.problems = [takenNameProblem(holder)]
+    else if (app && line.package_name !== undefined && !hasPackageName(app, line.package_name))
+      freed.add(app.id)
   }
 }
 
-const freesPackageName = ({ line: { package_name }, app }: Match) =>
-  app !== undefined && package_name !== undefined && !hasPackageName(app, package_name)
+const takenNameProblem = ({ id, slug }: NamedAppRow) =>
+  problem(
+    '/package_name',
+    `belongs to app ${id}, ${slug}; ${firstFileAdvice}`,
+    `belongs to another app; ${firstFileAdvice}`,
+  )
+
+const firstFileAdvice =
+  'if this file gives that app another one, import the refused lines first with "package_name": null, then as they are'

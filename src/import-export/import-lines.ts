@@ -143,12 +143,10 @@ async function* batches(lines: AsyncIterable<ImportLine>): AsyncGenerator<Import
   let kind: LineKind | undefined
   for await (const line of lines) {
     const { finds, claims } = line.app ? batchKeys(line.app) : { finds: [], claims: [] }
-    // Categories that exchange their names are adjacent, and must be in one batch.
-    const isFull = batch.length >= maxBatchLines && !line.category
     // A transaction locks apps once, and before categories (decision 15).
     const isOtherKind = kindOf(line) !== kind && kindOf(line) !== undefined && kind !== undefined
     if (
-      isFull ||
+      batch.length >= maxBatchLines ||
       isOtherKind ||
       length >= maxBatchLength ||
       finds.some((key) => claimed.has(key))

@@ -24,7 +24,7 @@ import {
 /** Computes the columns of an app from a line of a catalogue file. Pure. */
 
 /** Ids of developers by name, ids of categories by slug, and the time of the import. */
-type Given = { ownerIds: Map<string, number>; categoryIds: Map<string, number>; now: string }
+export type Given = { ownerIds: Map<string, number>; categoryIds: Map<string, number>; now: string }
 
 /**
  * The columns that a line can set, for an existing app or a new one. Fields that the line leaves

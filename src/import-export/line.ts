@@ -1,6 +1,7 @@
 import { Ajv, type SchemaValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
+import type { Actor } from '../audit/audit-store.ts'
 import { addressColumns, type ImportedColumn } from '../catalogue/app-columns.ts'
 import { addCharacterRules } from '../contract/character-rules.ts'
 import type { Problem } from '../contract/contract.ts'
@@ -49,6 +50,9 @@ export type ImportLine = ParsedLine & {
   /** Set if the outcome is `updated`, except by counters. */
   update?: LineUpdate
 }
+
+/** `now` is the time of the import; `onlyNew` leaves existing apps and categories unchanged. */
+export type WriteOptions = { actor: Actor; onlyNew: boolean; now: string }
 
 /** The changes of a line to an existing app or category. */
 export type LineUpdate = ({ app_id: number } | { category_id: number }) & {

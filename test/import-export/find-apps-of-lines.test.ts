@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest'
 import type { NamedAppRow } from '../../src/catalogue/app-store.ts'
 import {
   batchKeys,
-  isAccepted,
   matchLines,
   refuseTakenNames,
   splitRepeats,
@@ -111,6 +110,7 @@ test.for<[what: string, first: Line, second: Line, isFound: boolean]>([
   ],
   ['the slug beside its package name', both, { ...slugged, name: 'Moon' }, true],
   ['only its name, though it has a package name', packaged, line, false],
+  ['the slug made of its name, with a number', packaged, { ...line, slug: 'star-map-2' }, false],
   [
     'the slug made of its name, though it has a package name',
     packaged,
@@ -341,7 +341,7 @@ describe('a line is refused', () => {
       ...messages({ ...exact, id: 9, created_at: time(2) }, app),
     ]).toEqual([
       'of this app is star-map and cannot change',
-      'belongs to app 8, moon',
+      'belongs to app 8, moon; if this file gives that app another one, import the refused lines first with "package_name": null, then as they are',
       'belongs to an app with the package name org.example.stars',
       'describes app 7, which was deleted; restore it with: ./apps-service app restore 7',
       'belongs to an app of Eve: leave it out to get another',
@@ -361,12 +361,12 @@ describe('a line takes the package name of another app', () => {
   const taking: Line = { ...exact, package_name: 'org.example.moon' }
   const { id: _, ...withoutId } = taking
   const { created_at: __, ...withoutTime } = taking
-  /** The numbers of the refused lines, and the ids of the apps that lose their package names. */
-  const exchange = (lines: Line[], ...existing: NamedAppRow[]) => {
-    const matches = matchAll(lines, ...existing)
-    refuseTakenNames(matches)
-    const refused = matches.filter((match) => !isAccepted(match)).map(({ source }) => source.number)
-    return [refused, matches.filter(isAccepted).flatMap(({ holder }) => holder?.id ?? [])]
+  const mars = {
+    ...app,
+    id: 10,
+    slug: 'mars',
+    package_name: 'org.example.mars',
+    package_key: 'org.example.mars',
   }
   const moons: Line = {
     ...line,
@@ -376,53 +376,30 @@ describe('a line takes the package name of another app', () => {
     package_name: 'org.example.stars',
   }
   const renamed = { ...moons, package_name: 'org.example.new' }
+  const cleared = { ...moons, package_name: null }
   const taker = { ...taking, id: 9, slug: 'sun' }
+  const marses = { ...moons, id: 10, slug: 'mars', package_name: 'org.example.moon' }
 
-  test.for<[what: string, lines: Line[], refused: number[], givers: number[]]>([
-    ['which takes the name of the first', [taking, moons], [], [8, 7]],
-    ['which gets a new one', [taking, renamed], [], [8]],
-    ['which gets a new one before', [renamed, taking], [], [8]],
-    ['which gets none', [taking, { ...moons, package_name: null }], [], [8]],
-    ['which keeps it', [taking], [1], []],
-    ['whose line keeps it', [taking, { ...moons, package_name: 'org.example.moon' }], [1], []],
-    ['whose line is refused', [taking, { ...moons, package_name: 'org.example.mars' }], [1, 2], []],
-    ['for a new app, and the other gets a new one', [taker, renamed], [], [8]],
-    ['for a new app, and the other keeps it', [taker], [1], []],
-    ['but identifies its own app only by slug', [{ ...taking, id: 9 }, renamed], [1], []],
-    ['but has no id', [withoutId, renamed], [1], []],
-    ['but has no creation time', [withoutTime, renamed], [1], []],
-    ['and its slug', [{ ...taking, id: 9, slug: 'moon' }], [], []],
-  ])('%s', ([, lines, refused, givers]) => {
-    const mars = {
-      ...app,
-      id: 10,
-      slug: 'mars',
-      package_name: 'org.example.mars',
-      package_key: 'org.example.mars',
-    }
-    expect(exchange(lines, app, moon, mars)).toEqual([refused, givers])
-  })
-
-  test('in a chain of which all are refused if the last app keeps its name', () => {
-    const row = Array.from({ length: 1000 }, (_, index) => {
-      const package_name = `org.example.p${index}`
-      return { ...app, id: index + 1, slug: `a${index}`, package_name, package_key: package_name }
-    })
-    const lines = row.map(({ id, slug }, index) => {
-      return {
-        ...line,
-        id,
-        slug,
-        created_at: time(1),
-        package_name: `org.example.p${(index + 1) % 1000}`,
-      }
-    })
-    const numbers = row.slice(1).map((_, index) => index + 1)
-    expect(exchange(lines.slice(0, -1), ...row)).toEqual([numbers, []])
-    expect(exchange(lines.slice(0, -1).toReversed(), ...row)).toEqual([numbers, []])
-    expect(exchange(lines, ...row)).toEqual([
-      [],
-      [...row.slice(1), ...row.slice(0, 1)].map(({ id }) => id),
-    ])
+  test.for<[what: string, lines: Line[], refused: number[]]>([
+    ['which gets a new one before', [renamed, taking], []],
+    ['which gets none before', [cleared, taking], []],
+    ['which gets a new one afterwards', [taking, renamed], [1]],
+    ['which gets none afterwards', [taking, cleared], [1]],
+    ['which takes the name of the first', [taking, moons], [1, 2]],
+    ['which keeps it', [taking], [1]],
+    ['whose line keeps it', [{ ...moons, package_name: 'org.example.moon' }, taking], [2]],
+    ['whose line has none', [{ ...line, slug: 'moon' }, taking], [2]],
+    ['whose line is refused', [{ ...moons, package_name: 'org.example.mars' }, taking], [1, 2]],
+    ['in a row of three', [renamed, marses, { ...taking, package_name: 'org.example.mars' }], []],
+    ['for a new app, and the other gets a new one before', [renamed, taker], []],
+    ['for a new app, and the other gets a new one afterwards', [taker, renamed], [1]],
+    ['for a new app, and the other keeps it', [taker], [1]],
+    ['but identifies its own app only by slug', [renamed, { ...taking, id: 9 }], [2]],
+    ['but has no id', [renamed, withoutId], [2]],
+    ['but has no creation time', [renamed, withoutTime], [2]],
+    ['and its slug', [{ ...taking, id: 9, slug: 'moon' }], []],
+  ])('%s', ([, lines, refused]) => {
+    const problems = conflicts(lines, app, moon, mars)
+    expect(problems.flatMap((some, index) => (some.length > 0 ? [index + 1] : []))).toEqual(refused)
   })
 })

@@ -99,6 +99,15 @@ describe('the effect of a line', () => {
       ['/slug'],
     ],
     [
+      'a name whose slug is taken, then that slug with the next number',
+      [app],
+      [
+        { ...app, package_name: 'org.example.stars' },
+        { ...app, name: 'Sky', slug: 'star-map-2' },
+      ],
+      [2, 0, 0, 0],
+    ],
+    [
       'a null package name',
       [{ ...app, package_name: null }],
       [{ ...app, package_name: null }],
@@ -1080,8 +1089,26 @@ describe('lines of categories', () => {
         { ...sky, slug: 'sea', name: 'Sea' },
         { ...sea, slug: 'sky', name: 'Sky' },
       ],
+      [0, 0, 0, 2],
+      { 50: 'sky Sky', 51: 'sea Sea' },
+    ],
+    [
+      'of which the second takes the name that the first gives up',
+      [
+        { ...sky, slug: 'air', name: 'Air' },
+        { ...sea, slug: 'sky', name: 'Sky' },
+      ],
       [0, 2, 0, 0],
-      { 50: 'sea Sea', 51: 'sky Sky' },
+      { 50: 'air Air', 51: 'sky Sky' },
+    ],
+    [
+      'of which the first takes the name that the second gives up',
+      [
+        { ...sky, slug: 'sea', name: 'Sea' },
+        { ...sea, slug: 'lake', name: 'Lake' },
+      ],
+      [0, 2, 0, 0],
+      { 50: 'sea Sea', 51: 'lake Lake' },
     ],
     [
       'that pass their names on, the last to a new one',
@@ -1092,6 +1119,16 @@ describe('lines of categories', () => {
       ],
       [1, 2, 0, 0],
       { 50: 'air Air', 51: 'sky Sky', 52: 'sea Sea' },
+    ],
+    [
+      'of which each takes the name that the next gives up',
+      [
+        { ...sky, slug: 'sea', name: 'Sea' },
+        { ...sea, slug: 'lake', name: 'Lake' },
+        { slug: 'air', name: 'Sky' },
+      ],
+      [1, 2, 0, 0],
+      { 50: 'sea Sea', 51: 'lake Lake', 52: 'air Sky' },
     ],
     [
       'with a name that another keeps, and a line that relies on it',
@@ -1108,8 +1145,8 @@ describe('lines of categories', () => {
         { ...sky, slug: 'tools' },
         { ...sea, name: 'Ocean' },
       ],
-      [0, 0, 0, 2],
-      { 50: 'sky Sky', 51: 'sea Sea' },
+      [0, 1, 0, 1],
+      { 50: 'sky Sky', 51: 'sea Ocean' },
     ],
     [
       'that exist by their slugs in another catalogue, with other ids, times and names',
@@ -1155,23 +1192,42 @@ describe('lines of categories', () => {
     )
   })
 
-  test('that exchange their names after many other lines', async () => {
+  test('that exchange their names do so if a first file gives one of them another', async () => {
     const { database } = await startService()
     await importLines(database, [{ category: sky }, { category: sea }])
     const exchanged = [
-      { category: { ...sky, name: 'Sea', slug: 'sea' } },
-      { category: { ...sea, name: 'Sky', slug: 'sky' } },
+      { category: { ...sky, slug: 'sea', name: 'Sea' } },
+      { category: { ...sea, slug: 'sky', name: 'Sky' } },
     ]
-    expect(countsOf(await importLines(database, [...manyApps(999), ...exchanged]))).toEqual([
-      999, 2, 0, 0,
+    const messages: unknown[] = []
+    await importFrom(database, Readable.from([Buffer.from(toLines(exchanged))]), {
+      onReject: async (number, problems) => {
+        messages.push(...problems.map(({ field, message }) => `${number} ${field} ${message}`))
+      },
+    })
+    expect(messages).toEqual([
+      '1 /category there is already a category with the slug sea; give that one another in a first file',
+      '2 /category there is already a category with the slug sky; give that one another in a first file',
     ])
+    const first = [{ category: { ...sea, slug: 'other', name: 'Other' } }]
+    expect(countsOf(await importLines(database, first))).toEqual([0, 1, 0, 0])
+    expect(countsOf(await importLines(database, exchanged))).toEqual([0, 2, 0, 0])
+    expect(countsOf(await importLines(database, exchanged))).toEqual([0, 0, 2, 0])
+  })
+
+  test('of one category, twice in a file', async () => {
+    const { database } = await startService()
+    const lines = ['Air', 'Wind'].map((name) => ({ category: { ...sky, name } }))
+    await importLines(database, [{ category: sky }])
+    expect(countsOf(await importLines(database, lines))).toEqual([0, 2, 0, 0])
+    expect((await exportLines(database)).filter((text) => text.includes('"Wind"'))).toHaveLength(1)
   })
 
   test('that are new and have the same id get different ones', async () => {
     const { database } = await startService()
     const summary = await importLines(database, [
       { category: sky },
-      { category: { ...sea, id: sky.id } },
+      { category: { ...sea, id: sky.id, created_at: '2026-01-02T00:00:00.000Z' } },
     ])
     expect(countsOf(summary)).toEqual([2, 0, 0, 0])
     const ids = await database.read(({ sql }) =>
@@ -1199,59 +1255,152 @@ describe('lines of categories', () => {
   })
 })
 
-test('apps exchange their package names, and take none that another keeps', async () => {
-  const { database } = await startService()
-  const created_at = '2026-01-01T00:00:00Z'
-  const line = (id: number, letter: string) => ({
+describe('a package name', () => {
+  const created_at = '2026-01-01T00:00:00.000Z'
+  const line = (id: number, letter: string | null) => ({
     ...app,
     id,
     slug: `a${id}`,
     created_at,
-    package_name: `org.example.${letter}`,
+    package_name: letter && `org.example.${letter}`,
   })
   const others = Array.from({ length: 300 }, (_, index) => line(1000 + index, `other${index}`))
-  await importLines(database, [
-    line(70, 'a'),
-    line(71, 'b'),
-    line(72, 'c'),
-    line(73, 'd'),
-    ...others,
-  ])
-  const moved = [line(70, 'b'), line(71, 'c'), ...others, line(72, 'a')]
-  expect(countsOf(await importLines(database, moved))).toEqual([0, 3, 300, 0])
-  const { package_name, ...namesake } = line(90, '')
-  const namesakes = [namesake, { ...namesake, id: 91, slug: 'a91' }]
-  expect(
-    countsOf(await importLines(database, [line(70, 'c'), ...namesakes, line(71, 'b')])),
-  ).toEqual([2, 2, 0, 0])
-  await importLines(database, [line(70, 'b'), line(71, 'c')])
-  // The new app takes a name that the app of an earlier line still has, because that line waits for
-  // another.
-  const chain = [line(71, 'a'), { ...line(75, 'c'), slug: 'new' }, line(72, 'c2')]
-  expect(countsOf(await importLines(database, chain))).toEqual([1, 2, 0, 0])
-  await importLines(database, [line(72, 'a'), { ...line(75, 'e'), slug: 'new' }, line(71, 'c')])
-  const taking = [line(72, 'd'), line(70, 'a'), line(71, 'b')]
-  expect((await importLines(database, taking)).rejects).toEqual([
-    { line: 1, fields: ['/package_name'] },
-    { line: 2, fields: ['/package_name'] },
-    { line: 3, fields: ['/package_name'] },
-  ])
-  const refusedElsewhere = [line(70, 'c'), { ...line(71, 'f'), category: 'none' }]
-  expect((await importLines(database, refusedElsewhere)).rejects).toEqual([
-    { line: 1, fields: ['/package_name'] },
-    { line: 2, fields: ['/category'] },
-  ])
-  const names = () =>
-    database.read(({ sql }) =>
-      sql('apps').whereBetween('id', [70, 73]).orderBy('id').pluck('package_name'),
-    )
-  expect(await names()).toEqual(['b', 'c', 'a', 'd'].map((letter) => `org.example.${letter}`))
-  // Lines with the same name are in different batches, so app 73 gives its name up too late for the
-  // first.
-  const lines = [line(70, 'd'), line(71, 'd'), line(73, 'z')]
-  expect(countsOf(await importLines(database, lines))).toEqual([0, 2, 0, 1])
-  expect(countsOf(await importLines(database, lines))).toEqual([0, 0, 2, 1])
-  expect(await names()).toEqual(['b', 'd', 'a', 'z'].map((letter) => `org.example.${letter}`))
+  const { package_name: _, ...namesake } = line(90, null)
+  const namesOf = async (database: Database) =>
+    (
+      await database.read(({ sql }) =>
+        sql('apps').whereBetween('id', [70, 79]).orderBy('id').pluck('package_name'),
+      )
+    ).map((name) => name?.split('.').at(-1) ?? null)
+
+  test.for<
+    [what: string, lines: object[], counts: number[], names: (string | null)[], refused?: string[]]
+  >([
+    [
+      'can be taken from the app of an earlier line that gets another',
+      [line(70, 'x'), line(71, 'a')],
+      [0, 2, 0, 0],
+      ['x', 'a', 'c'],
+    ],
+    [
+      'can be taken from the app of an earlier line that has none now',
+      [line(70, null), line(71, 'a')],
+      [0, 2, 0, 0],
+      [null, 'a', 'c'],
+    ],
+    [
+      'can be taken from the app of a line far before it',
+      [line(70, 'x'), ...others, line(71, 'a')],
+      [0, 2, 300, 0],
+      ['x', 'a', 'c'],
+    ],
+    [
+      'can be taken by a new app',
+      [line(70, 'x'), line(75, 'a')],
+      [1, 1, 0, 0],
+      ['x', 'b', 'c', 'a'],
+    ],
+    [
+      'can be taken by new apps and existing ones in a row',
+      [line(72, 'x'), line(75, 'c'), namesake, line(71, 'y'), line(70, 'b')],
+      [2, 3, 0, 0],
+      ['b', 'y', 'x', 'c'],
+    ],
+    [
+      'is refused if only a later line gives it up',
+      [line(71, 'a'), line(70, 'x')],
+      [0, 1, 0, 1],
+      ['x', 'b', 'c'],
+      ['1 /package_name'],
+    ],
+    [
+      'is refused if a new app takes it before a later line gives it up',
+      [line(75, 'a'), line(70, 'x')],
+      [0, 1, 0, 1],
+      ['x', 'b', 'c'],
+      ['1 /package_name'],
+    ],
+    [
+      'is refused if the line that would give it up is refused for its category',
+      [{ ...line(70, 'x'), category: 'none' }, line(71, 'a')],
+      [0, 0, 0, 2],
+      ['a', 'b', 'c'],
+      ['1 /category', '2 /package_name'],
+    ],
+    [
+      'is refused if two apps exchange theirs',
+      [line(70, 'b'), line(71, 'a')],
+      [0, 0, 0, 2],
+      ['a', 'b', 'c'],
+      ['1 /package_name', '2 /package_name'],
+    ],
+    [
+      'is refused if three apps exchange theirs, and one beside them is not',
+      [line(70, 'b'), line(71, 'c'), line(72, 'a'), line(75, 'd')],
+      [1, 0, 0, 3],
+      ['a', 'b', 'c', 'd'],
+      ['1 /package_name', '2 /package_name', '3 /package_name'],
+    ],
+    [
+      'can be taken by each of several lines, if each gives it up before the next',
+      [line(70, 'x'), line(71, 'a'), line(71, 'y'), line(72, 'a')],
+      [0, 4, 0, 0],
+      ['x', 'y', 'a'],
+    ],
+    [
+      'of two lines goes to the first',
+      [line(70, 'x'), line(71, 'a'), line(72, 'a')],
+      [0, 2, 0, 1],
+      ['x', 'a', 'c'],
+      ['3 /package_name'],
+    ],
+  ])('%s', async ([, lines, counts, names, refused = []]) => {
+    const { database } = await startService()
+    await importLines(database, [line(70, 'a'), line(71, 'b'), line(72, 'c'), ...others])
+    const { rejects, ...summary } = await importLines(database, lines)
+    expect(countsOf(summary)).toEqual(counts)
+    expect(rejects.map((reject) => `${reject.line} ${reject.fields}`)).toEqual(refused)
+    expect(await namesOf(database)).toEqual(names)
+    await expectConsistent(database)
+  })
+
+  test('is exchanged by two apps as the refusal advises', async () => {
+    const { database } = await startService()
+    const before = [line(70, 'a'), line(71, 'b')]
+    await importLines(database, before)
+    const file = [line(70, 'b'), line(71, 'a'), line(72, 'c')]
+    const refused: number[] = []
+    await importFrom(database, Readable.from([Buffer.from(toLines(file))]), {
+      onReject: async (number, [problem]) => {
+        expect(problem?.message).toMatch(
+          /^belongs to app 7[01], a7[01]; if this file gives that app another one, import the refused lines first with "package_name": null, then as they are$/,
+        )
+        refused.push(number)
+      },
+    })
+    expect(refused).toEqual([1, 2])
+    const unnamed = file.slice(0, 2).map((one) => ({ ...one, package_name: null }))
+    expect(countsOf(await importLines(database, unnamed))).toEqual([0, 2, 0, 0])
+    expect(countsOf(await importLines(database, file.slice(0, 2)))).toEqual([0, 2, 0, 0])
+    expect(await namesOf(database)).toEqual(['b', 'a', 'c'])
+    expect(countsOf(await importLines(database, file))).toEqual([0, 0, 3, 0])
+  })
+
+  test('that apps exchanged at the source is whole in a new mirror', async () => {
+    const { database, request, world } = await startService()
+    const { apps, keys } = world
+    const rename = async (id: number, key: string, package_name: string) => {
+      const { status } = await request('PUT', `/apps/${id}`, { key, json: { package_name } })
+      expect(status).toBe(200)
+    }
+    await rename(apps.approved, keys.ada, 'org.example.spare')
+    await rename(apps.bobs, keys.bob, 'org.example.tideclock')
+    await rename(apps.approved, keys.ada, 'org.example.birdsong')
+    const lines = await exportLines(database)
+    const mirror = await openEmptyCatalogue()
+    expect(countsOf(await importLines(mirror, lines))).toEqual([lines.length, 0, 0, 0])
+    expect(await exportLines(mirror)).toEqual(lines)
+  })
 })
 
 test('each refused line is reported with its number, text and problems', async () => {

@@ -8,6 +8,7 @@ import { OperatorError } from '../../src/contract/errors.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
+import { required } from '../../src/util/helpers.ts'
 import { exportLines, importLines, setCounters } from '../support/catalogue-file.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { addReviews } from '../support/reviews.ts'
@@ -47,9 +48,7 @@ test(`a mirror that imports all changes equals its source, byte for byte (MIRROR
       const lines = await exportLines(source.database, { since, isPublic })
       if (isPublic) await expectNothingHidden(lines, answers, source)
       else hidden += hiddenMarkers(lines, answers).length
-      expect(await importLines(target.database, lines), `after ${made} changes`).toMatchObject({
-        rejects: [],
-      })
+      await importAsAdvised(target.database, lines)
       if (!isPublic)
         expect(await exportLines(target.database)).toEqual(await exportLines(source.database))
       expect(await answersOf(target, paths)).toEqual(answers)
@@ -141,6 +140,27 @@ test.for<
     await expectConsistent(mirror.database)
   }
 })
+
+/**
+ * Imports a file. If categories have exchanged names, or package names have gone to apps before
+ * those that had them, does what the refusals advise.
+ */
+async function importAsAdvised(database: Database, lines: string[]) {
+  const refusedLines = async () =>
+    (await importLines(database, lines)).rejects.map(({ line }) =>
+      JSON.parse(required(lines[line - 1], 'a line')),
+    )
+  const categories = (await refusedLines()).flatMap(({ name, category }) =>
+    name === undefined
+      ? { category: { ...category, slug: `spare-${category.id}`, name: `Spare ${category.id}` } }
+      : [],
+  )
+  expect(await importLines(database, categories)).toMatchObject({ rejects: [] })
+  const apps = await refusedLines()
+  const unnamed = apps.map((line) => ({ ...line, package_name: null }))
+  for (const file of [unnamed, apps])
+    expect(await importLines(database, file)).toMatchObject({ rejects: [] })
+}
 
 /** A word that is in no other text. */
 const markerOf = (number: number) => `m${number}m`

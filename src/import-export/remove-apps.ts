@@ -1,0 +1,39 @@
+import { type AppSave, appStore } from '../catalogue/app-store.ts'
+import { isListed } from '../catalogue/policy.ts'
+import type { QueryRunner } from '../db/engine.ts'
+import { type ImportLine, problem, type WriteOptions } from './line.ts'
+import { listDifferences } from './line-to-row.ts'
+
+/** Hides the apps that the source has hidden. There, other apps may get their package names. */
+export async function removeApps(
+  runner: QueryRunner,
+  lines: ImportLine[],
+  { actor, onlyNew, now }: WriteOptions,
+) {
+  const removals = lines.flatMap((line) => (line.removed ? [{ line, ...line.removed }] : []))
+  if (removals.length === 0) return
+  const ids = removals.map(({ id }) => id)
+  const locked = await runner.sql('apps').whereIn('id', ids).orderBy('id').forUpdate().select()
+  const found = new Map(locked.map((app) => [app.id, app]))
+  const hidden = { deleted_at: now, package_name: null }
+  const saves: AppSave[] = []
+  for (const { line, id, created_at } of removals) {
+    const app = found.get(id)
+    line.outcome = 'unchanged'
+    if (onlyNew || !app || !isListed(app)) continue
+    if (app.created_at !== created_at) {
+      const message = `names app ${id}, which was created at another time`
+      line.outcome = [problem('/removed', message, 'names an app that was created at another time')]
+      continue
+    }
+    // With the time of the source, so that a line brings the app back if it is newer there.
+    const { slug, updated_at } = app
+    saves.push({ before: app, changes: { ...hidden, updated_at } })
+    const changes = listDifferences(app, hidden, ['package_name', 'deleted_at'])
+    line.update = { app_id: id, slug, changes }
+    line.outcome = 'updated'
+    // A later line finds it hidden.
+    found.delete(id)
+  }
+  await appStore(runner).insertAll('app import', [], actor, saves)
+}

@@ -1,0 +1,215 @@
+import { addDevelopers } from '../accounts/account-store.ts'
+import {
+  type AppSave,
+  appStore,
+  hasChanges,
+  type NamedAppRow,
+  namedApps,
+  timestampAfter,
+} from '../catalogue/app-store.ts'
+import { categoryStore } from '../catalogue/category-store.ts'
+import { clearReviews, insertReviews, type NewReview } from '../catalogue/reviews.ts'
+import type { QueryRunner } from '../db/engine.ts'
+import { Conflict } from '../db/errors.ts'
+import { required } from '../util/helpers.ts'
+import {
+  isAccepted,
+  isKnownByName,
+  type Match,
+  matchLines,
+  refuseTakenNames,
+  splitRepeats,
+} from './find-apps-of-lines.ts'
+import { type ImportLine, type Line, problem, type WriteOptions } from './line.ts'
+import {
+  categoryProblems,
+  type Given,
+  hasSameReviews,
+  listChanges,
+  toColumns,
+  toNewRow,
+} from './line-to-row.ts'
+import { withUnusedIds } from './unused-ids.ts'
+import { addCategory } from './write-categories.ts'
+
+/**
+ * Writes the lines of apps, with their reviews, new developers and new categories. A refused line
+ * leaves nothing behind, except for its new category if its package name is taken.
+ */
+export async function writeApps(runner: QueryRunner, lines: ImportLine[], options: WriteOptions) {
+  let unwritten = lines.filter(({ app }) => app)
+  while (unwritten.length > 0) {
+    const { apps, ownerIds } = await findExistingApps(runner, unwritten)
+    const all = matchLines(unwritten, apps)
+    // Also resets the lines after an earlier attempt at this transaction.
+    for (const { source } of all) source.outcome = 'unchanged'
+    const { first: matches, repeated } = splitRepeats(
+      options.onlyNew ? all.filter(({ app, holder }) => !app && !holder) : all,
+    )
+    await refuseRepeatedIds(runner, matches, lines)
+    const categoryIds = await resolveCategories(runner, matches, options)
+    // After the categories, because an app whose line is refused keeps its package name.
+    refuseTakenNames(matches)
+    const accepted = matches.filter(isAccepted)
+    await addOwners(runner, accepted, ownerIds, options)
+    await writeMatches(runner, accepted, { ownerIds, categoryIds, now: options.now }, options)
+    for (const { source, problems } of matches) if (problems.length > 0) source.outcome = problems
+    // The second line of an app must read the first one's result.
+    unwritten = repeated.map(({ source }) => source)
+  }
+}
+
+/** All apps that one of the lines may describe, locked, and the ids of their owners by name. */
+async function findExistingApps(runner: QueryRunner, lines: ImportLine[]) {
+  const { sql } = runner
+  const described = lines.flatMap(({ app }) => app ?? [])
+  const names = [...new Set(described.map(({ developer_name }) => developer_name))]
+  const owners = sql('developers').whereIn('name', names).orderBy('id').select('id', 'name')
+  const known = await owners.clone()
+  const ownerIds = new Map(known.map(({ id, name }) => [name, id]))
+  const ownedNames = described.filter(isKnownByName).flatMap(({ developer_name, name }) => {
+    const owner = ownerIds.get(developer_name)
+    return owner === undefined ? [] : [[owner, name] as const]
+  })
+  // Only an app without a package name that is not deleted is meant, and only if it is the only
+  // one. There may be any number of others.
+  const order = 'package_key is not null, deleted_at is not null, id'
+  // The + keeps SQLite from reading all apps of a developer in the order of an index.
+  const window = `partition by +developer_id, name order by ${order}`
+  const namesakes = sql('apps')
+    .whereIn(['developer_id', 'name'], ownedNames)
+    .select('id', sql.raw(`row_number() over (${window}) as place`))
+  const packageKeys = described.flatMap(({ package_name }) => package_name?.toLowerCase() ?? [])
+  const slugs = described.flatMap(({ slug }) => slug ?? [])
+  const ids: number[] = [
+    ...(await sql('apps').whereIn('package_key', packageKeys).pluck('id')),
+    ...(await sql('apps').whereIn('slug', slugs).pluck('id')),
+    ...(await sql(namesakes.as('namesakes')).where('place', '<=', 2).pluck('id')),
+  ]
+  // Before the joined rows are read: a statement that joins and locks may see the two in
+  // different versions.
+  await sql('apps').whereIn('id', ids).orderBy('id').forUpdate().select('id')
+  // Locked after the apps, so that no developer is renamed before the apps with that name in their
+  // search documents are committed.
+  const locked = await owners.forShare()
+  if (JSON.stringify(locked) !== JSON.stringify(known))
+    throw new Conflict('a developer of the file has been renamed')
+  const apps: NamedAppRow[] = await namedApps(runner, ids)
+  return { apps, ownerIds }
+}
+
+/**
+ * Refuses new apps with the id of another app of the file. A line of another catalogue has another
+ * creation time; its app gets a free id.
+ */
+async function refuseRepeatedIds({ sql }: QueryRunner, matches: Match[], lines: ImportLine[]) {
+  const repeating = matches.filter(
+    (match) => match.source.repeatsId && !match.app && isAccepted(match),
+  )
+  if (repeating.length === 0) return
+  const ids = repeating.flatMap(({ line }) => line.id ?? [])
+  const stored = await sql('apps').whereIn('id', ids).select('id', 'created_at')
+  for (const match of repeating) {
+    const { id, created_at } = match.line
+    const earlier = lines.flatMap(({ number, app }) =>
+      number < match.source.number ? (app ?? []) : [],
+    )
+    const times = [...stored, ...earlier]
+      .filter((app) => app.id === id)
+      .map((app) => app.created_at)
+    if (created_at === undefined || times.includes(created_at))
+      match.problems = [problem('/id', repeatedIdMessage)]
+  }
+}
+
+const repeatedIdMessage =
+  'belongs to an earlier line of the file: leave it out to get a free one, or give the slug or package name of that app to update it'
+
+/**
+ * Adds the categories that lines describe, and refuses lines whose categories do not exist. Returns
+ * the ids of all categories by slug.
+ */
+async function resolveCategories(runner: QueryRunner, matches: Match[], { actor }: WriteOptions) {
+  const ids = new Map((await categoryStore(runner).all()).map(({ slug, id }) => [slug, id]))
+  const accepted = matches.filter(isAccepted)
+  for (const match of accepted) {
+    const { category } = match.line
+    if (typeof category === 'string' || ids.has(category.slug)) continue
+    const added = await addCategory(runner, category, actor)
+    if (Array.isArray(added)) match.problems = added
+    else ids.set(added.slug, added.id)
+  }
+  for (const match of accepted.filter(isAccepted))
+    match.problems = categoryProblems(match.line, ids)
+  return ids
+}
+
+async function addOwners(
+  runner: QueryRunner,
+  matches: Match[],
+  ownerIds: Map<string, number>,
+  { now }: WriteOptions,
+) {
+  const names = new Set(
+    matches.map(({ line }) => line.developer_name).filter((name) => !ownerIds.has(name)),
+  )
+  for (const { name, id } of await addDevelopers(runner, [...names], now)) ownerIds.set(name, id)
+}
+
+async function writeMatches(
+  runner: QueryRunner,
+  matches: Match[],
+  given: Given,
+  { actor, now }: WriteOptions,
+) {
+  const saves = await prepareSaves(runner, matches, given)
+  const created = matches.filter(({ app }) => !app)
+  const rows = created.map(({ line }) => toNewRow(line, given))
+  const inserts = (await withUnusedIds(runner, 'apps', rows)).map((app, index) => ({
+    app,
+    at: now,
+    document: created[index]?.source.document,
+  }))
+  // Together, so that the categories are locked once, in one order.
+  const inserted = await appStore(runner).insertAll('app import', inserts, actor, saves)
+  const reviews = created.flatMap(({ source, line }, index) => {
+    const app = required(inserted[index], 'the inserted app')
+    source.outcome = 'created'
+    source.createdId = app.id
+    return reviewsOf(line, app)
+  })
+  await insertReviews(runner, await withUnusedIds(runner, 'reviews', reviews))
+}
+
+/** Replaces the reviews of existing apps, and returns the changes of their rows. */
+async function prepareSaves(
+  runner: QueryRunner,
+  matches: Match[],
+  given: Given,
+): Promise<AppSave[]> {
+  const saves: AppSave[] = []
+  const appIds = matches.flatMap(({ line, app }) => (line.reviews && app ? app.id : []))
+  const rows = await runner.sql('reviews').whereIn('app_id', appIds)
+  const reviews = Map.groupBy(rows, ({ app_id }) => app_id)
+  for (const { source, line, app } of matches) {
+    if (!app) continue
+    const changes = toColumns(line, app, given)
+    const listed = listChanges(line, app, changes)
+    const existing = reviews.get(app.id) ?? []
+    if (line.reviews && !hasSameReviews(line.reviews, existing)) {
+      listed.push({ field: 'reviews', before: existing.length, after: line.reviews.length })
+      await clearReviews(runner, app)
+      await insertReviews(runner, await withUnusedIds(runner, 'reviews', reviewsOf(line, app)))
+      // Readers see a changed app even if none of its columns changes.
+      changes.updated_at ??= timestampAfter(app.updated_at)
+    }
+    if (!hasChanges(app, changes)) continue
+    saves.push({ before: app, changes })
+    source.outcome = 'updated'
+    source.update = { app_id: app.id, slug: app.slug, changes: listed }
+  }
+  return saves
+}
+
+const reviewsOf = ({ reviews = [] }: Line, app: NewReview['app']): NewReview[] =>
+  reviews.map((review) => ({ ...review, app }))

@@ -1,0 +1,78 @@
+import type { Actor } from '../audit/audit-store.ts'
+import { categoryStore } from '../catalogue/category-store.ts'
+import type { Problem } from '../contract/contract.ts'
+import { OperatorError } from '../contract/errors.ts'
+import type { QueryRunner } from '../db/engine.ts'
+import { type ImportLine, type LineCategory, problem, type WriteOptions } from './line.ts'
+import { listDifferences } from './line-to-row.ts'
+import { withUnusedIds } from './unused-ids.ts'
+
+/**
+ * Adds and renames the categories of lines, one after the other. Refused lines are tried again after
+ * the others: otherwise apps could add the category of a refused line, with a name that a later line
+ * has given up.
+ */
+export async function writeCategories(
+  runner: QueryRunner,
+  lines: ImportLine[],
+  options: WriteOptions,
+) {
+  let tried: number
+  let unwritten = lines
+  do {
+    tried = unwritten.length
+    for (const line of unwritten) {
+      if (line.category) await writeCategory(runner, line, line.category, options)
+    }
+    unwritten = unwritten.filter(({ category, outcome }) => category && Array.isArray(outcome))
+  } while (unwritten.length > 0 && unwritten.length < tried)
+}
+
+async function writeCategory(
+  runner: QueryRunner,
+  line: ImportLine,
+  category: LineCategory,
+  { actor, onlyNew }: WriteOptions,
+) {
+  const { id, slug, name, created_at } = category
+  const stored = await runner
+    .sql('categories')
+    .where({ slug })
+    .orWhereIn('id', id === undefined ? [] : [id])
+    .select('id', 'slug', 'name', 'created_at')
+  line.outcome = 'unchanged'
+  const before = stored.find((one) => one.id === id && one.created_at === created_at)
+  if (!before) {
+    if (stored.some((one) => one.slug === slug)) return
+    const added = await addCategory(runner, category, actor)
+    line.outcome = Array.isArray(added) ? added : 'created'
+    return
+  }
+  const after = { slug, name }
+  const changes = listDifferences(before, after, ['slug', 'name'])
+  if (onlyNew || changes.length === 0) return
+  line.update = { category_id: before.id, slug: before.slug, changes }
+  const refusal = await orProblems(
+    categoryStore(runner).update(before, after, actor),
+    '; give that one another in a first file',
+  )
+  line.outcome = refusal ?? 'updated'
+}
+
+/** Returns the new category, or why it cannot be added. */
+export async function addCategory(runner: QueryRunner, category: LineCategory, actor: Actor) {
+  const [{ slug, name, ...others } = category] = await withUnusedIds(runner, 'categories', [
+    category,
+  ])
+  return orProblems(categoryStore(runner).add(slug, name, actor, others))
+}
+
+/** The result, or the message of an OperatorError with the advice as the problem of a line. */
+async function orProblems<T>(write: Promise<T>, advice = ''): Promise<T | Problem[]> {
+  try {
+    return await write
+  } catch (error) {
+    if (error instanceof OperatorError) return [problem('/category', error.message + advice)]
+    throw error
+  }
+}
