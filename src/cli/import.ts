@@ -1,5 +1,5 @@
 import { createReadStream, fstatSync } from 'node:fs'
-import { rm, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
@@ -23,7 +23,7 @@ import {
   printTable,
 } from './output.ts'
 import { showProgress } from './progress.ts'
-import { hasEarlierRejects, rejectsWriter } from './rejects-file.ts'
+import { rejectsWriter } from './rejects-file.ts'
 import { elapsedSeconds } from './time.ts'
 
 /** The required fields, and those that most other stores have, too. */
@@ -57,7 +57,7 @@ export const command = buildDatabaseCommand({
     .option('--only-new', 'import only new apps; leave existing ones unchanged')
     .option(
       '--rejects <path>',
-      'file for refused lines and their problems (default: FILE.rejects.ndjson, for - stdin.rejects.ndjson)',
+      'file for refused lines; their problems go beside it, to PATH.problems (default: FILE.rejects.ndjson, for - stdin.rejects.ndjson)',
     )
     .option('--schema', 'print the JSON Schema of a line instead')
     .on('option:schema', () => {
@@ -75,9 +75,12 @@ files of other stores, and says which app a line updates. Existing apps are
 updated; importing the same file twice changes nothing.
 
 Invalid lines are refused and the others imported; the exit code is then 1. The
-rejects file has the refused lines with their problems: correct them there, and
-import that file. The next import of FILE replaces its rejects, or removes them
-if there are none. An interrupted import finishes when it is run again.
+rejects file has the refused lines as they were, and the file beside it, with
+.problems at the end of its name, a line for each of them: {line, id, slug,
+problems: [{field, message}]}. line is its number in FILE; id and slug are left
+out if the line has none. Correct the rejects, and import them like any other
+file. The next import of FILE replaces both files, or removes them if no line is
+refused. An interrupted import finishes when it is run again.
 
 Examples:
   ./apps-service import catalogue.ndjson.gz
@@ -86,23 +89,25 @@ Examples:
   ./apps-service import - --dry-run --json < catalogue.ndjson.gz
 
 JSON: {lines, created, updated, repeated, unchanged, rejected, seconds, rejects,
-reasons: [{reason, count}]}. repeated: the lines among updated whose app an
-earlier line of the file created; left out if there are none. rejects: the
-rejects file; it and reasons are left out if no line was refused. A reason for
-several messages has the first of them as its example. --dry-run adds updates,
-the first 1,000: line, app_id or category_id, slug, and changes, each with
-field, before and after. The values of the field reviews are their numbers.`,
+problems, reasons: [{reason, count}]}. repeated: the lines among updated whose
+app an earlier line of the file created; left out if there are none. rejects and
+problems: the files of the refused lines; they and reasons are left out if no
+line was refused. A reason for several messages has the first of them as its
+example. --dry-run adds updates, the first 1,000: line, app_id or category_id,
+slug, and changes, each with field, before and after. The values of the field
+reviews are their numbers.`,
   run: runImport,
   toJson: ({
     summary: { readError, writeProblem, optimizeProblem, reasons, ...counts },
     seconds,
     rejects,
+    problems,
     updates,
   }) => ({
     ...counts,
     seconds,
     updates,
-    ...(counts.rejected > 0 && { rejects, reasons: reasons.all() }),
+    ...(counts.rejected > 0 && { rejects, problems, reasons: reasons.all() }),
   }),
   print({ summary, seconds, updates }) {
     const { lines, created, updated, repeated, unchanged } = summary
@@ -156,8 +161,7 @@ async function runImport(
     : await stat(file).catch((error) => {
         throw new OperatorError(cannotRead(file, error))
       })
-  const isReplacing = await hasEarlierRejects(rejectsPath, input)
-  const rejects = rejectsWriter(rejectsPath)
+  const rejects = await rejectsWriter(rejectsPath, input)
   const source: Readable & { bytesRead: number } = isStdin ? process.stdin : createReadStream(file)
   const begin = performance.now()
   const { update, stop } = showProgress()
@@ -187,16 +191,17 @@ async function runImport(
     stop()
     await rejects.close()
   })
+  const { problemsPath: problems } = rejects
   printProblems(
     file,
     summary,
-    `: see ${resolve(rejectsPath)}; correct the lines there and import that file`,
+    problems &&
+      `: see ${resolve(problems)}; correct the lines in ${resolve(rejectsPath)} and import that file`,
   )
   if (!dryRun) printOptimizeProblem('the lines were imported', summary.optimizeProblem)
   const isComplete = summary.rejected === 0 && !summary.readError && !summary.writeProblem
-  if (isComplete && isReplacing && !isStdin && rejectsFile === undefined && !dryRun)
-    await rm(rejectsPath)
-  return { summary, seconds: elapsedSeconds(begin), rejects: rejectsPath, updates }
+  if (isComplete && !isStdin && rejectsFile === undefined && !dryRun) await rejects.removeEarlier()
+  return { summary, seconds: elapsedSeconds(begin), rejects: rejectsPath, problems, updates }
 }
 
 const linesPerSecond = (lines: number, seconds: number) =>

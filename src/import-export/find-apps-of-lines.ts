@@ -3,7 +3,7 @@ import { toSlug } from '../catalogue/slugs.ts'
 import { formatCommand } from '../util/command.ts'
 import { pick } from '../util/helpers.ts'
 import { type ImportLine, isSet, type Line, orderProblems, problem } from './line.ts'
-import type { LineProblem } from './rejects.ts'
+import type { LineProblem } from './reason-counts.ts'
 
 /**
  * Finds the app that a line describes. docs/decisions/0010-import-and-export.md defines what

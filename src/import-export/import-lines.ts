@@ -8,7 +8,7 @@ import { required } from '../util/helpers.ts'
 import { batchKeys } from './find-apps-of-lines.ts'
 import { type ImportLine, type LineUpdate, type ParsedLine, problem } from './line.ts'
 import { readLines } from './read-lines.ts'
-import { ReasonCounts } from './rejects.ts'
+import { ReasonCounts } from './reason-counts.ts'
 
 export type ImportSummary = {
   lines: number
@@ -29,7 +29,7 @@ export type ImportSummary = {
 
 export type ImportEvents = {
   /** Called in the order of the file. */
-  onReject?: (number: number, problems: Problem[], text: string | undefined) => Promise<void>
+  onReject?: (number: number, problems: Problem[], raw: string | Buffer) => Promise<void>
   /** Called for each line that updates an app or category, in the order of the file. */
   onUpdate?: (number: number, update: LineUpdate) => void
   /** Called after each transaction with the counts so far. */
@@ -103,15 +103,16 @@ export async function importLines(
         await setImmediate()
         if ('problem' in line) {
           const message = `${line.problem} (line ${line.number})`
-          yield { number: line.number, outcome: [problem('', message, line.problem)] }
-        } else yield { ...line, ...parse(line.text, line.number) }
+          const outcome = [problem('', message, line.problem)]
+          yield { number: line.number, raw: line.bytes, outcome }
+        } else yield { number: line.number, raw: line.text, ...parse(line.text, line.number) }
       }
     } catch (error) {
       summary.readError = error instanceof Error ? error : new Error(String(error))
     }
   }
 
-  async function count({ number, text, update, ...line }: ImportLine) {
+  async function count({ number, raw, update, ...line }: ImportLine) {
     const outcome = required(line.outcome, 'the outcome of a line')
     if (outcome === 'created' && line.createdId !== undefined) createdIds.add(line.createdId)
     if (outcome === 'updated' && update) {
@@ -122,7 +123,7 @@ export async function importLines(
     if (Array.isArray(outcome)) {
       summary.rejected++
       reasons.add(outcome)
-      await onReject?.(number, outcome, text)
+      await onReject?.(number, outcome, raw)
     } else summary[outcome]++
   }
 }
@@ -159,7 +160,7 @@ async function* batches(lines: AsyncIterable<ImportLine>): AsyncGenerator<Import
     }
     batch.push(line)
     kind ??= kindOf(line)
-    length += line.text?.length ?? 0
+    length += line.raw.length
     for (const key of claims) claimed.add(key)
   }
   if (batch.length > 0) yield batch

@@ -19,7 +19,7 @@ import type { AppRow, CategoryRow, ReviewRow } from '../db/rows.ts'
 import { idLimit, type SearchDocument } from '../search/terms.ts'
 import { pick, required } from '../util/helpers.ts'
 import { shorten, toSingleLine } from '../util/text.ts'
-import { isNestedTooDeeply, isObject, type LineProblem, unwrapReject } from './rejects.ts'
+import type { LineProblem } from './reason-counts.ts'
 
 /** A line of a catalogue file: an app. An omitted field keeps its value; null removes it. */
 export type Line = Pick<AppRow, 'name' | 'description'> &
@@ -43,8 +43,8 @@ export type RemovedApp = Pick<AppRow, 'id' | 'created_at'>
 /** A line during the import. */
 export type ImportLine = ParsedLine & {
   number: number
-  /** As it was read; undefined if it is not UTF-8. */
-  text?: string
+  /** As it was read; bytes if it is not UTF-8, and only its first ones if it is too long. */
+  raw: string | Buffer
   /** The id of the new app, if the outcome is `created`. */
   createdId?: number
   /** Set if the outcome is `updated`, except by counters. */
@@ -363,25 +363,35 @@ function readValid<T>(
   } catch {
     return [problem('', describeSyntaxError(text, number), 'is not valid JSON')]
   }
+  if (isNestedTooDeeply(parsed)) return [problem('', 'is nested too deeply')]
   // A compact line without repeated fields is the same when it is written again, which is quick to
   // see.
-  const isUnambiguous = !isNestedTooDeeply(parsed) && JSON.stringify(parsed) === text
-  const repeated = isUnambiguous ? undefined : findRepeatedField(text)
+  const repeated = JSON.stringify(parsed) === text ? undefined : findRepeatedField(text)
   if (repeated) return [repeated.problem]
-  const unwrapped = unwrapReject(parsed)
-  if (isNestedTooDeeply(unwrapped)) return [problem('', 'is nested too deeply')]
-  const line = trimTexts(unwrapped)
+  const line = trimTexts(parsed)
   const isValid = ajv.validate<T>(schema, line)
   const problems: LineProblem[] = []
   if (!isValid) {
     // Parsed again, because the validation has converted times.
-    const given = unwrapReject(JSON.parse(text))
+    const given = JSON.parse(text)
     const found = objectProblems(required(ajv.errors, 'the errors of a line'))
     problems.push(...found.map((one) => quoteValue(one, given)))
   }
   if (isObject(line)) problems.push(...orderProblems(withoutFields(line, problems)))
   return isValid && problems.length === 0 ? line : problems
 }
+
+/**
+ * More levels than any valid line has, and few enough not to overflow the stack of JSON.stringify.
+ */
+const maxDepth = 100
+
+const isNestedTooDeeply = (value: unknown, depth = 0): boolean =>
+  isObject(value) &&
+  (depth > maxDepth || Object.values(value).some((part) => isNestedTooDeeply(part, depth + 1)))
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null
 
 /** Fields whose values other stores write in other forms. */
 const quotedFields = new Set([...['created_at', ...laterTimes], ...[...addressColumns, 'license']])

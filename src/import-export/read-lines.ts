@@ -5,8 +5,11 @@ import { OperatorError } from '../contract/errors.ts'
 
 /** Reads the text files of commands, which must be UTF-8. */
 
-/** A line of a file, counted from 1, or why its text cannot be used. */
-type TextLine = { number: number; text: string } | { number: number; problem: string }
+/**
+ * A line of a file, counted from 1, or its bytes and why they cannot be used. Of a line that is too
+ * long, these are the first ones.
+ */
+type TextLine = { number: number } & ({ text: string } | { bytes: Buffer; problem: string })
 
 /**
  * Far more than an app with all its reviews. Without a limit, a file without line feeds would fill
@@ -27,8 +30,9 @@ export async function* readLines(source: AsyncIterable<Buffer>): AsyncGenerator<
     if (text.trim() === '' && !isTooLong) continue
     if (isFirst) assertObject(text.trim(), isTooLong)
     isFirst = false
-    if (isTooLong) yield { number, problem: `is longer than ${maxLineBytes / 1024 / 1024} MiB` }
-    else if (!isUtf8(bytes)) yield { number, problem: 'is not UTF-8' }
+    if (isTooLong)
+      yield { number, bytes, problem: `is longer than ${maxLineBytes / 1024 / 1024} MiB` }
+    else if (!isUtf8(bytes)) yield { number, bytes, problem: 'is not UTF-8' }
     else yield { number, text }
   }
 }

@@ -78,7 +78,7 @@ test.for<Case>([
     args: (folder) => ['import', '-', '--rejects', `${folder}/rejects.ndjson`],
     input: invalidLines,
     reason: /^apps-service: cannot write rejects to \S+: file too large; use --rejects FILE\n$/,
-    leaves: ['rejects.ndjson'],
+    leaves: ['rejects.ndjson', 'rejects.ndjson.problems'],
   },
   {
     what: 'a dry run',

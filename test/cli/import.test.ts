@@ -45,6 +45,13 @@ import {
  * engine, in import-export/ and running-import.test.ts.
  */
 
+/** The lines beside a file of rejects. */
+const readProblems = (rejects: string): { line: number }[] =>
+  readFileSync(`${rejects}.problems`, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+
 describe('import', () => {
   test('imports a file, and changes nothing the second time', async () => {
     const env = { DATABASE_URL: await copyWorld() }
@@ -134,7 +141,7 @@ describe('import', () => {
     const reply = await run(['import', file, '--json'], env)
     expect(reply.code).toBe(1)
     expect(reply.stderr.split('\n')).toEqual([
-      `2 refused: see ${file}.rejects.ndjson; correct the lines there and import that file`,
+      `2 refused: see ${file}.rejects.ndjson.problems; correct the lines in ${file}.rejects.ndjson and import that file`,
       '  1 × /description: is required',
       '  1 × /category: is required',
       '  1 × /developer_name: is required',
@@ -150,30 +157,74 @@ describe('import', () => {
       rejected: 2,
       seconds: expect.any(Number),
       rejects: `${file}.rejects.ndjson`,
+      problems: `${file}.rejects.ndjson.problems`,
       reasons: expect.arrayContaining([{ reason: '/name: must not be empty', count: 1 }]),
     })
-    const rejects = readFileSync(`${file}.rejects.ndjson`, 'utf8').trimEnd().split('\n')
-    expect(rejects.map((line) => JSON.parse(line))).toEqual([
+    expect(readFileSync(`${file}.rejects.ndjson`, 'utf8')).toBe('{"name": ""}\nnot json\n')
+    expect(readProblems(`${file}.rejects.ndjson`)).toEqual([
       {
         line: 3,
-        errors: [
+        problems: [
           { field: '/description', message: 'is required' },
           { field: '/category', message: 'is required' },
           { field: '/developer_name', message: 'is required' },
           { field: '/name', message: 'must not be empty' },
         ],
-        rejected: { name: '' },
       },
       {
         line: 4,
-        errors: [{ field: '', message: 'is not valid JSON at line 4, column 1' }],
-        rejected: 'not json',
+        problems: [{ field: '', message: 'is not valid JSON at line 4, column 1' }],
       },
     ])
     // A run without refused lines removes the rejects of an earlier one.
     writeFileSync(file, gzipSync(toLines([app])))
     expect((await run(['import', file], env)).code).toBe(0)
     expect(existsSync(`${file}.rejects.ndjson`)).toBe(false)
+    expect(existsSync(`${file}.rejects.ndjson.problems`)).toBe(false)
+  })
+
+  test('keeps refused lines byte for byte, and names what they are about', async () => {
+    const env = { DATABASE_URL: await copyWorld() }
+    const rejects = join(temporaryFolder(), 'rejects')
+    const nested = (levels: number) => `{"extra":${'['.repeat(levels)}${']'.repeat(levels)}}`
+    const tooLong = 'x'.repeat(17 * 1024 * 1024)
+    const refused: [line: string | Buffer, about: object][] = [
+      [' { "name" : "" , "id":7,\t"slug":"moon" } \r', { id: 7, slug: 'moon' }],
+      ['{"name":"x","category":{"id":1,"slug":"tools","name":"Tools"}}', {}],
+      ['{"category":{"id":60,"slug":"Sky","name":"S"}}', { id: 60, slug: 'Sky' }],
+      ['{"removed":{"id":1,"created_at":"2026-01-01T00:00:00Z"}}', { id: 1 }],
+      ['{"id":"7","slug":[[]]}', {}],
+      ['{"slug":"a","slug":"b"}', { slug: 'b' }],
+      [nested(101), {}],
+      [nested(30_000), {}],
+      ['null', {}],
+      ['{"slug":"moon"', {}],
+      [
+        Buffer.from([...Buffer.from('{"slug":"'), 0xff, ...Buffer.from('","id":8}')]),
+        { id: 8, slug: '\uFFFD' },
+      ],
+      ['\u0000', {}],
+    ]
+    const given = (lines: (string | Buffer)[]) =>
+      Buffer.concat(lines.flatMap((line) => [Buffer.from(line), Buffer.from('\n')]))
+    const lines = refused.map(([line]) => line)
+    const file = Buffer.concat([given([...lines, `{${tooLong}`]), Buffer.from(JSON.stringify(app))])
+    const reply = await run(['import', '-', '--rejects', rejects], env, file)
+    expect(reply.stdout).toMatch(/^14 lines .*: 1 created/)
+    const written = readFileSync(rejects)
+    const whole = given(lines)
+    expect(written.subarray(0, whole.length).equals(whole)).toBe(true)
+    // Of a line that is too long, its beginning.
+    expect(written.subarray(whole.length).toString()).toMatch(/^\{x{1000,}\n$/)
+    expect(readProblems(rejects)).toEqual(
+      [...refused, ['', {}] as const].map(([, about], index) => ({
+        line: index + 1,
+        ...about,
+        problems: expect.arrayContaining([
+          expect.objectContaining({ message: expect.any(String) }),
+        ]),
+      })),
+    )
   })
 
   test('imports corrected rejects, counts them by reason, and keeps the order of the file', async () => {
@@ -189,7 +240,7 @@ describe('import', () => {
     writeFileSync(file, toLines(lines))
     const reply = await run(['import', file], env)
     expect(reply.stderr.split('\n').slice(0, 3)).toEqual([
-      `1,067 refused: see ${file}.rejects.ndjson; correct the lines there and import that file`,
+      `1,067 refused: see ${file}.rejects.ndjson.problems; correct the lines in ${file}.rejects.ndjson and import that file`,
       '  800 × /package_name: must have at least three parts separated by dots, each a letter followed by letters, digits, "_" or "-"',
       '  267 × /category: does not exist: give slug and name to add it, not unknown alone',
     ])
@@ -197,10 +248,9 @@ describe('import', () => {
       /\n {2}1 × \/created_at: must be a time such as .*; got "yesterday"\n/,
     )
     const rejects = readFileSync(`${file}.rejects.ndjson`, 'utf8')
-    const numbers = rejects
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line).line)
+    const problems = readProblems(`${file}.rejects.ndjson`)
+    expect(problems.map(({ line }) => toLines([lines[line - 1] ?? {}])).join('')).toBe(rejects)
+    const numbers = problems.map(({ line }) => line)
     expect(numbers).toEqual(numbers.toSorted((a, b) => a - b))
 
     const mended = join(temporaryFolder(), 'mended.ndjson')
@@ -225,7 +275,8 @@ describe('import', () => {
       toLines(lines.flat()),
     )
     const [total, ...reasons] = reply.stderr.trimEnd().split('\n')
-    expect(total).toMatch(/^78 refused: see \/dev\/null; /)
+    expect(total).toBe('78 refused')
+    expect(existsSync('/dev/null.problems')).toBe(false)
     expect(reasons).toEqual([
       ...lines
         .slice(0, 10)
@@ -544,11 +595,17 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
     writeFileSync(path('apps.ndjson.rejects.ndjson'), toLines([app]))
     symlinkSync(path('apps.ndjson'), path('link'))
     linkSync(path('apps.ndjson'), path('hard-link'))
+    writeFileSync(path('list'), '')
+    writeFileSync(path('list.problems'), 'many')
+    mkdirSync(path('folder.problems'))
+    symlinkSync(path('apps.ndjson'), path('source.problems'))
+    const isNoRejectsFile = (name: string) =>
+      `it already exists and is not a rejects file: ${path(name)}.problems is missing or empty`
     const complaints = {
       'apps.ndjson': 'it is the file to import',
       link: 'it is the file to import',
       'hard-link': 'it is the file to import',
-      'database.sqlite': 'it already exists and is not a rejects file',
+      'database.sqlite': isNoRejectsFile('database.sqlite'),
       '.': 'it is a directory',
       'none/rejects': `${path('none')} is not a directory that this account can enter`,
       'apps.ndjson/x': `${path('apps.ndjson')} is not a directory that this account can enter`,
@@ -563,6 +620,15 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
         complaintOf(rejects, reason),
       ])
     }
+    for (const [rejects, reason] of Object.entries({
+      list: 'it already exists and has no problems of rejects',
+      folder: 'it is a directory',
+      source: 'it is the file to import',
+    })) {
+      const { stderr } = await run(['import', path('apps.ndjson'), '--rejects', path(rejects)], env)
+      expect(stderr).toBe(complaintOf(`${rejects}.problems`, reason))
+    }
+    expect(readFileSync(path('list.problems'), 'utf8')).toBe('many')
     const input = openSync(path('apps.ndjson'), 'r')
     const { stderr } = spawnSync(executable, ['import', '-', '--rejects', path('apps.ndjson')], {
       env: { PATH: process.env.PATH, ...env },
@@ -572,7 +638,7 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
     closeSync(input)
     expect(stderr).toBe(complaintOf('apps.ndjson', 'it is the file to import'))
     expect((await run(['import', path('apps.ndjson')], env)).stderr).toContain(
-      'it already exists and is not a rejects file',
+      isNoRejectsFile('apps.ndjson.rejects.ndjson'),
     )
     expect(readFileSync(path('apps.ndjson'), 'utf8')).toBe(toLines([app, {}]))
     expect(readFileSync(path('database.sqlite'), 'utf8')).toBe('precious')
@@ -596,16 +662,20 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
     }
     await importing({ ...app, rating: 5 })
     await importing({ ...app, stars: 5 })
-    const second = readFileSync(rejects, 'utf8')
-    expect(second).toContain('"stars":5')
-    expect(second).not.toContain('"rating":5')
+    const both = () => [rejects, `${rejects}.problems`].map((path) => readFileSync(path, 'utf8'))
+    const second = both()
+    expect(second).toEqual([
+      expect.stringContaining('"stars":5'),
+      expect.stringContaining('/stars'),
+    ])
+    expect(second.join()).not.toContain('rating')
     expect((await importing(app, { DATABASE_URL: await emptyDatabaseUrl() })).code).toBe(1)
     expect((await importing(app, env, '--dry-run')).code).toBe(0)
     // A file given with --rejects may belong to another import.
     expect((await importing(app, env, '--rejects', rejects)).code).toBe(0)
-    expect(readFileSync(rejects, 'utf8')).toBe(second)
+    expect(both()).toEqual(second)
     expect((await importing(app)).code).toBe(0)
-    expect(existsSync(rejects)).toBe(false)
+    expect([rejects, `${rejects}.problems`].filter(existsSync)).toEqual([])
   })
 
   test('writes the rejects of standard input beside it, and never removes them', async () => {
@@ -614,47 +684,34 @@ apps-service: cannot read ${file} beyond line 3: its gzip data is damaged: unexp
     const importing = (line: object) =>
       spawnSync(executable, ['import', '-'], { cwd: folder, env, input: toLines([line]) })
     expect(importing({ ...app, rating: 5 }).status).toBe(1)
-    expect(readdirSync(folder)).toEqual(['stdin.rejects.ndjson'])
+    expect(readdirSync(folder)).toEqual(['stdin.rejects.ndjson', 'stdin.rejects.ndjson.problems'])
     // They may be of another source.
     expect(importing(app).status).toBe(0)
-    expect(readdirSync(folder)).toEqual(['stdin.rejects.ndjson'])
+    expect(readdirSync(folder)).toEqual(['stdin.rejects.ndjson', 'stdin.rejects.ndjson.problems'])
   })
 
-  test('imports the corrected rejects of rejects', async () => {
+  test('imports corrected rejects, of which some are refused again', async () => {
     const env = { DATABASE_URL: await copyWorld() }
-    const rejects = join(temporaryFolder(), 'rejects')
-    const importCorrected = async (text: string) => {
-      const reply = await run(['import', '-', '--rejects', rejects], env, text)
-      return { ...reply, rejects: existsSync(rejects) ? readFileSync(rejects, 'utf8') : '' }
+    const file = join(temporaryFolder(), 'apps.ndjson')
+    const importCorrected = async (path: string, text: string) => {
+      writeFileSync(path, text)
+      return run(['import', path], env)
     }
-    const first = await importCorrected(
-      toLines([
-        { ...app, name: '' },
-        { ...app, name: 'Moon Map', version: '' },
-      ]),
-    )
-    const second = await importCorrected(first.rejects.replace('"name":""', '"name":"Star Map"'))
-    expect(second.stdout).toMatch(/1 created/)
-    expect(JSON.parse(second.rejects)).toEqual({
-      line: 2,
-      errors: [{ field: '/version', message: 'must not be empty' }],
-      rejected: { ...app, name: 'Moon Map', version: '' },
-    })
-    const third = await importCorrected(second.rejects.replaceAll('"version":""', '"version":"2"'))
+    const moon = { ...app, name: 'Moon Map', slug: 'moon', version: '' }
+    await importCorrected(file, toLines([{ ...app, name: '' }, moon]))
+    const rejects = `${file}.rejects.ndjson`
+    const corrected = readFileSync(rejects, 'utf8').replace('"name":""', '"name":"Star Map"')
+    expect((await importCorrected(rejects, corrected)).stdout).toMatch(/1 created/)
+    const again = `${rejects}.rejects.ndjson`
+    expect(readFileSync(again, 'utf8')).toBe(toLines([moon]))
+    expect(readProblems(again)).toEqual([
+      { line: 2, slug: 'moon', problems: [{ field: '/version', message: 'must not be empty' }] },
+    ])
+    const third = await importCorrected(again, toLines([{ ...moon, version: '2' }]))
     expect([third.code, third.stdout]).toEqual([0, expect.stringContaining('1 created')])
-  })
-
-  test('refuses a line that is nested too deeply, keeps its text in the rejects, and imports the rest', async () => {
-    const rejects = join(temporaryFolder(), 'rejects')
-    const nested = [101, 30_000].map(
-      (levels) => `{"extra":${'['.repeat(levels)}${']'.repeat(levels)}}`,
-    )
-    const env = { DATABASE_URL: await copyWorld() }
-    const reply = await run(['import', '-', '--rejects', rejects], env, toLines([...nested, app]))
-    expect(reply.stdout).toMatch(/^3 lines .*: 1 created/)
-    expect(reply.stderr).toContain('2 × line: is nested too deeply')
-    const lines = readFileSync(rejects, 'utf8').trimEnd().split('\n')
-    expect(lines.map((line) => JSON.parse(line).rejected)).toEqual(nested)
+    // The first file replaces its own rejects, although they were corrected.
+    expect((await importCorrected(file, toLines([{ ...app, version: '' }]))).code).toBe(1)
+    expect(readFileSync(rejects, 'utf8')).toBe(toLines([{ ...app, version: '' }]))
   })
 
   test('reports in one line that the rejects cannot be written', async () => {

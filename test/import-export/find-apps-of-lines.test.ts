@@ -20,7 +20,7 @@ const appOfEve: NamedAppRow = { ...app, developer_id: 9, developer_name: 'Eve' }
 
 const matchAll = (lines: Line[], ...apps: NamedAppRow[]) =>
   matchLines(
-    lines.map((one, index) => ({ number: index + 1, app: one })),
+    lines.map((one, index) => ({ number: index + 1, raw: '', app: one })),
     apps,
   )
 function match(described: Line, ...apps: NamedAppRow[]) {

@@ -1403,7 +1403,7 @@ describe('a package name', () => {
   })
 })
 
-test('each refused line is reported with its number, text and problems', async () => {
+test('each refused line is reported with its number, problems, and as it was read', async () => {
   const { database } = await startService()
   const clashing = { category: { slug: 'sky', name: 'Tools' } }
   const moon = { ...app, name: 'Moon', ...clashing }
@@ -1411,20 +1411,20 @@ test('each refused line is reported with its number, text and problems', async (
     Buffer.from(
       toLines(['{"name": 1}', { category: { slug: 'tools', name: 'Sky' } }, clashing, app]),
     ),
-    Buffer.from([0xff, 0x0a]),
+    Buffer.from([0x7b, 0xff, 0x0a]),
     Buffer.from(toLines([moon])),
   ]
   const reported: unknown[] = []
   const summary = await importFrom(database, Readable.from(parts), {
-    onReject: async (number, problems, text) => {
-      reported.push([number, problems.map(({ field, message }) => `${field} ${message}`), text])
+    onReject: async (number, problems, raw) => {
+      reported.push([number, problems.map(({ field, message }) => `${field} ${message}`), raw])
     },
   })
   expect(countsOf(summary)).toEqual([1, 0, 1, 4])
   expect(reported).toEqual([
     [1, expect.arrayContaining(['/name must be a string']), '{"name": 1}'],
     [3, ['/category there is already a category with the name Tools'], JSON.stringify(clashing)],
-    [5, [' is not UTF-8 (line 5)'], undefined],
+    [5, [' is not UTF-8 (line 5)'], Buffer.from([0x7b, 0xff])],
     [6, ['/category there is already a category with the name Tools'], JSON.stringify(moon)],
   ])
 })

@@ -48,7 +48,7 @@ test.for<[what: string, bytes: Buffer | string, lines: object[]]>([
     'bytes that are not UTF-8',
     Buffer.from('7bff0a620a', 'hex'),
     [
-      { number: 1, problem: 'is not UTF-8' },
+      { number: 1, bytes: Buffer.from('7bff', 'hex'), problem: 'is not UTF-8' },
       { number: 2, text: 'b' },
     ],
   ],
@@ -71,7 +71,7 @@ test('a line that is too long is reported, and the next one read', async () => {
     65_536,
   )
   expect([first, second]).toEqual([
-    { number: 1, problem: 'is longer than 16 MiB' },
+    { number: 1, bytes: longest.subarray(0, 4 * 65_536), problem: 'is longer than 16 MiB' },
     { number: 2, text: 'b' },
   ])
   expect(third && 'text' in third && third.text.length).toBe(longest.length)

@@ -1,40 +1,8 @@
 import { expect, test } from 'vitest'
 import type { Problem } from '../../src/contract/contract.ts'
-import { ReasonCounts, toReject, unwrapReject } from '../../src/import-export/rejects.ts'
+import { ReasonCounts } from '../../src/import-export/reason-counts.ts'
 
 const problem = (field: string, message = 'is wrong'): Problem => ({ in: 'body', field, message })
-
-test.for<[what: string, text: string | undefined, rejected: unknown]>([
-  ['the line', '{"a":1}', { a: 1 }],
-  ['the text of invalid JSON', '{"a"', '{"a"'],
-  ['the text of a line with a repeated field', '{"a":1,"a":2}', '{"a":1,"a":2}'],
-  ['nothing if the line is not text', undefined, undefined],
-])('a reject has %s', ([, text, rejected]) => {
-  expect(toReject(3, [problem('/a')], text)).toEqual({
-    line: 3,
-    errors: [{ field: '/a', message: 'is wrong' }],
-    rejected,
-  })
-})
-
-test.for<[what: string, value: unknown, line: unknown]>([
-  ['itself', { a: 1 }, { a: 1 }],
-  ['the corrected line', { line: 3, errors: [], rejected: { a: 1 } }, { a: 1 }],
-  ['the corrected line as a text', { errors: [], rejected: '{"a":1}' }, { a: 1 }],
-  ['the innermost line', { errors: [], rejected: '{"errors":[],"rejected":{"a":1}}' }, { a: 1 }],
-  [
-    'the innermost of very many',
-    JSON.parse(`${'{"errors":[],"rejected":'.repeat(30_000)}{"a":1}${'}'.repeat(30_000)}`),
-    { a: 1 },
-  ],
-  ['the text of invalid JSON that was not corrected', { errors: [], rejected: '{"a"' }, '{"a"'],
-  ['itself if it has no errors field', { rejected: 1 }, { rejected: 1 }],
-  ['itself if it has no rejected field', { errors: [] }, { errors: [] }],
-  ['nothing', null, null],
-  ['a text', 'x', 'x'],
-])('unwrapping returns %s', ([, value, line]) => {
-  expect(unwrapReject(value)).toEqual(line)
-})
 
 test('reasons are counted once per line, without indexes, the most frequent first', () => {
   const reasons = new ReasonCounts()
