@@ -16,8 +16,7 @@ export async function rejectsWriter(path: string, source: Stats) {
   const existing = await statIfExists(path)
   const isDevice = existing && !existing.isFile() && !existing.isDirectory()
   const problemsPath = isDevice ? undefined : `${path}.problems`
-  const isReplacing =
-    problemsPath !== undefined && (await hasEarlierRejects(path, problemsPath, source))
+  if (problemsPath !== undefined) await assertReplaceable(path, problemsPath, source)
   const files = new Map<string, FileHandle>()
 
   async function append(target: string, content: string | Buffer) {
@@ -45,8 +44,9 @@ export async function rejectsWriter(path: string, source: Stats) {
     },
     /** Removes the files of an earlier import, if there are any. */
     async removeEarlier() {
-      if (!isReplacing) return
-      for (const file of [path, `${path}.problems`]) await rm(file, { force: true })
+      if (problemsPath === undefined) return
+      await rm(path, { force: true })
+      await rm(problemsPath, { force: true })
     },
   }
 }
@@ -78,37 +78,32 @@ async function assertDirectory(path: string) {
 }
 
 /**
- * Whether an earlier import has written its rejects there. Throws an OperatorError if one of the
- * paths has another file. An empty one loses nothing.
+ * Throws an OperatorError unless the files are rejects of an earlier import and their problems, or
+ * empty or missing.
  */
-async function hasEarlierRejects(
-  path: string,
-  problemsPath: string,
-  source: Stats,
-): Promise<boolean> {
-  const [lines, problems] = [await statIfExists(path), await statIfExists(problemsPath)]
-  for (const [file, existing] of [
-    [path, lines],
-    [problemsPath, problems],
-  ] as const) {
+async function assertReplaceable(path: string, problemsPath: string, source: Stats) {
+  for (const file of [path, problemsPath]) {
+    const existing = await statIfExists(file)
     if (existing?.isDirectory()) throw cannotWrite(file, 'it is a directory')
-    if (existing && existing.dev === source.dev && existing.ino === source.ino)
+    if (existing?.dev === source.dev && existing.ino === source.ino)
       throw cannotWrite(file, 'it is the file to import')
   }
-  const hasProblems = problems !== undefined && problems.size > 0
-  if (hasProblems && !(await isProblemsFile(problemsPath)))
+  const beginning = await readBeginning(problemsPath)
+  if (/^\{"line":\d+,"(id|slug|problems)":/.test(beginning)) return
+  if (beginning !== '')
     throw cannotWrite(problemsPath, 'it already exists and has no problems of rejects')
-  if (!hasProblems && lines && lines.size > 0) {
+  if ((await readBeginning(path)) !== '') {
     const mark = `${resolve(problemsPath)} is missing or empty`
     throw cannotWrite(path, `it already exists and is not a rejects file: ${mark}`)
   }
-  return hasProblems
 }
 
 const statIfExists = (path: string) => stat(path).catch(() => undefined)
 
-async function isProblemsFile(path: string): Promise<boolean> {
+/** The first bytes of a file; none if it is missing, or a pipe. */
+async function readBeginning(path: string): Promise<string> {
+  if (!(await statIfExists(path))?.size) return ''
   await using file = await open(path)
   const { buffer, bytesRead } = await file.read(Buffer.alloc(64), 0, 64, 0)
-  return /^\{"line":\d+,"(id|slug|problems)":/.test(buffer.toString('utf8', 0, bytesRead))
+  return buffer.toString('utf8', 0, bytesRead)
 }

@@ -197,9 +197,6 @@ export function refuseTakenNames(matches: Match[]) {
 const takenNameProblem = ({ id, slug }: NamedAppRow) =>
   problem(
     '/package_name',
-    `belongs to app ${id}, ${slug}; ${firstFileAdvice}`,
-    `belongs to another app; ${firstFileAdvice}`,
+    `belongs to app ${id}, ${slug}; if this file gives that app another one, import the refused lines first with "package_name": null, then as they are`,
+    'belongs to another app',
   )
-
-const firstFileAdvice =
-  'if this file gives that app another one, import the refused lines first with "package_name": null, then as they are'

@@ -51,8 +51,7 @@ export async function writeApps(runner: QueryRunner, lines: ImportLine[], option
     // After the categories, because an app whose line is refused keeps its package name.
     refuseTakenNames(matches)
     const accepted = matches.filter(isAccepted)
-    await addOwners(runner, accepted, ownerIds, options)
-    await writeMatches(runner, accepted, { ownerIds, categoryIds, now: options.now }, options)
+    await writeMatches(runner, accepted, { ...options, ownerIds, categoryIds })
     for (const { source, problems } of matches) if (problems.length > 0) source.outcome = problems
     // The second line of an app must read the first one's result.
     unwritten = repeated.map(({ source }) => source)
@@ -144,24 +143,15 @@ async function resolveCategories(runner: QueryRunner, matches: Match[], { actor 
   return ids
 }
 
-async function addOwners(
-  runner: QueryRunner,
-  matches: Match[],
-  ownerIds: Map<string, number>,
-  { now }: WriteOptions,
-) {
-  const names = new Set(
-    matches.map(({ line }) => line.developer_name).filter((name) => !ownerIds.has(name)),
-  )
-  for (const { name, id } of await addDevelopers(runner, [...names], now)) ownerIds.set(name, id)
-}
-
 async function writeMatches(
   runner: QueryRunner,
   matches: Match[],
-  given: Given,
-  { actor, now }: WriteOptions,
+  given: Given & Pick<WriteOptions, 'actor'>,
 ) {
+  const { actor, ownerIds, now } = given
+  const owners = new Set(matches.map(({ line }) => line.developer_name))
+  const newOwners = [...owners].filter((name) => !ownerIds.has(name))
+  for (const { name, id } of await addDevelopers(runner, newOwners, now)) ownerIds.set(name, id)
   const saves = await prepareSaves(runner, matches, given)
   const created = matches.filter(({ app }) => !app)
   const rows = created.map(({ line }) => toNewRow(line, given))
