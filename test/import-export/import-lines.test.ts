@@ -1314,6 +1314,13 @@ describe('a package name', () => {
       ['1 /package_name'],
     ],
     [
+      'is refused if an earlier line gives up only another one',
+      [line(70, 'x'), line(71, 'c')],
+      [0, 1, 0, 1],
+      ['x', 'b', 'c'],
+      ['2 /package_name'],
+    ],
+    [
       'is refused if a new app takes it before a later line gives it up',
       [line(75, 'a'), line(70, 'x')],
       [0, 1, 0, 1],
