@@ -76,7 +76,7 @@ type News = {
 async function readNews(place: number, database: Database): Promise<News & { last: number }> {
   const news: News = { decisions: 0, decided: new Map(), waiting: new Map() }
   let last = place
-  for await (const entry of entriesAfter(database, {}, place)) {
+  for await (const entry of entriesAfter(database, place)) {
     addEntry(news, entry)
     last = entry.id
   }

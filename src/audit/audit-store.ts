@@ -2,12 +2,7 @@ import type { Caller } from '../contract/contract.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import type { AuditRow } from '../db/rows.ts'
 import { pick, required } from '../util/helpers.ts'
-import {
-  type AuditFilter,
-  matchingEntries,
-  type NewestFilter,
-  newestIds,
-} from './newest-entries.ts'
+import { type AuditFilter, newestIds } from './newest-entries.ts'
 
 /**
  * The author of a change: a developer (by key), or an operator (by account on the machine,
@@ -108,12 +103,18 @@ export const auditStore = (runner: QueryRunner) => ({
   },
 
   /** The newest matching entries, newest first. */
-  async newest(filter: NewestFilter, limit: number): Promise<AuditEntry[]> {
+  async newest(filter: AuditFilter, limit: number): Promise<AuditEntry[]> {
     const ids = await newestIds(runner, filter, limit)
     if (ids.length === 0) return []
-    const rows = await entriesOf(runner, {}).whereIn('audit.id', ids)
+    const rows = await entriesOf(runner).whereIn('audit.id', ids)
     const entries = new Map(rows.map((row) => [row.id, parseEntry(row)]))
     return ids.map((id) => required(entries.get(id), `the entry ${id}`))
+  },
+
+  /** Undefined if there is no such entry. */
+  async find(id: number): Promise<AuditEntry | undefined> {
+    const row = await entriesOf(runner).where('audit.id', id).first()
+    return row && parseEntry(row)
   },
 
   /** The reasons of the last rejections, each once. */
@@ -149,7 +150,7 @@ const batchSize = 16
  */
 export async function readNewest<Entry>(
   read: <T>(work: (runner: QueryRunner) => Promise<T>) => Promise<T>,
-  filter: NewestFilter,
+  filter: AuditFilter,
   limit: number,
   toEntry: (entry: AuditEntry) => Entry,
 ): Promise<{ entries: Entry[]; hasOlder: boolean }> {
@@ -166,17 +167,16 @@ export async function readNewest<Entry>(
 }
 
 /**
- * The matching entries with ids after `after` and up to `last`, in their order. Each batch is a
- * `read`, as in `readNewest`.
+ * The entries with ids after `after` and up to `last`, in their order. Each batch is a `read`, as in
+ * `readNewest`.
  */
 export async function* readAfter(
   read: <T>(work: (runner: QueryRunner) => Promise<T>) => Promise<T>,
-  filter: AuditFilter,
   { after, last }: { after: number; last: number },
 ): AsyncGenerator<AuditEntry> {
   for (let previous = after; ; ) {
     const batch = await read((runner) =>
-      entriesOf(runner, filter)
+      entriesOf(runner)
         .where('audit.id', '>', previous)
         .where('audit.id', '<=', last)
         .orderBy('audit.id')
@@ -188,8 +188,8 @@ export async function* readAfter(
   }
 }
 
-const entriesOf = (runner: QueryRunner, filter: AuditFilter) =>
-  matchingEntries(runner, filter)
+const entriesOf = ({ sql }: QueryRunner) =>
+  sql('audit')
     .leftJoin('apps', 'apps.id', 'audit.app_id')
     .leftJoin('developers', 'developers.id', 'audit.developer_id')
     .leftJoin('categories', 'categories.id', 'audit.category_id')

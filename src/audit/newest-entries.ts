@@ -1,165 +1,99 @@
-import { type QueryRunner, withoutIndex } from '../db/engine.ts'
+import type { QueryRunner } from '../db/engine.ts'
 
-/** Finds the ids of audit entries by the indexes of the audit log. */
+/** Finds the ids of the newest audit entries by the indexes of the audit log. */
 
-/** A field that is left out does not filter. */
+/** Entries of all, or of one: an app, a developer, or the sign-in keys of a moderator. */
 export type AuditFilter = {
-  id?: number | undefined
   appId?: number | undefined
   developerId?: number | undefined
-  /** The sign-in keys of a moderator. */
   operatorIds?: readonly string[] | undefined
-  since?: string | undefined
-  /** Exclusive. */
+  /** Entries begin before this time. */
   until?: string | undefined
+  /** Instead of `until`: the id of an entry, which the others are older than. */
+  before?: number | undefined
+  /** Entries stop at this time. */
+  since?: string | undefined
 }
 
-/** `before`: an id, which the entries must be older than. */
-export type NewestFilter = AuditFilter & { before?: number | undefined }
-
-/** The ids of the newest matching entries, newest first. */
+/**
+ * The ids of the newest matching entries, newest first: in the order of their times, those of an
+ * app in that of their ids. The two differ only if clocks do.
+ */
 export const newestIds = (
   runner: QueryRunner,
-  filter: NewestFilter,
+  filter: AuditFilter,
   limit: number,
 ): Promise<number[]> =>
-  filter.id === undefined && filter.appId === undefined
-    ? newestOfSets(runner, filter, limit)
-    : newestOfApp(runner, filter, limit)
+  filter.appId === undefined
+    ? newestByTime(runner, filter, limit)
+    : newestOfApp(runner, filter.appId, filter, limit)
 
-/**
- * A query of `audit` for the matching entries. An app has few entries, so its index is the only one
- * to use if there is an app.
- */
-export function matchingEntries(
+/** No index has the entries of an app in the order of their times, because an app has few. */
+function newestOfApp(
   { sql }: QueryRunner,
-  { id, appId, developerId, operatorIds, since, until }: AuditFilter,
-) {
-  const query = sql('audit')
-  if (id !== undefined) query.where('audit.id', id)
-  if (appId !== undefined) query.where('audit.app_id', appId)
-  const indexed = (column: string) => (appId === undefined ? column : withoutIndex(column))
-  if (developerId !== undefined)
-    query.whereRaw(`${indexed('audit.developer_id')} = ?`, [developerId])
-  if (operatorIds !== undefined)
-    query.whereRaw(`coalesce(audit.operator_id, '') in (${operatorIds.map(() => '?')})`, [
-      ...operatorIds,
-    ])
-  if (since !== undefined) query.where('audit.at', '>=', since)
-  if (until !== undefined) query.where('audit.at', '<', until)
-  return query
-}
-
-async function newestOfApp(
-  runner: QueryRunner,
-  { before, ...filter }: NewestFilter,
+  app_id: number,
+  { until, before, since }: AuditFilter,
   limit: number,
 ): Promise<number[]> {
-  const query = matchingEntries(runner, filter).orderBy('audit.id', 'desc').limit(limit)
-  if (before !== undefined) query.where('audit.id', '<', before)
-  return query.pluck('audit.id')
+  const query = sql('audit').where({ app_id }).orderBy('id', 'desc').limit(limit)
+  if (before !== undefined) query.where('id', '<', before)
+  else if (until !== undefined) query.where('at', '<', until)
+  if (since !== undefined) query.where('at', '>=', since)
+  return query.pluck('id')
 }
 
-/** Entries that an index has in order. */
-type EntrySet = {
-  /** The first column of the index, and its value in all entries of the set. */
-  column?: 'developer_id' | 'operator_id'
-  value?: number | string
-  /** A further condition, and its value. */
-  where?: string
-  whereValue?: number
-}
+/** The index of a column, the times and the ids at a value, or the index of the times and the ids. */
+type IndexPart = [column: 'developer_id' | 'operator_id', value: number | string] | []
 
-/** Entries in an order, from `start` to before `end`, both as values of these columns. */
-type Range = {
-  order: readonly ('at' | 'id')[]
-  start: (number | string)[]
-  end: (number | string)[]
-}
-
-/**
- * In the order of the ids, or of the times if they or a moderator are part of the filter: no index
- * has the ids in a range of times. The two differ only if clocks do.
- */
-async function newestOfSets(
-  runner: QueryRunner,
-  filter: NewestFilter,
-  limit: number,
-): Promise<number[]> {
-  const { operatorIds, since, until } = filter
-  const hasTime = [operatorIds, since, until].some((value) => value !== undefined)
-  const range = hasTime ? await rangeOfTimes(runner, filter) : rangeOfIds(filter)
-  if (range === undefined) return []
-  const found: { id: number; at: string }[] = []
-  for (const set of entrySets(filter)) found.push(...(await newestOf(runner, set, range, limit)))
-  // Only a moderator with several keys has several sets.
-  if (operatorIds !== undefined)
-    found.sort((a, b) => (a.at === b.at ? b.id - a.id : a.at < b.at ? 1 : -1))
-  return found.slice(0, limit).map(({ id }) => id)
-}
-
-const rangeOfIds = ({ before = Number.MAX_SAFE_INTEGER }: NewestFilter): Range => ({
-  order: ['id'],
-  start: [0],
-  end: [before],
-})
+/** The time and the id of an entry. */
+type Place = [at: string, id: number]
 
 /** Greater than each time. */
 const endOfTime = '~'
 
-/**
- * Undefined if no entry has an id up to `before`. The last of these has the time at which the range
- * ends.
- */
-async function rangeOfTimes(
-  { sql }: QueryRunner,
-  { since = '', until = endOfTime, before }: NewestFilter,
-): Promise<Range | undefined> {
-  const range: Range = { order: ['at', 'id'], start: [since, 0], end: [until, 0] }
-  if (before === undefined) return range
+async function newestByTime(
+  runner: QueryRunner,
+  { developerId, operatorIds, until = endOfTime, before, since = '' }: AuditFilter,
+  limit: number,
+): Promise<number[]> {
+  const end = before === undefined ? ([until, 0] as Place) : await placeBefore(runner, before)
+  if (end === undefined) return []
+  const parts: IndexPart[] = operatorIds?.map((id) => ['operator_id', id]) ?? [
+    developerId === undefined ? [] : ['developer_id', developerId],
+  ]
+  const found: { at: string; id: number }[] = []
+  for (const part of parts) found.push(...(await newestIn(runner, part, [since, 0], end, limit)))
+  // Only of a moderator with several keys they are not in order yet.
+  found.sort((a, b) => (a.at === b.at ? b.id - a.id : a.at < b.at ? 1 : -1))
+  return found.slice(0, limit).map(({ id }) => id)
+}
+
+/** Undefined if there is no entry up to this id. */
+async function placeBefore({ sql }: QueryRunner, before: number): Promise<Place | undefined> {
   const entry = await sql('audit').where('id', '<=', before).orderBy('id', 'desc').first('at')
-  if (!entry) return undefined
-  return entry.at < until ? { ...range, end: [entry.at, before] } : range
-}
-
-/** Several if a moderator has several keys. */
-function entrySets({ developerId, operatorIds }: AuditFilter): EntrySet[] {
-  if (operatorIds === undefined)
-    return [developerId === undefined ? {} : { column: 'developer_id', value: developerId }]
-  // Literal, as in the partial index. That index also has the developers.
-  const isSignedIn = 'operator_id is not null'
-  const further =
-    developerId === undefined
-      ? { where: isSignedIn }
-      : {
-          where: `${isSignedIn} and ${withoutIndex('developer_id')} = ?`,
-          whereValue: developerId,
-        }
-  return operatorIds.map((value) => ({ column: 'operator_id', value, ...further }))
+  return entry && [entry.at, before]
 }
 
 /**
- * Reads part of an index. It compares and orders by all of its columns, also by the one that has a
- * single value: otherwise PostgreSQL may walk an index of more entries in the same order.
+ * Compares and orders by all columns of the index, also by the one that has a single value:
+ * otherwise PostgreSQL may walk an index of more entries in the same order.
  */
-function newestOf(
+function newestIn(
   { rows }: QueryRunner,
-  { column, value, where = 'true', whereValue }: EntrySet,
-  { order, start, end }: Range,
+  [column, value]: IndexPart,
+  start: Place,
+  end: Place,
   limit: number,
 ): Promise<{ id: number; at: string }[]> {
-  const columns = [...(column === undefined ? [] : [column]), ...order]
-  const prefix = value === undefined ? [] : [value]
+  const columns = [column ?? [], 'at', 'id'].flat()
+  const values = value === undefined ? [] : [value]
   const marks = columns.map(() => '?')
+  // Literal, as in the partial index of moderators.
+  const condition = column === 'operator_id' ? 'operator_id is not null' : 'true'
   return rows(
     `select id, at from audit
-     where (${columns}) >= (${marks}) and (${columns}) < (${marks}) and ${where}
+     where (${columns}) >= (${marks}) and (${columns}) < (${marks}) and ${condition}
      order by ${columns.map((one) => `${one} desc`)} limit ?`,
-    [
-      ...[...prefix, ...start],
-      ...[...prefix, ...end],
-      ...(whereValue === undefined ? [] : [whereValue]),
-      limit,
-    ],
+    [...values, ...start, ...values, ...end, limit],
   )
 }

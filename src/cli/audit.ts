@@ -1,13 +1,13 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import type { AuditEntry } from '../audit/audit-store.ts'
 import { actorOf, changesOf, type EntryChange, subjectOf } from '../audit/describe-entry.ts'
 import { isAddressColumn } from '../catalogue/app-columns.ts'
-import { findEntries, findEntriesAfter } from '../moderation/audit-entries.ts'
+import { type EntryFilter, findEntries, findEntriesAfter } from '../moderation/audit-entries.ts'
 import { toSingleLine } from '../util/text.ts'
 import { formatMinute } from '../util/time.ts'
 import { addressLine, changedAddressLines } from './address-lines.ts'
 import { buildDatabaseCommand, parsePositiveInteger } from './command.ts'
-import { formatDifference, printInfo, printRemoval, printTable, truncate } from './output.ts'
+import { formatDifference, printInfo, printTable, truncate } from './output.ts'
 import { parsePastTime } from './time.ts'
 
 export const command = buildDatabaseCommand({
@@ -17,22 +17,27 @@ export const command = buildDatabaseCommand({
     )
     .option('--app <id>', 'only entries about this app', parsePositiveInteger)
     .option('--developer <name>', 'only entries about this developer, their keys and their apps')
+    .option('--moderator <name>', 'only what this moderator did on the moderation page')
     .option(
-      '--since <time>',
-      'only entries since this time, in UTC: 30d, 12h, 2026-01-31, 2026-01-31T09:30:00Z',
+      '--until <time>',
+      'begin before this time, in UTC: 30d, 12h, 2026-01-31, 2026-01-31T09:30:00Z (default: now)',
       parsePastTime,
     )
-    .option(
-      '--after <id>',
-      'the entries after this id instead, in the order of their ids; 0 for all',
-      parseEntryId,
+    .option('--since <time>', 'stop at this time', parsePastTime)
+    .addOption(
+      new Option('--after <id>', 'all entries after this id instead, in the order of their ids')
+        .argParser(parseEntryId)
+        .conflicts(['app', 'developer', 'moderator', 'until', 'since']),
     )
     .option('--limit <number>', 'maximum number of entries', parsePositiveInteger, 50),
   help: `
 Examples:
   ./apps-service audit --app 42
   ./apps-service audit --developer "Harbour Software" --since 30d
+  ./apps-service audit --moderator "Ada Lovelace" --until 2026-01-31 --limit 10
   ./apps-service audit --after 1234 --json
+
+--app, --developer and --moderator are three lists, of which one can be read.
 
 With --after, each entry is listed once if each call continues after the last
 id of the one before: no entry with a smaller id appears later. Ids may have
@@ -47,10 +52,8 @@ in; then operator_id is the id of the sign-in key. Either operator or key_id is
 null. Fields of other subjects and names of removed ones are null. before and
 after have the columns that differ; before is null if something was added.`,
   async run(database, { after, limit, ...filter }: Options) {
-    if (filter.app !== undefined && filter.developer !== undefined)
-      printRemoval('--app with --developer', 'give one of them')
     if (after !== undefined) {
-      const { entries, hasNewer } = await findEntriesAfter(database, filter, after, limit)
+      const { entries, hasNewer } = await findEntriesAfter(database, after, limit)
       const note = `The first ${limit}; there are newer ones: --after ${entries.at(-1)?.id}.`
       return { entries, note: hasNewer && note }
     }
@@ -65,7 +68,7 @@ after have the columns that differ; before is null if something was added.`,
   },
 })
 
-type Options = { app?: number; developer?: string; since?: string; after?: number; limit: number }
+type Options = EntryFilter & { after?: number; limit: number }
 
 function parseEntryId(text: string): number {
   const id = Number(text)

@@ -30,10 +30,6 @@ export function printInfo(text: string) {
 /** Begins all errors and warnings. */
 export const errorPrefix = 'apps-service: '
 
-/** Prints that the next major version lacks something that was used, and what to do instead. */
-export const printRemoval = (used: string, instead: string) =>
-  printInfo(`${errorPrefix}warning: ${used} is removed in 3.0; ${instead}`)
-
 /** Prints an error and sets the exit code to 1; the command may go on. */
 export function printError(message: string) {
   printInfo(errorPrefix + message)

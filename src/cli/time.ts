@@ -1,10 +1,8 @@
 import { InvalidArgumentError, Option } from 'commander'
 import ms, { type StringValue } from 'ms'
+import { parseTime, toSortableTime } from '../util/time.ts'
 
-/**
- * Parses times that operators give. A time without an offset is in UTC; a date is its
- * midnight.
- */
+/** Parses times and durations that operators give. */
 
 /** A time, or a duration before now. */
 export const parsePastTime = (text: string): string =>
@@ -30,24 +28,12 @@ function parseTimeOrDuration(text: string, direction: 1 | -1, units: string[]): 
   const [, amount, unit = ''] = /^(\d+(?:\.\d+)?) ?([a-z]+)$/i.exec(text) ?? []
   // `ms` would take more units, in upper case, too.
   const duration = units.includes(unit) ? ms(`${Number(amount)}${unit}` as StringValue) : Number.NaN
-  const date = new Date(unit === '' ? parseTime(text) : Date.now() + direction * duration)
-  // ISO writes a year of more than four digits with a sign, which would not sort as text.
-  if (!Number.isNaN(date.getTime()) && /^\d{4}-/.test(date.toISOString())) return date.toISOString()
+  const time =
+    unit === '' ? parseTime(text) : toSortableTime(new Date(Date.now() + direction * duration))
+  if (time !== undefined) return time
   throw new InvalidArgumentError(
     `It must be a time in UTC such as 2027-01-31 or 2027-01-31T09:30:00Z, or a duration such as 90d or 12h (${units.join(', ')}).`,
   )
-}
-
-function parseTime(text: string): number {
-  const match =
-    /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:\d{2})?)?$/.exec(
-      text,
-    )
-  const [, day = '', time = '00:00', offset = 'Z'] = match ?? []
-  const start = Date.parse(day)
-  // Date.parse reads the 31st of February as the 3rd of March.
-  if (Number.isNaN(start) || !new Date(start).toISOString().startsWith(day)) return Number.NaN
-  return Date.parse(`${day}T${time}${offset}`)
 }
 
 /** Seconds since `begin`, a `performance.now()`, rounded to hundredths. */

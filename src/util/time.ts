@@ -1,6 +1,6 @@
 import ms from 'ms'
 
-/** Formats times for people. */
+/** Formats times for people, and parses those that they write. */
 
 /** The age of a time in the largest unit: `3d`, `5h`. */
 export const formatAge = (time: string) => ms(Math.max(0, Date.now() - Date.parse(time)))
@@ -26,3 +26,24 @@ export const formatMoment = (time: string) => moments.format(new Date(time))
 
 /** `2026-01-31 09:30`. */
 export const formatMinute = (time: string) => time.slice(0, 16).replace('T', ' ')
+
+/**
+ * The ISO time of a text such as `2026-01-31` or `2026-01-31T09:30:00Z`; undefined if it is none. A
+ * time without an offset is in UTC; a date is its midnight.
+ */
+export function parseTime(text: string): string | undefined {
+  const match =
+    /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:\d{2})?)?$/.exec(
+      text,
+    )
+  const [, day = '', time = '00:00', offset = 'Z'] = match ?? []
+  // Date.parse reads the 31st of February as the 3rd of March.
+  if (!new Date(day).toJSON()?.startsWith(day)) return undefined
+  return toSortableTime(new Date(`${day}T${time}${offset}`))
+}
+
+/** Undefined of an invalid date, and of a year that ISO writes with a sign, which sorts wrongly. */
+export function toSortableTime(date: Date): string | undefined {
+  const time = date.toJSON()
+  return time !== null && /^\d{4}-/.test(time) ? time : undefined
+}

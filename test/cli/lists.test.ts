@@ -68,12 +68,12 @@ test.for<[command: string, rows: string, column: string, found: unknown[]]>([
 
 test.for<[options: string, appIds: (number | null)[]]>([
   ['--app 1', [1, 1, 1]],
-  ['--developer Bob', [null, 5, 6, 5]],
-  ['--app 1 --developer Bob', []],
+  ['--developer Bob', [5, 6, null, 5]],
+  ['--until 2020-01-02 --app 5', [5]],
   ['--since 2020-01-01 --app 5', [5, 5]],
   ['--since 1h --app 5', [5]],
   ['--after 12', [6, 1, 4, 5, 3, 4, 1]],
-  ['--after 12 --app 1', [1, 1]],
+  ['--after 12 --limit 2', [6, 1]],
   ['--limit 2', [4, 1]],
 ])('audit %s', async ([options, appIds]) => {
   const entries = await list('audit', ...options.split(' '))

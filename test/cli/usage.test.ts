@@ -136,6 +136,7 @@ test('a usage error is one line, and nothing is done', async () => {
     ['app restore x', /must be a number such as 108/],
     ['app transfer 1', /required option '--to <developer>'/],
     ['audit --app Tide', /must be a whole number from 1/],
+    ['audit --until 2026-02-30', /must be a time in UTC such as/],
     ['audit --since 2026-02-30', /must be a time in UTC such as/],
     ['key issue', /required option '--developer <name>'/],
     ['key issue --developer Ada --expires 2020-01-01', /must be in the future/],

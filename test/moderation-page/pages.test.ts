@@ -241,7 +241,11 @@ describe('a page that does not exist', () => {
     // The page exists; its filter is wrong.
     ['/?after=0', 400, 'After must be a place in the queue, as the link Next has it, not "0".'],
     ['/audit?app=abc', 400, 'The app must be a whole number from 1, not "abc".'],
-    ['/audit?since=yesterday', 400, 'From must be a date such as 2027-01-31, not "yesterday".'],
+    [
+      '/audit?since=yesterday',
+      400,
+      '"Stop at" must be a time in UTC such as 2027-01-31T09:30, not "yesterday".',
+    ],
     ['/audit?app=9999', 400, 'There is no app 9999.'],
     ['/?developer=Nobody', 400, 'There is no developer "Nobody".'],
   ])('%s is a %i', async ([path, status, message]) => {

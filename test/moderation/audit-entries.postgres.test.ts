@@ -31,7 +31,7 @@ test.for<[action: string, write: (runner: QueryRunner) => Promise<unknown>]>([
     const last = await database.read(({ sql }) => sql('audit').max({ id: 'id' }).first())
     const release = await holdWrite(database, write)
     await database.write((runner) => moderatorStore(runner).add('Fay', actor))
-    const found = findEntriesAfter(database, {}, Number(last?.id), 50)
+    const found = findEntriesAfter(database, Number(last?.id), 50)
     let polls = 0
     const polled = Promise.withResolvers<void>()
     database.onStatement((statement) => {
@@ -63,7 +63,7 @@ test('an entry after a running write that began after the call is left to the ne
     },
   }
   const namesAfter = async (of: Database, id: number) =>
-    (await findEntriesAfter(of, {}, id, 50)).entries.map((entry) => entry.after.name)
+    (await findEntriesAfter(of, id, 50)).entries.map((entry) => entry.after.name)
   const seen = Number(last?.id)
   expect(await namesAfter(racing, seen)).toEqual(['Eve'])
   await release()

@@ -9,7 +9,7 @@ test('entries are read while another process writes, and those of its write foll
   const [reader, writer] = [openDatabase(address), openDatabase(address)]
   onTestFinished(() => reader.close())
   onTestFinished(() => writer.close())
-  const read = async (after: number) => (await findEntriesAfter(reader, {}, after, 50)).entries
+  const read = async (after: number) => (await findEntriesAfter(reader, after, 50)).entries
   const last = (await read(0)).at(-1)?.id ?? 0
   await writer.write(async (runner) => {
     await moderatorStore(runner).add('Eve', { operator: 'test' })

@@ -65,7 +65,7 @@ test(`who continues after the last id gets each entry once and in order, while $
   written.catch(() => {})
   for (;;) {
     const isLast = isWritten
-    const { entries, hasNewer } = await findEntriesAfter(reader, {}, seen.at(-1) ?? 0, pageSize)
+    const { entries, hasNewer } = await findEntriesAfter(reader, seen.at(-1) ?? 0, pageSize)
     if (hasNewer) expect(entries).toHaveLength(pageSize)
     seen.push(...entries.map(({ id }) => id))
     if (isLast && entries.length === 0) break

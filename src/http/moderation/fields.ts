@@ -2,6 +2,7 @@ import { parse } from 'node:querystring'
 import type { RequestHandler } from 'express'
 import { OperatorError, ServiceError } from '../../contract/errors.ts'
 import { type AppReference, parseReference } from '../../contract/field-rules.ts'
+import { parseTime } from '../../util/time.ts'
 import { readBytes } from '../body.ts'
 
 /**
@@ -48,10 +49,12 @@ export function positiveInteger(name: string, text: string): number {
   throw new OperatorError(`${name} must be a whole number from 1, not ${JSON.stringify(text)}`)
 }
 
-export function isoDate(name: string, text: string): string {
-  const date = new Date(`${text}T00:00:00Z`)
-  if (/^\d{4}-\d{2}-\d{2}$/.test(text) && date.toJSON()?.startsWith(text)) return date.toJSON()
-  throw new OperatorError(`${name} must be a date such as 2027-01-31, not ${JSON.stringify(text)}`)
+export function timeInUtc(name: string, text: string): string {
+  const time = parseTime(text)
+  if (time !== undefined) return time
+  throw new OperatorError(
+    `${name} must be a time in UTC such as 2027-01-31T09:30, not ${JSON.stringify(text)}`,
+  )
 }
 
 /** Ids of apps, at most as many as a form can decide. */

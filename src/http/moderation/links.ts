@@ -46,8 +46,8 @@ export function createLinks(prefix: string, publicUrl: string) {
         ...reported(report),
       }),
     apps: (text?: string) => link('/apps', { text }),
-    audit: ({ since, until, ...filter }: EntryFilter = {}) =>
-      link('/audit', { ...filter, since: since?.slice(0, 10), until: until?.slice(0, 10) }),
+    audit: (filter: EntryFilter = {}) => link('/audit', filter),
+    auditEntry: (entry: number) => link('/audit', { entry }),
     status: link('/status'),
     /** The action of a form about an app or a queue. */
     decisions: (view?: QueueView) => link('/decisions', view && viewParameters(view)),

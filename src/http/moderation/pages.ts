@@ -22,9 +22,9 @@ import {
   type FormFields,
   fieldOf,
   idList,
-  isoDate,
   maxSelected,
   positiveInteger,
+  timeInUtc,
 } from './fields.ts'
 import type { Links } from './links.ts'
 import { parseQueueView, type QueueView } from './queue-view.ts'
@@ -220,17 +220,17 @@ export function createPages(database: Database, links: Links) {
   async function audit(response: Response) {
     const { query, signal } = response.req
     const form = {
-      moderator: fieldOf(query, 'moderator').trim(),
-      developer: fieldOf(query, 'developer').trim(),
       app: fieldOf(query, 'app').trim(),
-      since: fieldOf(query, 'since'),
+      developer: fieldOf(query, 'developer').trim(),
+      moderator: fieldOf(query, 'moderator').trim(),
       until: fieldOf(query, 'until'),
+      since: fieldOf(query, 'since'),
     }
-    const [entry, before] = [fieldOf(query, 'entry'), fieldOf(query, 'before')]
+    const entry = fieldOf(query, 'entry')
     /** Not expensive: each batch is short, and would wait behind all searches again. */
     const readShort = <T>(work: (runner: QueryRunner) => Promise<T>) =>
       database.read(work, { signal })
-    const found = await readEntries().catch((error: unknown) => {
+    const found = await (entry ? readEntry() : readEntries()).catch((error: unknown) => {
       if (!(error instanceof OperatorError)) throw error
       response.status(400)
       return { filter: {}, entries: [], hasOlder: false, problem: sentenceOf(error) }
@@ -239,23 +239,29 @@ export function createPages(database: Database, links: Links) {
       auditPage(await frameOf(runner, response, 'audit'), {
         ...found,
         form,
+        isOneEntry: entry !== '',
         names: await namesIn(runner, found.entries),
         moderators: await moderatorNames(runner),
       }),
     )
 
+    async function readEntry() {
+      const id = positiveInteger('the entry', entry)
+      const found = await readShort((runner) => auditStore(runner).find(id))
+      return { filter: {}, entries: found ? [wholeEntry(found)] : [], hasOlder: false }
+    }
+
     async function readEntries() {
+      const before = fieldOf(query, 'before')
       const filter = {
-        entry: entry ? positiveInteger('the entry', entry) : undefined,
-        before: before ? positiveInteger('before', before) : undefined,
         app: form.app ? positiveInteger('the app', form.app) : undefined,
-        moderator: form.moderator || undefined,
         developer: form.developer || undefined,
-        since: form.since ? isoDate('From', form.since) : undefined,
-        until: form.until ? isoDate('Before', form.until) : undefined,
+        moderator: form.moderator || undefined,
+        until: form.until ? timeInUtc('"Begin before"', form.until) : undefined,
+        since: form.since ? timeInUtc('"Stop at"', form.since) : undefined,
+        before: before ? positiveInteger('before', before) : undefined,
       }
-      const toEntry = entry ? wholeEntry : shortEntry
-      return { filter, ...(await findEntries(readShort, filter, auditSize, toEntry)) }
+      return { filter, ...(await findEntries(readShort, filter, auditSize, shortEntry)) }
     }
   }
 

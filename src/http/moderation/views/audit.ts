@@ -10,8 +10,10 @@ import type { Names } from './words.ts'
 
 export type AuditPage = {
   /** As it was given, even if it is refused. */
-  form: { moderator: string; developer: string; app: string; since: string; until: string }
+  form: Record<'app' | 'developer' | 'moderator' | 'until' | 'since', string>
   filter: EntryFilter
+  /** Whether the page shows an entry whole, and no others. */
+  isOneEntry: boolean
   entries: ShownEntry[]
   names: Names
   hasOlder: boolean
@@ -20,10 +22,10 @@ export type AuditPage = {
 }
 
 export function auditPage(frame: Frame, page: AuditPage) {
-  const { form, filter, entries, names, moderators } = page
+  const { form, filter, isOneEntry, entries, names, moderators } = page
   const { links } = frame
   const isFiltered = Object.values(form).some((value) => value !== '')
-  const isPart = filter.before !== undefined || filter.entry !== undefined
+  const isPart = filter.before !== undefined || isOneEntry
   return layout(
     frame,
     'Audit log',
@@ -32,19 +34,19 @@ ${alert(page.problem)}
 <details class="filters"${isFiltered && html` open`}>
   <summary>Filter</summary>
   <form method="get" action="${links.audit()}" role="search">
-    <label>Moderator <input name="moderator" list="moderators" autocomplete="off" value="${form.moderator}"></label>
-    <datalist id="moderators">${moderators.map((name) => html`<option value="${name}">`)}</datalist>
     <label>App <input name="app" inputmode="numeric" value="${form.app}"></label>
-    <label>Developer <input name="developer" value="${form.developer}"></label>
-    <label>From <input type="date" name="since" value="${form.since}"></label>
-    <label>Before <input type="date" name="until" value="${form.until}"></label>
+    <label>or developer <input name="developer" value="${form.developer}"></label>
+    <label>or moderator <input name="moderator" list="moderators" autocomplete="off" value="${form.moderator}"></label>
+    <datalist id="moderators">${moderators.map((name) => html`<option value="${name}">`)}</datalist>
+    <label>Begin before (UTC) <input type="datetime-local" name="until" value="${shownTime(form.until, filter.until)}"></label>
+    <label>Stop at (UTC) <input type="datetime-local" name="since" value="${shownTime(form.since, filter.since)}"></label>
     <button>Filter</button>
     ${(isFiltered || isPart) && html`<a href="${links.audit()}">Show all</a>`}
   </form>
 </details>
 <p class="quiet">Times are in UTC.</p>
 <div class="card">
-${entryList(entries, { links, names, areOpen: filter.entry !== undefined })}
+${entryList(entries, { links, names, areOpen: isOneEntry })}
 </div>
 <nav class="pages" aria-label="Pages of the audit log">
   ${filter.before !== undefined && html`<a href="${links.audit({ ...filter, before: undefined })}">Newest</a>`}
@@ -52,3 +54,6 @@ ${entryList(entries, { links, names, areOpen: filter.entry !== undefined })}
 </nav>`,
   )
 }
+
+/** As the field takes it, unless it was refused. */
+const shownTime = (given: string, time: string | undefined) => time?.slice(0, 16) ?? given

@@ -73,6 +73,6 @@ function entryValues({ id, changes, isShortened }: ShownEntry, { links, names, a
   }
 
   function whole() {
-    return html`<p><a href="${links.audit({ entry: id })}">Show entry ${id} whole</a></p>`
+    return html`<p><a href="${links.auditEntry(id)}">Show entry ${id} whole</a></p>`
   }
 }
