@@ -5,9 +5,16 @@ import { isAddressColumn } from '../catalogue/app-columns.ts'
 import { type EntryFilter, findEntries, findEntriesAfter } from '../moderation/audit-entries.ts'
 import { toSingleLine } from '../util/text.ts'
 import { formatMinute } from '../util/time.ts'
-import { addressLine, changedAddressLines } from './address-lines.ts'
 import { buildDatabaseCommand, parsePositiveInteger } from './command.ts'
-import { formatDifference, printInfo, printTable, truncate } from './output.ts'
+import {
+  addressLine,
+  changedAddressLines,
+  detailLine,
+  formatDifference,
+  printInfo,
+  printTable,
+  truncate,
+} from './output.ts'
 import { parsePastTime } from './time.ts'
 
 export const command = buildDatabaseCommand({
@@ -99,7 +106,7 @@ function changeLines(entry: AuditEntry): string[] {
   const addresses = changes.filter(({ column }) => isAddressColumn(column))
   const others = changes.filter(({ column }) => !isAddressColumn(column)).map(formatChange)
   return [
-    ...(others.length > 0 ? [others.join('; ')] : []),
+    ...(others.length > 0 ? [detailLine(others.join('; '))] : []),
     ...addresses.flatMap(({ column, before, after }) =>
       before === undefined
         ? [addressLine(column, after)]

@@ -19,7 +19,6 @@ import { formatCommand } from '../util/command.ts'
 import { pick, required, secondsSince } from '../util/helpers.ts'
 import { sanitize } from '../util/text.ts'
 import { formatAge } from '../util/time.ts'
-import { addressLine, changedAddressLines } from './address-lines.ts'
 import { printEntries } from './audit.ts'
 import {
   buildDatabaseCommand,
@@ -34,6 +33,9 @@ import {
 } from './command.ts'
 import { readDecisions } from './decision-file.ts'
 import {
+  addressLine,
+  changedAddressLines,
+  detailLine,
   formatChanges,
   messageOf,
   noValue,
@@ -107,7 +109,7 @@ Without --limit, JSON has the first 10,000 apps.`,
       })),
       ['NAME', 'DEVELOPER', 'CATEGORY'],
       apps.map((app) => [
-        ...app.similar.map((one) => `similar: ${formatSimilar(one)}`),
+        ...app.similar.map((one) => detailLine(`similar: ${formatSimilar(one)}`)),
         ...(changed ? changeLines(app.changes) : textLines(app)),
       ]),
     )
@@ -123,12 +125,12 @@ Without --limit, JSON has the first 10,000 apps.`,
 type Texts = Pick<QueuedApp, 'short_description' | 'license' | (typeof addressColumns)[number]>
 
 const textLines = ({ short_description, license, ...addresses }: Texts) => [
-  ...[short_description ?? []].flat(),
+  ...[short_description ?? []].flat().map(detailLine),
   ...addressColumns.flatMap((field) => {
     const address = addresses[field]
     return address === null ? [] : [addressLine(field, address)]
   }),
-  ...(license === null ? [] : [`license: ${license}`]),
+  ...(license === null ? [] : [detailLine(`license: ${license}`)]),
 ]
 
 const changeLines = (changes: Change[]): string[] =>

@@ -1,5 +1,6 @@
 import stringWidth from 'string-width'
 import { OperatorError } from '../contract/errors.ts'
+import { formatAddress } from '../moderation/describe.ts'
 import { sanitize, shorten, shortenDifference, toSingleLine } from '../util/text.ts'
 
 /**
@@ -81,6 +82,21 @@ export const formatChanges = (
     return label + formatDifference(String(before ?? noValue), String(after ?? noValue), width)
   })
 
+/** An address below a row; its host is whole, even if the line is then too long. */
+export const addressLine = (field: string, address: string): string =>
+  `${field}: ${formatAddress(address, detailWidth() - field.length - ': '.length)}`
+
+/** One below the other, because a swapped letter is hard to see elsewhere. */
+export function changedAddressLines(field: string, before: string, after: string): string[] {
+  const size = detailWidth() - field.length - ': '.length
+  const [old, now] = [formatAddress(before, size), formatAddress(after, size)]
+  const isCut = old === now && formatAddress(before) !== formatAddress(after)
+  return [`${field}: ${old}`, `→ ${isCut ? 'changed further on' : now}`]
+}
+
+/** Text below a row, in one line that fits the terminal. */
+export const detailLine = (text: string) => truncate(toSingleLine(text), detailWidth())
+
 type Row = Record<string, string | number | null>
 
 type Column = { name: string; cells: string[]; width: number }
@@ -89,12 +105,12 @@ const separator = '  '
 const indent = '    '
 
 /** The width of the lines below a table's rows. */
-export const detailWidth = () => terminalWidth() - indent.length
+const detailWidth = () => terminalWidth() - indent.length
 
 /**
  * Prints rows, of which there is at least one. Its fields are the columns. If the table is wider
  * than the terminal, the `shrinkable` columns are narrowed, the widest first. `details` are lines
- * printed below each row, cut to the width of the terminal.
+ * printed below each row.
  */
 export const printTable = (...table: Parameters<typeof tableLines>) =>
   print(tableLines(...table).join('\n'))
@@ -116,7 +132,7 @@ export function tableLines(rows: Row[], shrinkable: string[] = [], details: stri
       .join(separator)
       .trimEnd()
   const detailsOf = (index: number) =>
-    (details[index] ?? []).map((text) => indent + truncate(toSingleLine(text), detailWidth()))
+    (details[index] ?? []).map((text) => indent + toSingleLine(text))
   return [lineOf(0), ...rows.flatMap((_, index) => [lineOf(index + 1), ...detailsOf(index)])]
 }
 

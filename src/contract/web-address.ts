@@ -1,4 +1,4 @@
-import { domainToASCII, domainToUnicode } from 'node:url'
+import { domainToUnicode } from 'node:url'
 
 /** Addresses of websites, which owners write and moderators judge. Nothing here opens them. */
 
@@ -65,28 +65,3 @@ const portProblem = (port: string) =>
   /^\d+$/.test(port) && Number(port) >= 1 && Number(port) <= 65_535
     ? undefined
     : 'must have a port from 1 to 65535, or no colon behind its host'
-
-/** `rest` is the port, the path and what follows it. */
-export type AddressParts = { scheme: string; host: string; rest: string; otherHost: string | null }
-
-/**
- * An address in parts, to show its host. The host is as sent; if it is internationalized,
- * `otherHost` is its ASCII form, or its Unicode form if it was sent in ASCII. Undefined if the
- * address is not valid, as one accepted under older rules may be. Of an address that
- * `shortenAddress` has shortened, `scheme` ends with the mark of what is missing.
- */
-export function addressParts(address: string): AddressParts | undefined {
-  const [, scheme = '', mark = '', host = '', rest = ''] =
-    /^(https?:\/\/)(…\.?)?([^/?#:]*)(.*)$/is.exec(address) ?? []
-  if (addressProblem(scheme + host + rest) !== undefined) return undefined
-  const ascii = domainToASCII(host)
-  const otherHost = ascii === host.toLowerCase() ? domainToUnicode(host) : ascii
-  // A part of a label has another form than the label.
-  const isSame = mark === '…' || otherHost === host.toLowerCase()
-  return { scheme: scheme + mark, host, rest, otherHost: isSame ? null : otherHost }
-}
-
-/** Whether browsers open the same host with both. */
-export const haveSameHost = (address: string, other: string) => hostOf(address) === hostOf(other)
-
-const hostOf = (address: string) => URL.parse(address)?.hostname ?? address

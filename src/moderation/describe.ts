@@ -1,20 +1,12 @@
+import { domainToUnicode } from 'node:url'
 import type { Account } from '../accounts/account-store.ts'
 import { formatOperator } from '../audit/describe-entry.ts'
 import { appColumns, isAddressColumn, type LabelledColumn } from '../catalogue/app-columns.ts'
 import type { NamedAppRow } from '../catalogue/app-store.ts'
 import type { SimilarApp } from '../catalogue/similar-names.ts'
 import { formatReference, keyPrefix } from '../contract/field-rules.ts'
-import { addressParts } from '../contract/web-address.ts'
 import { formatCommand } from '../util/command.ts'
-import {
-  formatCount,
-  formatMegabytes,
-  formatQuantity,
-  type Measure,
-  shorten,
-  shortenDifference,
-  shortenToEnd,
-} from '../util/text.ts'
+import { formatCount, formatMegabytes, formatQuantity, lengthOf, shorten } from '../util/text.ts'
 import { formatAge, formatMinute } from '../util/time.ts'
 import type { OldestWaiting, readStatus } from './status-store.ts'
 
@@ -29,62 +21,22 @@ export const similarityOf = ({ status, total_downloads }: SimilarApp) =>
 export const formatSimilar = (app: SimilarApp) =>
   `${app.id} ${app.name} by ${app.developer_name}, ${similarityOf(app)}`
 
-/** With the other form of an internationalized host, ` (xn--bcher-kva.example)`. */
-export function formatAddress(address: string): string {
-  const other = addressParts(address)?.otherHost ?? null
-  return other === null ? address : `${address} (${other})`
-}
-
 /**
- * Shortens an address to a size. Its host shows where it leads, and the end of that says whose it
- * is: if the host is too long, … stands for its beginning.
+ * An address as browsers send it, and its host as people read it in brackets if that differs:
+ * `https://xn--mnchen-3ya.example/x (münchen.example)`. If it is longer than `size` characters, …
+ * ends what follows its host, which is always whole. An address that browsers cannot open, as one
+ * that older rules accepted may be, is as it was sent.
  */
-export function shortenAddress(address: string, size: number, measure: Measure): string {
-  if (measure(address) <= size) return address
-  const origin = originOf(address)
-  const rest = address.slice(origin.length)
-  const shown = shortenOrigin(origin, size - (rest === '' ? 0 : measure('…')), measure)
-  return shown + shorten(rest, size - measure(shown), measure)
-}
-
-/** What differs behind two hosts is seen in this much, if the line is not shorter than twice that. */
-const differenceSize = 24
-
-/** As `shortenDifference`, but addresses keep the ends of their hosts. */
-export function shortenAddresses(
-  before: string,
-  after: string,
-  size: number,
-  measure: Measure,
-): [before: string, after: string] {
-  if (measure(before) <= size && measure(after) <= size) return [before, after]
-  const origin = originOf(before)
-  if (origin !== originOf(after)) {
-    const old = shortenAddress(before, size, measure)
-    const now = shortenAddress(after, size, measure)
-    // Hosts that differ only in what is missing.
-    return old === now ? shortenDifference(before, after, size, measure) : [old, now]
-  }
-  const shown = shortenOrigin(origin, Math.max(size / 2, size - differenceSize), measure)
-  const [old, now] = shortenDifference(
-    before.slice(origin.length),
-    after.slice(origin.length),
-    size - measure(shown),
-    measure,
-  )
-  return [shown + old, shown + now]
-}
-
-/** Shortens a host to a size, with … at the beginning; behind it are whole labels if two fit. */
-export const shortenHost = (host: string, size: number, measure: Measure) =>
-  shortenToEnd(host, size, measure).replace(/^…[^.]*(?=\.[^.]+\.)/, '…')
-
-/** The beginning of an address, up to the character behind its host and port. */
-const originOf = (address: string) => /^https?:\/\/[^/?#]*[/?#]?/i.exec(address)?.[0] ?? ''
-
-function shortenOrigin(origin: string, size: number, measure: Measure): string {
-  const scheme = origin.slice(0, origin.indexOf('//') + 2)
-  return scheme + shortenHost(origin.slice(scheme.length), size - measure(scheme), measure)
+export function formatAddress(address: string, size = Number.POSITIVE_INFINITY): string {
+  const url = URL.parse(address)
+  if (!url) return shorten(address, size, lengthOf)
+  const { href, hostname, pathname, search, hash } = url
+  const readable = domainToUnicode(hostname)
+  const suffix = readable === hostname ? '' : ` (${readable})`
+  if (href.length + suffix.length <= size) return href + suffix
+  const originLength = href.length - `${pathname}${search}${hash}`.length
+  const end = Math.max(originLength, size - suffix.length - 1)
+  return end < href.length ? `${href.slice(0, end)}…${suffix}` : href + suffix
 }
 
 export function appFields({ app, developer }: { app: NamedAppRow; developer: Account }): Fields {

@@ -24,6 +24,9 @@ export const formatMegabytes = (bytes: number) => `${formatCount(Math.round(byte
 /** The size of a text, such as its columns in a terminal. */
 export type Measure = (text: string) => number
 
+/** The size in UTF-16 code units. */
+export const lengthOf: Measure = ({ length }) => length
+
 /** Code units that a text may have for each unit of its size: more than any script or emoji needs. */
 const maxDensity = 8
 
@@ -44,20 +47,6 @@ export function shorten(text: string, size: number, measure: Measure): string {
     end = index + segment.length
   }
   return `${beginning.slice(0, end)}…`
-}
-
-/** Shortens text to a size, with … at the beginning. Looks only at its end. */
-export function shortenToEnd(text: string, size: number, measure: Measure): string {
-  const end = text.slice(-maxDensity * size)
-  if (end.length === text.length && measure(text) <= size) return text
-  let room = size - measure('…')
-  let start = end.length
-  for (const { segment, index } of [...new Intl.Segmenter().segment(end)].toReversed()) {
-    room -= measure(segment)
-    if (room < 0) break
-    start = index
-  }
-  return `…${end.slice(start)}`
 }
 
 /** Characters shown before the first difference. */

@@ -193,7 +193,7 @@ test('the table shows new values, and changes with a dash for no value', async (
   ])
 })
 
-test('the table shows an internationalized host of an address in both forms, whole', async () => {
+test('the table shows addresses as browsers send them, with their hosts whole', async () => {
   const service = await startService()
   const { ada } = service.world.keys
   const { pending } = service.world.apps
@@ -208,11 +208,11 @@ test('the table shows an internationalized host of an address in both forms, who
   const { stdout } = await commandLine(service.databaseUrl).run('audit', '--limit', '3')
   expect(stdout.split('\n').filter((line) => line.startsWith(' '))).toEqual([
     '    source_code_url: –',
-    '    → https://ex\u0430mple.org/a/long/path (xn--exmple-4nf.org)',
-    '    source_code_url: https://ex\u0430mple.org/a/long/path (xn--exmple-4nf.org)',
-    '    → https://b\u00FCcher.example/a/long/path (xn--bcher-kva.example)',
+    '    → https://xn--exmple-4nf.org/a/long/path (ex\u0430mple.org)',
+    '    source_code_url: https://xn--exmple-4nf.org/a/long/path (ex\u0430mple.org)',
+    '    → https://xn--bcher-kva.example/a/long/path (b\u00FCcher.example)',
     expect.stringMatching(/^ {4}name: Star Map; /),
-    `    website_url: https://b\u00FCcher.example/${'x'.repeat(15)}… (xn--bcher-kva.example)`,
+    `    website_url: https://xn--bcher-kva.example/${'x'.repeat(15)}… (b\u00FCcher.example)`,
   ])
 })
 

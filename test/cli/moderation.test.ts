@@ -124,7 +124,7 @@ describe('the queue', () => {
     )
   })
 
-  test('has addresses, with the other form of an internationalized host, and licences', async () => {
+  test('has addresses as browsers send them, and licences', async () => {
     const service = await startService()
     const fields = {
       website_url: 'https://bücher.example/',
@@ -134,7 +134,7 @@ describe('the queue', () => {
     await put(service, service.world.apps.pending, fields)
     const cli = commandLine(service.databaseUrl)
     expect((await cli.run('moderation', 'queue')).stdout.split('\n').slice(2, -2)).toEqual([
-      '    website_url: https://bücher.example/ (xn--bcher-kva.example)',
+      '    website_url: https://xn--bcher-kva.example/ (bücher.example)',
       `    source_code_url: https://xn--bcher-kva.example/${'x'.repeat(11)}… (bücher.example)`,
       '    license: MIT',
     ])
@@ -152,57 +152,39 @@ describe('the queue', () => {
       'a host with a Cyrillic letter',
       'https://example.org/',
       'https://ex\u0430mple.org/',
-      ['website_url: https://example.org/', '→ https://ex\u0430mple.org/ (xn--exmple-4nf.org)'],
+      ['website_url: https://example.org/', '→ https://xn--exmple-4nf.org/ (ex\u0430mple.org)'],
     ],
     [
-      'the host of a long address, whose other form is at the end of the line',
+      'the host of a long address',
       `https://example.org/${'x'.repeat(100)}`,
       `https://ex\u0430mple.org/${'x'.repeat(100)}`,
       [
-        `website_url: https://example.org/${'x'.repeat(21)}…`,
-        `→ https://ex\u0430mple.org/${'x'.repeat(21)}… (xn--exmple-4nf.org)`,
+        `website_url: https://example.org/${'x'.repeat(42)}…`,
+        `→ https://xn--exmple-4nf.org/${'x'.repeat(21)}… (ex\u0430mple.org)`,
       ],
     ],
     [
       'the end of a long path',
       `https://example.org/${'x'.repeat(100)}y`,
       `https://example.org/${'x'.repeat(100)}z`,
-      ['website_url: https://example.org/…xxxxxxxxy', '→ https://example.org/…xxxxxxxxz'],
+      [`website_url: https://example.org/${'x'.repeat(42)}…`, '→ changed further on'],
     ],
     [
-      'the end of a path behind a host whose other form leaves little room',
-      'https://bücher-laden.example/downloads/tide/index.html',
-      'https://bücher-laden.example/downloads/tide/index2.html',
+      'another form of the same address',
+      'https://bücher.example',
+      'https://xn--bcher-kva.example/',
       [
-        'website_url: https://…xample/…de/index.html (xn--bcher-laden-thb.example)',
-        '→ https://…xample/…de/index2.html (xn--bcher-laden-thb.example)',
+        'website_url: https://xn--bcher-kva.example/ (bücher.example)',
+        '→ https://xn--bcher-kva.example/ (bücher.example)',
       ],
     ],
     [
-      'a letter of a long host before a long path',
-      'https://store.my-organisation.example/downloads/tide/and/time/index.html',
-      'https://store.my-organisatlon.example/downloads/tide/and/time/index.html',
-      [
-        'website_url: https://store.my-organisation.example/downloads/tide/and/time/…',
-        '→ https://store.my-organisatlon.example/downloads/tide/and/time/…',
-      ],
-    ],
-    [
-      'the ends of long hosts',
+      'long hosts, whole',
       `https://${'bank.example.'.repeat(12)}good.example/`,
       `https://${'bank.example.'.repeat(12)}evil.example/a`,
       [
-        `website_url: https://…${'.bank.example'.repeat(3)}.good.example/`,
-        `→ https://…${'.bank.example'.repeat(3)}.evil.example/a`,
-      ],
-    ],
-    [
-      'the ends of long hosts and of their other forms',
-      'https://example.org/',
-      `https://${'банк.'.repeat(15)}зло.example/`,
-      [
-        'website_url: https://example.org/',
-        '→ https://….банк.банк.банк.зло.example/ (….xn--g1aij.example)',
+        `website_url: https://${'bank.example.'.repeat(12)}good.example…`,
+        `→ https://${'bank.example.'.repeat(12)}evil.example…`,
       ],
     ],
     ['no address', 'https://example.org/', '', ['website_url: https://example.org/', '→ (none)']],
@@ -1130,7 +1112,7 @@ describe('printed for people,', () => {
     )
   })
 
-  test('an app’s internationalized hosts are in both forms; JSON has them as sent', async () => {
+  test('an app’s addresses are as browsers send them; JSON has them as they were sent', async () => {
     const service = await startService()
     const cli = commandLine(service.databaseUrl)
     const before = { website_url: 'https://example.org/', source_code_url: '' }
@@ -1141,11 +1123,11 @@ describe('printed for people,', () => {
     await put(service, 1, { website_url, source_code_url })
     const { stdout } = await cli.run('moderation', 'show', '1')
     for (const text of [
-      '\nWebsite         https://ex\u0430mple.org/ (xn--exmple-4nf.org)\n',
+      '\nWebsite         https://xn--exmple-4nf.org/ (ex\u0430mple.org)\n',
       '\nSource code     https://xn--bcher-kva.example/a (bücher.example)\n',
-      '\n  website_url\n  - https://example.org/\n  + https://ex\u0430mple.org/ (xn--exmple-4nf.org)\n',
+      '\n  website_url\n  - https://example.org/\n  + https://xn--exmple-4nf.org/ (ex\u0430mple.org)\n',
       '\n  source_code_url\n  - (none)\n  + https://xn--bcher-kva.example/a (bücher.example)\n',
-      '\n    website_url: https://example.org/\n    → https://ex\u0430mple.org/ (xn--exmple-4nf.org)\n',
+      '\n    website_url: https://example.org/\n    → https://xn--exmple-4nf.org/ (ex\u0430mple.org)\n',
     ])
       expect(stdout).toContain(text)
     const { changes, ...fields } = await cli.json('moderation', 'show', '1')

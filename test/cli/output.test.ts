@@ -1,7 +1,7 @@
 import stringWidth from 'string-width'
 import { describe, expect, test } from 'vitest'
 import type { SimilarApp } from '../../src/catalogue/similar-names.ts'
-import { formatDifference, tableLines, truncate } from '../../src/cli/output.ts'
+import { detailLine, formatDifference, tableLines, truncate } from '../../src/cli/output.ts'
 import { formatSimilar } from '../../src/moderation/describe.ts'
 import { formatCount, sanitize, toSingleLine } from '../../src/util/text.ts'
 
@@ -130,7 +130,7 @@ describe('a table', () => {
   })
 
   test('has lines below its rows, no wider than the terminal', () => {
-    const lines = tableLines([{ ID: 1 }, { ID: 2 }], [], [['a\nb', 'x'.repeat(90)]])
+    const lines = tableLines([{ ID: 1 }, { ID: 2 }], [], [['a\nb', detailLine('x'.repeat(90))]])
     expect(lines).toEqual(['ID', '1', '    a b', `    ${'x'.repeat(75)}…`, '2'])
   })
 })

@@ -94,7 +94,7 @@ describe('texts with markup, reversed and terminal characters', () => {
         short_description: text('short_description'),
         description: text('description'),
         version: text('version'),
-        website_url: text('website'),
+        website_url: text('website now'),
         source_code_url: `https://source.example/${hostile}`,
         license: text('licence'),
         unreviewed_since: '2026-01-01T00:00:00.000Z',
@@ -155,13 +155,13 @@ describe('texts with markup, reversed and terminal characters', () => {
       [`/?decided=${listed}+${rejected}&refused=${pending}`, ['name']],
       [
         `/apps/${pending}?queue=pending&decided=${listed}`,
-        ['name', 'package', 'website', 'licence'],
+        ['name', 'package', 'website now', 'licence'],
       ],
       [`/apps?text=${pending}`, ['name', 'short_description', 'developer', 'category']],
       [
         `/apps/${listed}`,
         [
-          ...['name', 'short_description', 'description', 'version', 'website', 'licence'],
+          ...['name', 'short_description', 'description', 'version', 'website now', 'licence'],
           ...['developer', 'category', 'moderator', 'reviewer', 'comment', 'person'],
         ],
       ],
@@ -180,7 +180,8 @@ describe('texts with markup, reversed and terminal characters', () => {
         expect(textOf(text), `${path} ${field}`).toContain(`${field}: ${readable}`)
     }
     const { text: shown } = await ada.get(`/apps/${listed}`)
-    expect(textOf(shown)).toContain(`Source code https://source.example/${readable}`)
+    const { href } = new URL(`https://source.example/${hostile}`)
+    expect(textOf(shown)).toContain(`Source code ${href}`)
     const written = `${hostile} `
     const echoes = [
       await ada.get(

@@ -7,7 +7,7 @@
 const voidElements = ['meta', 'link', 'input', 'br', 'hr', 'option']
 const elements = new Set([
   ...['html', 'head', 'title', 'body', 'header', 'nav', 'main', 'footer', 'section', 'article'],
-  ...['h1', 'h2', 'h3', 'p', 'div', 'span', 'bdi', 'code', 'time', 'del', 'ins', 'strong', 'mark'],
+  ...['h1', 'h2', 'h3', 'p', 'div', 'span', 'bdi', 'code', 'time', 'del', 'ins', 'strong'],
   ...['ul', 'ol', 'li', 'dl', 'dt', 'dd', 'a', 'form', 'fieldset', 'legend', 'label', 'button'],
   ...['select', 'datalist', 'textarea', 'table', 'caption', 'thead', 'tbody', 'tr', 'th', 'td'],
   ...['details', 'summary', 'q', ...voidElements],
@@ -89,7 +89,7 @@ export const textOf = (page: string): string =>
     page
       .replace(/^[\s\S]*<body>/, '')
       .replace(/<[^>]*>/g, (tag) =>
-        /^<\/?(bdi|a|ins|del|code|time|span|strong|mark)\b/.test(tag) ? '' : ' ',
+        /^<\/?(bdi|a|ins|del|code|time|span|strong)\b/.test(tag) ? '' : ' ',
       ),
   )
     .replace(/\s+/g, ' ')

@@ -1,8 +1,7 @@
 import type { AuditEntry } from '../../audit/audit-store.ts'
 import { actorOf, changesOf, type EntryChange, subjectOf } from '../../audit/describe-entry.ts'
 import { isAddressColumn } from '../../catalogue/app-columns.ts'
-import { haveSameHost } from '../../contract/web-address.ts'
-import { shortenAddress, shortenAddresses } from '../../moderation/describe.ts'
+import { formatAddress } from '../../moderation/describe.ts'
 import type { Change } from '../../moderation/moderation-store.ts'
 import { yieldBetween } from '../../util/helpers.ts'
 import { shorten, shortenDifference } from '../../util/text.ts'
@@ -24,9 +23,8 @@ export const maxReadComment = commentSize + 1
 
 export const shortenValue = (text: string) => shorten(text, valueSize, htmlSize)
 
-/** Values of addresses keep the end of their hosts. */
 export const shortenColumn = (column: string, text: string) =>
-  isAddressColumn(column) ? shortenAddress(text, valueSize, htmlSize) : shortenValue(text)
+  isAddressColumn(column) ? formatAddress(text, valueSize) : shortenValue(text)
 
 export const shortenOption = (text: string) => shorten(text, optionSize, htmlSize)
 
@@ -36,12 +34,12 @@ export const shortenBeginning = (text: string) =>
 export const shortenComment = (text: string) => shorten(text, commentSize, htmlSize)
 
 const shortenChange = (column: string, before: string, after: string) =>
-  (isAddressColumn(column) ? shortenAddresses : shortenDifference)(
-    before,
-    after,
-    valueSize,
-    htmlSize,
-  )
+  isAddressColumn(column)
+    ? [formatAddress(before, valueSize), formatAddress(after, valueSize)]
+    : shortenDifference(before, after, valueSize, htmlSize)
+
+const wholeColumn = (column: string, text: string) =>
+  isAddressColumn(column) ? formatAddress(text) : text
 
 /** An entry of the audit log as a page shows it. */
 export type ShownEntry = Pick<AuditEntry, 'id' | 'at' | 'action' | 'app_id'> & {
@@ -58,37 +56,33 @@ export const wholeEntry = (entry: AuditEntry): ShownEntry => ({
   app_id: entry.app_id,
   actor: actorOf(entry),
   subject: subjectOf(entry),
-  changes: changesOf(entry),
+  changes: changesOf(entry).map(({ column, before, after }) => ({
+    column,
+    ...(before !== undefined && { before: wholeColumn(column, before) }),
+    after: wholeColumn(column, after),
+  })),
   isShortened: false,
 })
 
 export function shortEntry(entry: AuditEntry): ShownEntry {
   const whole = wholeEntry(entry)
-  const changes = whole.changes.map(({ column, before, after }): EntryChange => {
+  const changes = changesOf(entry).map(({ column, before, after }): EntryChange => {
     if (before === undefined) return { column, after: shortenColumn(column, after) }
-    const [old, now] = shortenChange(column, before, after)
+    const [old = '', now = ''] = shortenChange(column, before, after)
     return { column, before: old, after: now }
   })
   return { ...whole, changes, isShortened: differ(changes, whole.changes) }
 }
 
-/** A change as a page shows it: also whether an address leads to another host than before. */
-export type ShownChange = Change & { isOtherHost: boolean }
-
-export const wholeChange = (change: Change): ShownChange => {
-  const { field, before, after } = change
-  const hasBoth = before !== null && after !== null
-  return {
-    ...change,
-    isOtherHost: isAddressColumn(field) && hasBoth && !haveSameHost(before, after),
-  }
-}
+/** A change with its whole values as a page shows them. */
+export const wholeChange = ({ field, before, after }: Change): Change => ({
+  field,
+  before: before && wholeColumn(field, before),
+  after: after && wholeColumn(field, after),
+})
 
 /** An app of a queue, with what its list shows of the changes. */
-export type WithShortChanges<App> = Omit<App, 'changes'> & {
-  changes: ShownChange[]
-  isShortened: boolean
-}
+export type WithShortChanges<App> = App & { isShortened: boolean }
 
 /** Other requests run between the apps. */
 export async function shortenChanges<App extends { changes: Change[] }>(
@@ -97,12 +91,12 @@ export async function shortenChanges<App extends { changes: Change[] }>(
 ): Promise<WithShortChanges<App>[]> {
   const shortened = []
   for await (const app of yieldBetween(apps, signal)) {
-    const changes = app.changes.map((change): ShownChange => {
-      const { field, before, after, ...shown } = wholeChange(change)
-      const [old, now] = shortenChange(field, before ?? '', after ?? '')
-      return { field, before: before && old, after: after && now, ...shown }
+    const changes = app.changes.map(({ field, before, after }): Change => {
+      const [old = '', now = ''] = shortenChange(field, before ?? '', after ?? '')
+      return { field, before: before && old, after: after && now }
     })
-    shortened.push({ ...app, changes, isShortened: differ(changes, app.changes) })
+    const isShortened = differ(changes, app.changes.map(wholeChange))
+    shortened.push({ ...app, changes, isShortened })
   }
   return shortened
 }

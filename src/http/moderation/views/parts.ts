@@ -5,8 +5,7 @@ import {
 } from '../../../catalogue/app-columns.ts'
 import type { NamedAppRow } from '../../../catalogue/app-store.ts'
 import type { SimilarApp } from '../../../catalogue/similar-names.ts'
-import { addressParts } from '../../../contract/web-address.ts'
-import { type Fields, similarityOf } from '../../../moderation/describe.ts'
+import { type Fields, formatAddress, similarityOf } from '../../../moderation/describe.ts'
 import { formatDay, formatMoment } from '../../../util/time.ts'
 import { type Html, html } from '../../html.ts'
 import type { Links } from '../links.ts'
@@ -35,22 +34,11 @@ export const alert = (problem: string | undefined) =>
   problem !== undefined && html`<p role="alert" class="problem">${problem}</p>`
 
 /**
- * An address as text, its host in bold, and the other form of an internationalized host. Marks all
- * but the beginning and the end that it shares with another one. Never a link: nobody has judged
- * where it leads. Left to right and isolated, so that no right-to-left letter moves the host.
+ * A formatted address. Never a link: nobody has judged where it leads. Left to right and isolated,
+ * so that no right-to-left letter of its host moves another part.
  */
-export function addressText(address: string, shared = { start: address.length, end: 0 }): Html {
-  const { scheme = '', host = '', otherHost } = addressParts(address) ?? {}
-  const hostEnd = scheme.length + host.length
-  return html`<span class="address" dir="ltr">${part(0, scheme.length)}${host && html`<strong dir="ltr">${part(scheme.length, hostEnd)}</strong>`}${part(hostEnd, address.length)}${otherHost && html` <bdi dir="ltr">(${otherHost})</bdi>`}</span>`
-
-  function part(start: number, end: number) {
-    const within = (index: number) => Math.min(Math.max(index, start), end)
-    const [from, to] = [within(shared.start), within(address.length - shared.end)]
-    const marked = from < to && html`<mark>${address.slice(from, to)}</mark>`
-    return html`${address.slice(start, from)}${marked}${address.slice(to, end)}`
-  }
-}
+export const addressText = (address: string) =>
+  html`<span class="address" dir="ltr">${address}</span>`
 
 const leadingColumns = [...addressColumns, 'license'] as const
 
@@ -68,7 +56,8 @@ export function leadsTo(app: Pick<NamedAppRow, (typeof leadingColumns)[number]>)
 /** A value of an owner; null if the app has none. */
 export function ownerValue(app: NamedAppRow, column: OwnerColumn): Html | null {
   const value = column === 'category_id' ? app.category_name : app[column]
-  return value === null ? null : columnText(column, value)
+  if (value === null) return null
+  return columnText(column, isAddressColumn(column) ? formatAddress(value) : value)
 }
 
 const columnText = (column: OwnerColumn, value: string) =>
