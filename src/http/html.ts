@@ -37,7 +37,3 @@ export const escapeHtml = (text: string) =>
     .replaceAll('>', '&gt;')
     .replaceAll('"', '&quot;')
     .replaceAll("'", '&#39;')
-
-/** Bytes of a text in a page; at least its code units. */
-export const htmlSize = (text: string) =>
-  Math.max(text.length, Buffer.byteLength(escapeHtml(sanitize(text))))

@@ -22,6 +22,12 @@ export const formatSimilar = (app: SimilarApp) =>
   `${app.id} ${app.name} by ${app.developer_name}, ${similarityOf(app)}`
 
 /**
+ * Characters of a text in a list of the moderation page. One takes six bytes of HTML at most: a
+ * quotation mark.
+ */
+export const maxListed = 200
+
+/**
  * An address as browsers send it, and its host as people read it in brackets if that differs:
  * `https://xn--mnchen-3ya.example/x (münchen.example)`. If it is longer than `size` characters, …
  * ends what follows its host, which is always whole. An address that browsers cannot open, as one

@@ -23,6 +23,7 @@ import type { QueryRunner } from '../db/engine.ts'
 import type { AppRow, AppStatus } from '../db/rows.ts'
 import { chunk, pick, required } from '../util/helpers.ts'
 import { type AppFilter, type AppState, findPage, queues, states } from './app-filter.ts'
+import { maxListed } from './describe.ts'
 import { findNextApps, type Place, placeOf, type Queue, type QueueFilter } from './queue-walk.ts'
 
 /**
@@ -71,9 +72,6 @@ export type QueuedApp = Pick<
   | 'updated_at'
 > & { waiting_since: string; changes: Change[]; similar: SimilarApp[] }
 
-/** Characters of a description that a queue has: one more than its page shows. */
-const maxBeginning = 501
-
 /**
  * Apps of a queue that are read at a time. One can have 160 KB, and a driver makes the texts of all
  * rows without a pause.
@@ -110,7 +108,8 @@ export const moderationStore = (runner: QueryRunner) => {
     ...pick(app, ...addressColumns, 'license'),
     ...pick(app, 'developer_id', 'developer_name', 'category_slug', 'category_name'),
     ...pick(app, 'created_at', 'updated_at'),
-    description: app.description.slice(0, maxBeginning),
+    // One more than is shown, which then ends with ….
+    description: app.description.slice(0, maxListed + 1),
     waiting_since: placeOf(app).waiting_since,
     changes: ownerChanges(app, slugs),
   })

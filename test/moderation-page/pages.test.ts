@@ -162,7 +162,7 @@ describe('texts with markup, reversed and terminal characters', () => {
         `/apps/${listed}`,
         [
           ...['name', 'short_description', 'description', 'version', 'website now', 'licence'],
-          ...['developer', 'category', 'moderator', 'reviewer', 'comment', 'person'],
+          ...['developer', 'category', 'moderator', 'reviewer', 'person'],
         ],
       ],
       [`/apps/${listed}?review=${review}`, ['reviewer', 'comment']],
@@ -281,19 +281,22 @@ test('Enter in the field of a reason decides nothing: the first button of its fo
     expect(forms).not.toMatch(/<input [^>]*type="(submit|image)"/)
   }
 })
-test('the values of a change are shown whole on demand if either is shortened', async () => {
-  const long = (text: string) => text.repeat(200)
+test('a change of which a value is cut says so, and leads to the whole', async () => {
+  const long = (text: string) => text.repeat(201)
+  const longest = (text: string) => text.repeat(200)
   const changes: [name: string, before: string | null, after: string | null][] = [
     ['both short', 'a', 'b'],
     ['a short one instead of none', null, 'b'],
     ['none instead of a short one', 'a', null],
+    ['both as long as they are shown', longest('a'), longest('b')],
     ['both long', long('a'), long('b')],
     ['a short one instead of a long one', long('a'), 'b'],
     ['a long one instead of a short one', 'a', long('b')],
     ['none instead of a long one', long('a'), null],
     ['a long one instead of none', null, long('b')],
+    ['the end of a long one', `${long('a')}b`, `${long('a')}c`],
   ]
-  const shortened = changes.slice(3).map(([name]) => name)
+  const cut = changes.slice(4).map(([name]) => name)
   const page = await startModerationPage()
   const ada = await page.signIn('Ada')
   const at = '2026-05-01T00:00:00.000Z'
@@ -308,7 +311,10 @@ test('the values of a change are shown whole on demand if either is shortened', 
       unreviewed_changes: JSON.stringify({ short_description: before }),
     })),
   )
-  const nameOfEntry = new Map<string, string>()
+  /** The change of an entry or on the page of an app, by its address. */
+  const nameOf = new Map(
+    changes.map(([name], index) => [`/apps/${ids[index]}?queue=changed#changes`, name]),
+  )
   await page.database.write(async (runner) => {
     for (const [index, [name, before, after]] of changes.entries()) {
       await auditStore(runner).record(
@@ -322,15 +328,18 @@ test('the values of a change are shown whole on demand if either is shortened', 
           after: { short_description: after },
         },
       )
-      nameOfEntry.set(String(await auditStore(runner).lastId()), name)
+      nameOf.set(`/audit?entry=${await auditStore(runner).lastId()}`, name)
     }
   })
   const { text: queue } = await ada.get('/?queue=changed')
-  const inQueue = [...queue.matchAll(/>Show the changes of app (\d+) whole</g)]
-  expect(inQueue.map(([, id]) => changes[ids.indexOf(Number(id))]?.[0])).toEqual(shortened)
+  const inQueue = linksOf(queue).filter(([name]) => name === 'changed further on')
+  expect(inQueue.map(([, address]) => nameOf.get(address))).toEqual(cut)
+  expect(textOf(queue)).toContain(`${'a'.repeat(199)}… → ${'a'.repeat(199)}… changed further on`)
   const { text: log } = await ada.get('/audit')
-  const inLog = [...log.matchAll(/>Show entry (\d+) whole</g)]
-  expect(inLog.flatMap(([, id = '']) => nameOfEntry.get(id) ?? []).toReversed()).toEqual(shortened)
+  const inLog = linksOf(log).flatMap(([, address]) => nameOf.get(address) ?? [])
+  expect(inLog.toReversed()).toEqual(cut)
+  // Of an entry without former values, nothing has changed.
+  expect(textOf(log).match(/changed further on/g)).toHaveLength(cut.length - 1)
 })
 
 /** Characters that are long as HTML, as UTF-8, or of no width. */
@@ -344,7 +353,7 @@ const fillers: [what: string, pattern: string][] = [
 const fillersOfEngine = inject('engine') === 'sqlite' ? fillers : fillers.slice(0, 1)
 
 describe.for(fillersOfEngine)('if others wrote as much as they may, of %s,', ([, pattern]) => {
-  const maxBytes = 1_000_000
+  const maxBytes = 2_000_000
   const fill = (length: number, begin = '') =>
     begin + [...pattern.repeat(length)].slice(0, length - begin.length).join('')
   /** The columns that owners set. The values of a and b differ from their beginnings on. */
@@ -354,13 +363,11 @@ describe.for(fillersOfEngine)('if others wrote as much as they may, of %s,', ([,
     description: fill(20_000, begin),
     version: fill(50, begin),
   })
-  /** Shown in parts, with a host whose other form is longest for its size. */
-  const scattered = Array.from({ length: 40 }, (_, index) => 0x4e00 + ((index * 7919) % 20_000))
-  const address = (begin: string) =>
-    fill(500, `https://${begin}${String.fromCodePoint(...scattered)}.example/`)
+  /** Four labels, the longest in both forms. */
+  const longHost = `${`${'\u{20000}'.repeat(50)}.`.repeat(4)}example`
   const addresses = (begin: string) => ({
-    website_url: address(begin),
-    source_code_url: address(begin),
+    website_url: `https://${begin}.example/`.padEnd(500, '&'),
+    source_code_url: `https://${begin}.${longHost}/${'&'.repeat(50)}`,
     license: fill(100, begin),
   })
   const at = '2026-05-01T00:00:00.000Z'
@@ -380,6 +387,12 @@ describe.for(fillersOfEngine)('if others wrote as much as they may, of %s,', ([,
     const added = await addApps(
       page,
       Array.from({ length: 100 }, (_, index) => ({ ...after, slug: slugOf(index) })),
+    )
+    // Each is similar to three of another developer.
+    const listed = { status: 'approved', approved_at: at } as const
+    await addApps(
+      page,
+      Array.from({ length: 3 }, () => ({ ...after, ...listed, developer_id: 1 })),
     )
     pending = added.slice(0, 50)
     changed = added.slice(50)
@@ -446,6 +459,10 @@ describe.for(fillersOfEngine)('if others wrote as much as they may, of %s,', ([,
       () => `/?${new URLSearchParams({ search: fill(100), developer: fill(100) })}`,
     ],
     ['the queue of changes', () => '/?queue=changed'],
+    [
+      'the queue of changes with what was refused',
+      () => `/?queue=changed&refused=${changed.join('+')}`,
+    ],
     ['the queue with what was refused', () => `/?refused=${changed.join('+')}`],
     ['the page of an app in a queue', () => `/apps/${pending[0]}?queue=pending&search=${fill(1)}`],
     ['an app after others', () => `/apps/${pending[0]}?queue=changed&refused=${changed.join('+')}`],
@@ -455,9 +472,9 @@ describe.for(fillersOfEngine)('if others wrote as much as they may, of %s,', ([,
     ['the audit log', () => '/audit'],
     ['the audit log of an app', () => `/audit?app=${pending[0]}`],
     ['the audit log of a developer', () => `/audit?developer=${encodeURIComponent(fill(100))}`],
-    ['the audit log since a day', () => '/audit?since=2026-01-01'],
+    ['the audit log since a time', () => '/audit?since=2026-01-01'],
     ['the status', () => '/status'],
-  ])('%s has less than a megabyte', async ([, path]) => {
+  ])('%s has less than two megabytes', async ([, path]) => {
     expect(sizeOf(await ada.get(path()))).toEqual([200, 'small'])
   })
 
@@ -479,7 +496,7 @@ describe.for(fillersOfEngine)('if others wrote as much as they may, of %s,', ([,
 
   test('changes are whole on the page of the app, to which the queue links', async () => {
     const { text } = await ada.get('/?queue=changed')
-    const whole = await openLink(text, `Show the changes of app ${changed[0]} whole`)
+    const whole = await openLink(text, 'changed further on')
     expect(whole.address).toMatch(/#changes$/)
     expect(whole.text).toContain('id="changes"')
     expect(hasAll(whole.text, 'b')).toBe(true)

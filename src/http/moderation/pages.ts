@@ -10,6 +10,7 @@ import type { QueryRunner } from '../../db/engine.ts'
 import { waitingDevelopers } from '../../moderation/app-filter.ts'
 import { findApps } from '../../moderation/app-finder.ts'
 import { findEntries, moderatorNames } from '../../moderation/audit-entries.ts'
+import { maxListed } from '../../moderation/describe.ts'
 import { moderationStore } from '../../moderation/moderation-store.ts'
 import {
   countQueue,
@@ -30,13 +31,7 @@ import type { Links } from './links.ts'
 import { parseQueueView, type QueueView } from './queue-view.ts'
 import { reportOf } from './reports.ts'
 import { moderatorOf } from './sessions.ts'
-import {
-  maxReadComment,
-  type ShownEntry,
-  shortEntry,
-  shortenChanges,
-  wholeEntry,
-} from './short-texts.ts'
+import { type ShownEntry, shortChange, shortEntry, wholeEntry } from './short-texts.ts'
 import { appPage } from './views/app.ts'
 import { appsPage } from './views/apps.ts'
 import { auditPage } from './views/audit.ts'
@@ -98,7 +93,7 @@ export function createPages(database: Database, links: Links) {
       const page = {
         ...list,
         view,
-        apps: await shortenChanges(list.apps, req.signal),
+        apps: list.apps.map((app) => ({ ...app, changes: app.changes.map(shortChange) })),
         records: await developerRecords(
           runner,
           list.apps.map(({ developer_id }) => developer_id),
@@ -165,7 +160,7 @@ export function createPages(database: Database, links: Links) {
         ),
         reviews: reviewId
           ? [await requireReview(runner, id, positiveInteger('the review', reviewId))]
-          : await findReviews(runner, id, maxReviews, 0, maxReadComment),
+          : await findReviews(runner, id, maxReviews, 0, maxListed + 1),
         isReviewWhole: reviewId !== '',
         otherApps: others.slice(0, maxOtherApps),
         hasOtherApps: others.length > maxOtherApps,

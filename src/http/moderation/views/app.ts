@@ -9,7 +9,7 @@ import { formatCount, formatQuantity } from '../../../util/text.ts'
 import { formatWait } from '../../../util/time.ts'
 import { type Html, html } from '../../html.ts'
 import type { QueueView } from '../queue-view.ts'
-import { type ShownEntry, shortenComment, wholeChange } from '../short-texts.ts'
+import { type ShownEntry, shortenText, wholeChange } from '../short-texts.ts'
 import { wordChanges } from './changes.ts'
 import { historyList } from './entries.ts'
 import { type Frame, layout } from './layout.ts'
@@ -260,7 +260,7 @@ ${
 }
 <ul class="reviews">${reviews.map((review) => {
     const { id, reviewer_name, rating, comment, created_at } = review
-    const shown = isReviewWhole ? comment : shortenComment(comment)
+    const shown = isReviewWhole ? comment : shortenText(comment)
     return html`
 <li>
 <p><bdi>${reviewer_name}</bdi>, ${rating} of 5, ${moment(created_at)}</p>

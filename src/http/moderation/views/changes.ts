@@ -1,7 +1,7 @@
 import { isAddressColumn } from '../../../catalogue/app-columns.ts'
-import type { Change } from '../../../moderation/moderation-store.ts'
 import { wordDifference } from '../../../util/word-difference.ts'
 import { type Html, html } from '../../html.ts'
+import type { ShownChange } from '../short-texts.ts'
 import { addressText } from './parts.ts'
 import { columnLabel } from './words.ts'
 
@@ -9,30 +9,37 @@ import { columnLabel } from './words.ts'
 
 const none = html`<span class="quiet">none</span>`
 
-/** The former and the present values as they are. */
-export const changeList = (changes: Change[]) => list(changes, values)
+/** The former and the present values. A text that is cut leads to where it is whole. */
+export const changeList = (changes: ShownChange[], whole: string) =>
+  list(changes, (change) => html`<dd dir="auto" class="text">${values(change, whole)}</dd>`)
 
 /**
  * The words that differ, or both values side by side if most of them do. Addresses are as they are,
  * because a word of them could hide what differs.
  */
-export const wordChanges = (changes: Change[]) =>
-  list(changes, (change) => (isAddressColumn(change.field) ? values(change) : words(change)))
+export const wordChanges = (changes: ShownChange[]) =>
+  list(changes, (change) =>
+    isAddressColumn(change.field)
+      ? html`<dd dir="auto" class="text">${values(change)}</dd>`
+      : words(change),
+  )
 
-const list = (changes: Change[], valuesOf: (change: Change) => Html) =>
+const list = (changes: ShownChange[], valuesOf: (change: ShownChange) => Html) =>
   html`<dl class="changes">${changes.map(
     (change) => html`
 <div><dt>${columnLabel(change.field)}</dt>${valuesOf(change)}</div>`,
   )}
 </dl>`
 
-function values({ field, before, after }: Change) {
+function values({ field, before, after, isCut }: ShownChange, whole?: string) {
   const shown = (text: string) => (isAddressColumn(field) ? addressText(text) : text)
   const old = before === null ? none : html`<del>${shown(before)}</del>`
-  return html`<dd dir="auto" class="text">${old} → ${after === null ? none : html`<ins>${shown(after)}</ins>`}</dd>`
+  const now = after === null ? none : html`<ins>${shown(after)}</ins>`
+  const furtherOn = isCut && html` <a href="${whole}">changed further on</a>`
+  return html`${old} → ${now}${furtherOn}`
 }
 
-function words({ before, after }: Change) {
+function words({ before, after }: ShownChange) {
   const parts = wordDifference(before ?? '', after ?? '')
   if (parts)
     return html`<dd dir="auto" class="text">${parts.map(({ kind, text }) => {

@@ -55,17 +55,18 @@ const isReason = ({ column, after }: ShownEntry['changes'][number]) =>
 const reason = ({ changes }: ShownEntry) =>
   changes.filter(isReason).map(({ after }) => html`: <q dir="auto">${after}</q>`)
 
-function entryValues({ id, changes, isShortened }: ShownEntry, { links, names, areOpen }: Options) {
+function entryValues({ id, changes }: ShownEntry, { links, names, areOpen }: Options) {
   const values = changes.filter((change) => !isReason(change))
-  if (values.length === 0) return isShortened && whole()
+  const isCut = changes.some((change) => change.isCut)
+  if (values.length === 0) return isCut && whole()
   return html`<details${areOpen && html` open`}>
     <summary>${summaryOf(values)}</summary>
     <dl class="changes">${values.map(
-      ({ column, before, after }) => html`
-<div><dt>${columnLabel(column)}</dt><dd dir="auto" class="text">${before !== undefined && html`<del>${value(column, before)}</del> → `}<ins>${value(column, after)}</ins></dd></div>`,
+      ({ column, before, after, isCut }) => html`
+<div><dt>${columnLabel(column)}</dt><dd dir="auto" class="text">${before !== undefined && html`<del>${value(column, before)}</del> → `}<ins>${value(column, after)}</ins>${before !== undefined && isCut && ' changed further on'}</dd></div>`,
     )}
 </dl>
-    ${isShortened && whole()}
+    ${isCut && whole()}
   </details>`
 
   function value(column: string, text: string) {

@@ -5,12 +5,12 @@ import {
 } from '../../../catalogue/app-columns.ts'
 import type { NamedAppRow } from '../../../catalogue/app-store.ts'
 import type { SimilarApp } from '../../../catalogue/similar-names.ts'
-import { type Fields, formatAddress, similarityOf } from '../../../moderation/describe.ts'
+import { type Fields, similarityOf } from '../../../moderation/describe.ts'
 import { formatDay, formatMoment } from '../../../util/time.ts'
 import { type Html, html } from '../../html.ts'
 import type { Links } from '../links.ts'
 import type { QueueView } from '../queue-view.ts'
-import { shortenColumn } from '../short-texts.ts'
+import { shortValue, wholeValue } from '../short-texts.ts'
 import { columnLabel, stateNames } from './words.ts'
 
 /** Parts of several pages. */
@@ -47,7 +47,7 @@ export function leadsTo(app: Pick<NamedAppRow, (typeof leadingColumns)[number]>)
   const parts = leadingColumns.flatMap((column) => {
     const value = app[column]
     if (value === null) return []
-    const shown = columnText(column, shortenColumn(column, value))
+    const shown = columnText(column, shortValue(column, value))
     return html`<span><span class="quiet">${columnLabel(column)}</span> ${shown}</span> `
   })
   return parts.length > 0 && html`<p class="leads">${parts}</p>`
@@ -56,8 +56,7 @@ export function leadsTo(app: Pick<NamedAppRow, (typeof leadingColumns)[number]>)
 /** A value of an owner; null if the app has none. */
 export function ownerValue(app: NamedAppRow, column: OwnerColumn): Html | null {
   const value = column === 'category_id' ? app.category_name : app[column]
-  if (value === null) return null
-  return columnText(column, isAddressColumn(column) ? formatAddress(value) : value)
+  return value === null ? null : columnText(column, wholeValue(column, value))
 }
 
 const columnText = (column: OwnerColumn, value: string) =>

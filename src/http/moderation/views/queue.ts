@@ -7,7 +7,7 @@ import { formatCount, formatQuantity, nounOf } from '../../../util/text.ts'
 import { formatWait } from '../../../util/time.ts'
 import { type Html, html } from '../../html.ts'
 import type { QueueView } from '../queue-view.ts'
-import { shortenBeginning, shortenOption, type WithShortChanges } from '../short-texts.ts'
+import { type ShownChange, shortenText } from '../short-texts.ts'
 import { changeList } from './changes.ts'
 import { type Frame, layout } from './layout.ts'
 import {
@@ -23,9 +23,11 @@ import { developerRecord } from './words.ts'
 
 /** A queue, and a form that decides the selected apps. */
 
+type ShownApp = QueuedApp & { changes: ShownChange[] }
+
 export type QueuePage = {
   view: QueueView
-  apps: WithShortChanges<QueuedApp>[]
+  apps: ShownApp[]
   records: ReadonlyMap<number, DeveloperRecord>
   /** The next page begins after this. */
   last?: Place | undefined
@@ -83,7 +85,7 @@ ${apps.length > 0 && decisionForm(frame, page)}
         <option value="">any</option>
         ${categories.map(
           ({ slug, name }) =>
-            html`<option value="${slug}"${slug === filter.category && html` selected`}>${shortenOption(name)}</option>`,
+            html`<option value="${slug}"${slug === filter.category && html` selected`}>${name}</option>`,
         )}
       </select>
     </label>
@@ -139,11 +141,11 @@ ${alert(page.problem)}
 </form>`
 }
 
-function queuedApp({ links }: Frame, page: QueuePage, app: WithShortChanges<QueuedApp>) {
+function queuedApp({ links }: Frame, page: QueuePage, app: ShownApp) {
   const { view, selected, areOthersSelected, records } = page
   const reference = formatReference(app)
   const isSelected = selected.has(reference) || (areOthersSelected && app.similar.length === 0)
-  const beginning = shortenBeginning(app.description)
+  const beginning = shortenText(app.description)
   return html`
 <li class="card">
   <label class="tick"><input type="checkbox" name="app" value="${reference}"${isSelected && html` checked`}> <span class="hidden">Select ${app.name}</span></label>
@@ -162,12 +164,11 @@ function queuedApp({ links }: Frame, page: QueuePage, app: WithShortChanges<Queu
   </div>
 </li>`
 
-  function changes({ id, changes, isShortened }: WithShortChanges<QueuedApp>) {
+  function changes({ id, changes }: ShownApp) {
     if (changes.length === 0) return html`<p><span class="chip">Changed and reverted</span></p>`
     return html`<details open>
       <summary>${formatQuantity(changes.length, 'field')} changed</summary>
-      ${changeList(changes)}
-      ${isShortened && html`<p><a href="${links.app(id, view)}#changes">Show the changes of app ${id} whole</a></p>`}
+      ${changeList(changes, `${links.app(id, view)}#changes`)}
     </details>`
   }
 }
