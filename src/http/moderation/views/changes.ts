@@ -33,9 +33,10 @@ const list = (changes: ShownChange[], valuesOf: (change: ShownChange) => Html) =
 
 function values({ field, before, after, isCut }: ShownChange, whole?: string) {
   const shown = (text: string) => (isAddressColumn(field) ? addressText(text) : text)
+  const furtherOn = isCut && html` <a href="${whole}">changed further on</a>`
+  if (isCut && before !== null && before === after) return html`${shown(before)}${furtherOn}`
   const old = before === null ? none : html`<del>${shown(before)}</del>`
   const now = after === null ? none : html`<ins>${shown(after)}</ins>`
-  const furtherOn = isCut && html` <a href="${whole}">changed further on</a>`
   return html`${old} → ${now}${furtherOn}`
 }
 

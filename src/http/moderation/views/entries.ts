@@ -62,12 +62,20 @@ function entryValues({ id, changes }: ShownEntry, { links, names, areOpen }: Opt
   return html`<details${areOpen && html` open`}>
     <summary>${summaryOf(values)}</summary>
     <dl class="changes">${values.map(
-      ({ column, before, after, isCut }) => html`
-<div><dt>${columnLabel(column)}</dt><dd dir="auto" class="text">${before !== undefined && html`<del>${value(column, before)}</del> → `}<ins>${value(column, after)}</ins>${before !== undefined && isCut && ' changed further on'}</dd></div>`,
+      (change) => html`
+<div><dt>${columnLabel(change.column)}</dt><dd dir="auto" class="text">${changedValue(change)}</dd></div>`,
     )}
 </dl>
     ${isCut && whole()}
   </details>`
+
+  function changedValue({ column, before, after, isCut }: (typeof values)[number]) {
+    const now = html`<ins>${value(column, after)}</ins>`
+    if (before === undefined) return now
+    const furtherOn = isCut && ' changed further on'
+    if (isCut && before === after) return html`${value(column, after)}${furtherOn}`
+    return html`<del>${value(column, before)}</del> → ${now}${furtherOn}`
+  }
 
   function value(column: string, text: string) {
     return isAddressColumn(column) ? addressText(text) : valueText(column, text, names)
