@@ -22,7 +22,7 @@ do $$
 declare
   -- Reads need these, so each node has a copy. A read uses the node's own copy and needs no other node; its transactions see
   -- one moment, which Citus does not offer across shards. A write changes all copies or none.
-  copied text[] := '{developers, api_keys, categories, apps, reviews, app_search, catalogue_version, knex_migrations}';
+  copied text[] := '{developers, api_keys, categories, apps, reviews, app_search, app_names, catalogue_version, knex_migrations}';
   -- Only writes, commands and the moderation page need these. They stay on the coordinator, and workers reach them there.
   -- Triggers are supported on such tables only, and `audit` has some.
   kept text[] := '{slug_numbers, audit, idempotency_keys, operators, operator_sessions}';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { categoryStore } from '../src/catalogue/category-store.ts'
-import { nameKey } from '../src/search/terms.ts'
+import { nameKey } from '../src/search/fold.ts'
 import { playSampleLines } from './play-sample-lines.ts'
 import { exportLines, importLines } from './support/catalogue-file.ts'
 import { type Service, startEmptyService, startService } from './support/service.ts'

@@ -9,6 +9,7 @@ import {
   popularity,
   type SearchDocument,
   searchedTexts,
+  toIndexedName,
   toSearchDocument,
 } from '../search/terms.ts'
 import { chunk, required } from '../util/helpers.ts'
@@ -156,12 +157,14 @@ export const appStore = (runner: QueryRunner) => {
   }
 
   /**
-   * Applies changes of apps to the search index, the categories' counts, the audit log and the
-   * version of the public data.
+   * Applies changes of apps to the indexes of names and of searches, the categories' counts, the
+   * audit log and the version of the public data.
    */
   async function applySideEffects(action: Action, changes: AppChange[]) {
     if (changes.some(({ before, after }) => isListed(after) || (before && isListed(before))))
       runner.markPublicChange()
+    const renamed = changes.filter(({ before, after }) => before?.name !== after.name)
+    await runner.names.index(renamed.map(({ after }) => toIndexedName(after)))
     await updateIndex(changes)
     await updateCounts(changes)
     const entries = changes.map(({ before, after, at, actor }) => ({

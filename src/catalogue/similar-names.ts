@@ -1,11 +1,12 @@
 import type { QueryRunner } from '../db/engine.ts'
 import { listed } from '../db/listed-apps.ts'
 import type { AppRow } from '../db/rows.ts'
-import { idOfRank, lookAlikeTokens, skeletonsOf } from '../search/terms.ts'
+import { looksOf } from '../search/looks.ts'
+import { lookTokens } from '../search/terms.ts'
 import { chunk, yieldBetween } from '../util/helpers.ts'
-import { NameMatcher, type NameShape, shapesOf } from './name-shapes.ts'
+import { NameMatcher } from './name-matcher.ts'
 
-/** Finds listed apps, and developers, with similar names: possible imitations. */
+/** Finds apps, and developers, with similar names: possible imitations. */
 
 export type SimilarApp = Pick<AppRow, 'id' | 'name' | 'total_downloads'> & {
   developer_name: string
@@ -16,7 +17,7 @@ export type SimilarApp = Pick<AppRow, 'id' | 'name' | 'total_downloads'> & {
 /** Similar apps returned for a name, at most. */
 const maxSimilar = 3
 
-/** Apps whose names look the same that are considered, at most. */
+/** Apps whose names look the same that are considered, the oldest ones, at most. */
 const maxLookAlikes = 1000
 
 /** Names whose similar apps are found in 200 ms of processor time. More are found in batches. */
@@ -29,14 +30,6 @@ const maxSimilarNames = 1000
 const popularApps = `select id, developer_id, name from apps
   where ${listed} and total_downloads >= 10000
   order by total_downloads desc, id limit 20000`
-
-/**
- * The apps that wait for their first decision, longest first, at most so many. The index apps_queue
- * has all of this.
- */
-const waitingApps = `select id, developer_id, name from apps
-  where apps.status = 'pending' and apps.deleted_at is null
-  order by coalesce(unreviewed_since, created_at), id limit 5000`
 
 type NamedApp = Pick<AppRow, 'id' | 'developer_id' | 'name'>
 
@@ -57,8 +50,8 @@ type ComparedApp = Pick<AppRow, 'name' | 'developer_id' | 'status'>
 
 /**
  * For each app in turn, the first apps of other developers that users could take it for, listed ones
- * first and then the most downloaded: listed apps whose names or package names look like its name,
- * popular ones with similar names, and, if it is pending itself, waiting ones with the same letters.
+ * first and then the most downloaded: listed apps that look like it, popular ones with similar
+ * names, and, if it is pending itself, pending ones that look like it.
  */
 export async function findSimilarApps(
   runner: QueryRunner,
@@ -73,51 +66,29 @@ export async function findSimilarApps(
 async function findBatch(runner: QueryRunner, apps: ComparedApp[]): Promise<SimilarApp[][]> {
   const all: Candidates[] = []
   const matcher = new NameMatcher<Candidates>()
-  const byToken: [token: string, candidates: Candidates][] = []
+  const byLook = new Map<string, Candidates[]>()
   for await (const { name, developer_id, status } of yieldBetween(apps, runner.signal)) {
-    const isPending = status === 'pending'
-    const candidates = { developer_id, isPending, ids: new Set<number>() }
+    const candidates = { developer_id, isPending: status === 'pending', ids: new Set<number>() }
     all.push(candidates)
-    matcher.add(candidates, shapesOf(name))
-    for (const token of lookAlikeTokens(name)) byToken.push([token, candidates])
+    matcher.add(candidates, looksOf(name))
+    for (const look of lookTokens(name)) byLook.set(look, [...(byLook.get(look) ?? []), candidates])
   }
-
-  const ids = await findByTokens(
-    runner,
-    byToken.map(([token]) => token),
-  )
-  for (const [token, candidates] of byToken)
-    for (const id of ids.get(token) ?? []) candidates.ids.add(id)
-  await addMatches(runner, popularApps, (shapes) => matcher.similarTo(shapes))
-  await addMatches(runner, waitingApps, (shapes) => matcher.sameAs(shapes))
+  const lookAlikes = await runner.names.oldestWithEach([...byLook.keys()], maxLookAlikes)
+  for (const { token, ids } of lookAlikes)
+    for (const candidates of byLook.get(token) ?? []) for (const id of ids) candidates.ids.add(id)
+  await addPopular(runner, matcher)
 
   const found = await readFoundApps(runner, [...new Set(all.flatMap(({ ids }) => [...ids]))])
   return all.map((candidates) => firstOf(found, candidates))
 }
 
-/** The ids of the listed apps that have a token, by the token. */
-async function findByTokens({ search }: QueryRunner, tokens: string[]) {
-  const found = await search.firstRanksOf([...new Set(tokens)], maxLookAlikes)
-  const ids = new Map<string, number[]>()
-  for (const [token, matches] of Map.groupBy(found, ({ token }) => token))
-    ids.set(
-      token,
-      matches.map(({ rank }) => idOfRank(rank)),
-    )
-  return ids
-}
-
-/** Adds the first of the apps with matching names to each candidate. */
-async function addMatches(
-  runner: QueryRunner,
-  apps: string,
-  findMatches: (shapes: NameShape[]) => Iterable<Candidates>,
-) {
-  const named = await readNames(runner, apps)
+/** Adds the first of the popular apps with similar names to each candidate. */
+async function addPopular(runner: QueryRunner, matcher: NameMatcher<Candidates>) {
+  const named = await readNames(runner, popularApps)
   const counts = new Map<Candidates, number>()
   for await (const batch of yieldBetween(chunk(named, batchSize), runner.signal)) {
     for (const { id, name, developer_id } of batch) {
-      for (const candidates of findMatches(shapesOf(name))) {
+      for (const candidates of matcher.similarTo(looksOf(name))) {
         const count = counts.get(candidates) ?? 0
         if (candidates.developer_id === developer_id || count === maxSimilar) continue
         candidates.ids.add(id)
@@ -157,9 +128,9 @@ async function readFoundApps({ sql }: QueryRunner, ids: number[]): Promise<Map<n
     const apps = await sql('apps')
       .join('developers', 'developers.id', 'apps.developer_id')
       .whereIn('apps.id', batch)
+      .whereNull('deleted_at')
       .select('apps.id', 'apps.name', 'total_downloads', 'status', 'developer_id')
       .select('developers.name as developer_name')
-    // Outside a transaction, an app may have been decided on since its id was found.
     for (const { status, ...app } of apps)
       if (status !== 'rejected') found.set(app.id, { ...app, status })
   }
@@ -193,9 +164,8 @@ export async function findSimilarDevelopers(
   { sql, signal }: QueryRunner,
   name: string,
 ): Promise<string[]> {
-  const skeletons = new Set(skeletonsOf(name))
   const matcher = new NameMatcher<string>()
-  matcher.add(name, shapesOf(name))
+  matcher.add(name, looksOf(name))
   const similar: string[] = []
   let last: string | undefined = ''
   do {
@@ -205,11 +175,7 @@ export async function findSimilarDevelopers(
       .limit(developerBatchSize)
       .pluck('name')
     for await (const other of yieldBetween(batch, signal)) {
-      if (other === name.trim()) continue
-      const isSimilar =
-        matcher.similarTo(shapesOf(other)).size > 0 ||
-        skeletonsOf(other).some((skeleton) => skeletons.has(skeleton))
-      if (isSimilar) similar.push(other)
+      if (other !== name.trim() && matcher.similarTo(looksOf(other)).size > 0) similar.push(other)
     }
     last = batch.length < developerBatchSize ? undefined : batch.at(-1)
   } while (last !== undefined)

@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander'
 import { assertDeveloper } from '../accounts/account-store.ts'
+import { UsageError } from '../contract/errors.ts'
 import type { AppReference } from '../contract/field-rules.ts'
 import type { AppFilter, AppState } from '../moderation/app-filter.ts'
 import { restoreApp } from '../moderation/decisions.ts'
@@ -20,15 +21,21 @@ const states: AppState[] = ['pending', 'approved', 'rejected', 'deleted']
 
 const list = buildListCommand({
   command: withFilterOptions(new Command('list'))
-    .description('list apps in any state, newest first')
+    .description('list apps in any state, newest first, or find them by a text')
+    .argument(
+      '[text]',
+      'id, slug, package name, developer, or words of the name or their beginnings',
+    )
     .addOption(new Option('--status <status>', 'only apps in this state').choices(states)),
   help: `
-With --search and without --developer, approved apps come in the order of the
-catalogue's search, best match first, after the matches in other states. A
-deleted app counts only as deleted.
+A text finds apps in all states, categories and of all developers: first those
+with this id, slug or package name, then those whose names look like it, those
+of the developer with exactly this name, and those whose names have all of its
+words, whole or as beginnings. It finds at most 1,000 apps. A deleted app
+counts only as deleted.
 
 Examples:
-  ./apps-service app list --search "tide clock"
+  ./apps-service app list "tide clock"
   ./apps-service app list --status rejected --developer "Harbour Software"
   ./apps-service app list --status deleted --json | jq '.apps[].id'
 
@@ -37,8 +44,19 @@ An app: {id, name, slug, package_name, developer_name, category_slug, status,
 deleted_at, created_at, updated_at}. If deleted_at is not null, status
 is the one before the deletion; otherwise the current one.`,
   rows: 'apps',
-  find: (runner, options: AppFilter & { status?: AppState }, limit, offset) =>
-    moderationStore(runner).list(options.status, options, limit, offset),
+  find(
+    runner,
+    { status, developer, category }: AppFilter & { status?: AppState },
+    limit,
+    offset,
+    text: string | undefined,
+  ) {
+    const store = moderationStore(runner)
+    if (text === undefined) return store.list(status, { developer, category }, limit, offset)
+    if (status ?? developer ?? category)
+      throw new UsageError('a text finds apps in any state; leave out the options that filter')
+    return store.find(text, limit, offset)
+  },
   print: ({ apps }) =>
     printTable(
       apps.map((app) => ({

@@ -45,7 +45,8 @@ export const buildCommand = <Args extends unknown[], Result>({
     .addHelpText('after', help)
     .option('--json', 'print JSON')
     .action(async (...args) => {
-      const result = await run(...(args as Args))
+      // The last one is the command.
+      const result = await run(...(args.slice(0, -1) as Args))
       if (command.opts().json) printJson(toJson(result))
       else print?.(result)
     })
@@ -73,20 +74,27 @@ type PageOptions = { page: number; limit?: number; json?: true }
 const maxPageSize = 1000
 const defaultPageSize = 50
 
-type ListParts<Options, Page> = {
+type ListParts<Arguments extends unknown[], Options, Page> = {
   command: Command
   help: string
   /** Plural noun for the rows. */
   rows: string
   /** Rows of `--json` without `--limit`, for programs that want them all. */
   jsonLimit?: number
-  find: (runner: QueryRunner, options: Options, limit: number, offset: number) => Promise<Page>
+  find: (
+    runner: QueryRunner,
+    options: Options,
+    limit: number,
+    offset: number,
+    ...args: Arguments
+  ) => Promise<Page>
   /** Prints the rows, of which there is at least one. */
   print: (page: NoInfer<Page>, options: NoInfer<Options>) => void
 }
 
 /** A command that prints a page of a list. A `note` of the page is printed before its rows. */
 export const buildListCommand = <
+  Arguments extends unknown[],
   Options extends object,
   Page extends { total: number; note?: string },
 >({
@@ -96,7 +104,7 @@ export const buildListCommand = <
   jsonLimit = defaultPageSize,
   find,
   print,
-}: ListParts<Options, Page>) =>
+}: ListParts<Arguments, Options, Page>) =>
   buildDatabaseCommand({
     command: command
       .option('--page <number>', 'number of the page', parsePositiveInteger, 1)
@@ -106,10 +114,13 @@ export const buildListCommand = <
         parseLimit,
       ),
     help,
-    async run(database, options: Options & PageOptions) {
+    async run(database, ...given: [...Arguments, Options & PageOptions]) {
+      // TypeScript does not know which the last and the first ones are.
+      const options = given.at(-1) as Options & PageOptions
+      const args = given.slice(0, -1) as Arguments
       const { page, json, limit = json ? jsonLimit : defaultPageSize } = options
       const found = await database.snapshot((runner) =>
-        find(runner, options, limit, (page - 1) * limit),
+        find(runner, options, limit, (page - 1) * limit, ...args),
       )
       const total_pages = Math.ceil(found.total / limit)
       return {
@@ -132,7 +143,6 @@ export const withFilterOptions = (command: Command) =>
   command
     .option('--developer <name>', 'only apps of this developer')
     .option('--category <slug>', 'only apps in this category')
-    .option('--search <text>', 'only apps that the text finds, as in the catalogue')
 
 /** Opens the database of `DATABASE_URL`, and closes it even if the work fails. */
 export async function withDatabase<T>(

@@ -63,7 +63,7 @@ Examples:
   ./apps-service moderation queue
   ./apps-service moderation queue --changed --limit 10
   ./apps-service moderation queue --developer "Harbour Software"
-  ./apps-service moderation queue --category games --search tide
+  ./apps-service moderation queue --changed --category games
   ./apps-service moderation queue --json | jq '.apps[].id'
 
 JSON: {apps, pagination: {current_page, total_pages, per_page, total}}.

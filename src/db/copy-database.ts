@@ -2,6 +2,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
+import { toIndexedName } from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
 import { withTemporaryDirectory } from '../util/temporary-directory.ts'
 import { assertUsable, type Database, openDatabase, openMigratedDatabase } from './database.ts'
@@ -132,11 +133,12 @@ async function copyRows(
       // insertRows ensures that the target generates only greater ids later.
       if (hasGeneratedIds(table)) await target.insertRows(table, rows as NewRow[])
       else for (const row of rows) await target.sql<Row>(table).insert(row)
-      if (table === 'apps')
-        await indexListedApps(
-          target,
-          rows.map(({ id }) => Number(id)),
-        )
+      if (table === 'apps') {
+        const ids = rows.map(({ id }) => Number(id))
+        const apps = await target.sql('apps').whereIn('id', ids).select('id', 'name')
+        await target.names.index(apps.map(toIndexedName))
+        await indexListedApps(target, ids)
+      }
       onCopied(rows.length)
     }
   }

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { MatchFinder } from '../search/best-matches.ts'
-import type { IndexedApp } from '../search/terms.ts'
+import type { IndexedApp, IndexedName, Phrase } from '../search/terms.ts'
 import { formatCommand } from '../util/command.ts'
 import type { ErrorMeaning } from './errors.ts'
 
@@ -95,8 +95,10 @@ export type EngineQueryRunner = Readonly<{
    * statement again for each request.
    */
   rows: <Row>(statement: string, values: (string | number)[]) => Promise<Row[]>
-  /** The full-text index. */
+  /** The full-text index of the listed apps. */
   search: SearchIndex
+  /** The index of the names of all apps. */
+  names: NameIndex
   /**
    * Returns a subquery whose value is its rows as a JSON array, so that one statement reads an app
    * together with its reviews.
@@ -154,10 +156,26 @@ export type SearchIndex = MatchFinder &
     remove: (ids: number[]) => Promise<void>
   }>
 
+/** The index of the names of apps in any state. Changes to it are part of the transaction. */
+export type NameIndex = Readonly<{
+  /** Adds names, or replaces those of the same apps. */
+  index: (names: IndexedName[]) => Promise<void>
+  /** The ids of the newest apps with a phrase of each list, in descending order. */
+  newestWith: (phrases: Phrase[][], limit: number) => Promise<number[]>
+  /** The ids of the oldest apps with each of the tokens, in no order. */
+  oldestWithEach: (tokens: string[], limit: number) => Promise<{ token: string; ids: number[] }[]>
+}>
+
 /** Changes to the schema that engines make differently. Migrations pass their transaction. */
 export type SchemaHelpers = Readonly<{
-  /** Drops the index of earlier versions, creates the full-text index, and calls `fill`. */
-  createSearchIndex: (sql: Knex, fill: (index: SearchIndex) => Promise<void>) => Promise<void>
+  /**
+   * Drops the index of earlier versions, creates the full-text index and that of names, and calls
+   * `fill`.
+   */
+  createSearchIndex: (
+    sql: Knex,
+    fill: (runner: EngineQueryRunner) => Promise<void>,
+  ) => Promise<void>
   /** Makes a table with an `id` reject changes to existing rows. Can be repeated. */
   makeAppendOnly: (sql: Knex, table: string) => Promise<void>
 }>

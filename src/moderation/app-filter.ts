@@ -1,19 +1,16 @@
 import { accountStore } from '../accounts/account-store.ts'
-import { findNamedApps, type StateCounts } from '../catalogue/app-store.ts'
+import type { StateCounts } from '../catalogue/app-store.ts'
 import { categoryStore } from '../catalogue/category-store.ts'
 import { type QueryRunner, withoutIndex } from '../db/engine.ts'
 import { listed } from '../db/listed-apps.ts'
-import { bestMatches, cutNote, maxMatches, toQuery } from '../search/best-matches.ts'
-import { hasTerms, toSearchDocument } from '../search/terms.ts'
-import { chunk, required } from '../util/helpers.ts'
+import { required } from '../util/helpers.ts'
 
-/** Finds apps in any state, by developer, category and text. */
+/** Lists apps in any state, by developer and category. */
 
 /** A field that is left out does not filter. `developer` is a name, `category` a slug. */
 export type AppFilter = {
   developer?: string | undefined
   category?: string | undefined
-  search?: string | undefined
 }
 
 /** The status of an app, or `deleted` whatever the status. */
@@ -51,19 +48,6 @@ export const states: Record<AppState | 'any', AppSet> = {
   },
   deleted: { where: 'apps.deleted_at is not null', order: newestFirst, hasOwnIndex: true },
 }
-const unlisted = [states.pending, states.rejected, states.deleted]
-
-/**
- * Of each set, the apps whose texts a search reads: at most so many, with so many characters. That
- * takes some seconds.
- */
-const maxSearched = { apps: 10_000, characters: 20_000_000 }
-const partNote =
-  'There are too many apps here to search them all; choose a developer or a category.'
-
-/** Apps that are read at a time: a megabyte or two. */
-const batchSize = 50
-
 /** A filter by columns: the ids of what an `AppFilter` names. */
 export type ColumnFilter = { developerId: number | undefined; categoryId: number | undefined }
 
@@ -111,72 +95,18 @@ export const waitingDevelopers = (
 }
 
 /**
- * A page of a set's apps, in its order, and the total; `note` says why the list is incomplete.
- * Throws an OperatorError if the developer or category is missing. With a search text and without a
- * developer, listed apps are found by the catalogue's search, best match first, unless the set has
- * an index. That search has only listed apps, so the texts of the others are read, up to a limit;
- * those that match come first.
+ * A page of a set's apps, in its order, and the total. Throws an OperatorError if the developer or
+ * category is missing.
  */
 export async function findPage(
   runner: QueryRunner,
   set: AppSet,
-  { developer, category, search }: AppFilter,
+  filter: AppFilter,
   limit: number,
   offset: number,
-): Promise<{ ids: number[]; total: number; note?: string }> {
-  const columns = await resolveColumns(runner, { developer, category })
-  const { developerId, categoryId } = columns
-  if (!search?.trim()) {
-    const apps = appsIn(runner, set, columns)
-    const [all] = await apps.clone().count({ total: '*' })
-    const ids = await apps.orderByRaw(set.order).limit(limit).offset(offset).pluck('apps.id')
-    return { ids, total: Number(required(all, 'the count').total) }
-  }
-  const query = toQuery(search, categoryId)
-  const isRanked = !set.hasOwnIndex && developerId === undefined
-  let isPart = false
-  const found = isRanked ? await findRanked() : await findMatches(set)
-  const matches = found.slice(0, maxMatches)
-  const notes = [
-    ...(found.length > maxMatches ? [cutNote(isRanked ? 'best' : 'first')] : []),
-    ...(isPart ? [partNote] : []),
-  ]
-  return {
-    ids: matches.slice(offset, offset + limit),
-    total: matches.length,
-    ...(notes.length > 0 && { note: notes.join(' ') }),
-  }
-
-  async function findRanked(): Promise<number[]> {
-    const others: number[] = []
-    for (const one of set === states.any ? unlisted : []) others.push(...(await findMatches(one)))
-    const { ids } = await bestMatches(runner.search, query)
-    return [...others.toSorted((a, b) => b - a), ...ids]
-  }
-
-  /**
-   * The first of the apps that have the terms, one more than `maxMatches` if there are more. Sets
-   * `isPart` if there are apps that it did not search.
-   */
-  async function findMatches(searched: AppSet): Promise<number[]> {
-    const ids: number[] = await appsIn(runner, searched, columns)
-      .orderByRaw(searched.order)
-      .limit(maxSearched.apps + 1)
-      .pluck('apps.id')
-    const matches: number[] = []
-    let apps = 0
-    let characters = 0
-    for (const batch of chunk(ids.slice(0, maxSearched.apps), batchSize)) {
-      const rows = await findNamedApps(runner, batch)
-      for (const app of rows) {
-        if (hasTerms(toSearchDocument(app, app.developer_name), query.terms)) matches.push(app.id)
-        characters += app.description.length
-      }
-      if (matches.length > maxMatches) return matches.slice(0, maxMatches + 1)
-      apps += batch.length
-      if (characters > maxSearched.characters) break
-    }
-    if (apps < ids.length) isPart = true
-    return matches
-  }
+): Promise<{ ids: number[]; total: number }> {
+  const apps = appsIn(runner, set, await resolveColumns(runner, filter))
+  const [all] = await apps.clone().count({ total: '*' })
+  const ids = await apps.orderByRaw(set.order).limit(limit).offset(offset).pluck('apps.id')
+  return { ids, total: Number(required(all, 'the count').total) }
 }

@@ -2,86 +2,64 @@ import document from '../../generated/openapi.json' with { type: 'json' }
 import { packageKey } from '../catalogue/app-store.ts'
 import { parseReference } from '../contract/field-rules.ts'
 import type { QueryRunner } from '../db/engine.ts'
+import { lookTokens, namePhrasesOf } from '../search/terms.ts'
 
 /** Finds the apps in any state that a text names, for moderators. */
 
-/** One way to find apps: a condition and an order that an index serves, and its values. */
-type Way = readonly [where: string, order: string, ...values: (string | number)[]]
-
-const { AppName, PackageName } = document.components.schemas
-
 /** Characters. No field that is compared is longer. */
-const maxTextLength = PackageName.maxLength
-
-/** At least each text that can follow the beginning of a name. */
-const greatestText = '\u{10FFFF}'.repeat(AppName.maxLength)
+const maxTextLength = document.components.schemas.PackageName.maxLength
 
 /**
- * Apps in any state, also deleted ones: the app with this id (`108`, `#108`, `108@k3f9a`), slug or
- * package name (in any case), all apps of the developer with exactly this name, newest first, and
- * those whose names begin with the text, by name. Each app once. Names are compared regardless of
- * case, beyond ASCII only in the spellings of `nameSpellings`.
+ * The apps, also deleted ones, that a text names: the one with this id (`108`, `#108`, `108@k3f9a`),
+ * slug or package name (in any case), those whose names look like the text, those of the developer
+ * with exactly this name, and those whose names have all of its words, first whole and then as
+ * beginnings. Each app once, the newest of a kind first.
  */
 export async function findApps(
   runner: QueryRunner,
   text: string,
   limit: number,
 ): Promise<{ ids: number[]; hasMore: boolean }> {
+  // No stored text has a NUL, and not every engine takes one.
+  const trimmed = text.replaceAll('\0', ' ').trim()
+  if (trimmed === '' || trimmed.length > maxTextLength) return { ids: [], hasMore: false }
   const ids = new Set<number>()
-  for (const [where, order, ...values] of waysOf(text.trim())) {
-    const rows = await runner.rows<{ id: number }>(
-      `select id from apps where ${where} order by ${order} limit ?`,
-      [...values, limit + 1],
-    )
-    for (const { id } of rows) ids.add(id)
+  for (const find of [findExact, findLookAlikes, findOfDeveloper, findByWords]) {
+    for (const id of await find(runner, trimmed, limit + 1)) ids.add(id)
     if (ids.size > limit) break
   }
   return { ids: [...ids].slice(0, limit), hasMore: ids.size > limit }
 }
 
-const developer = '(select id from developers where name = ?)'
-
-function waysOf(text: string): Way[] {
-  if (text === '' || text.length > maxTextLength) return []
+async function findExact({ sql }: QueryRunner, text: string): Promise<number[]> {
   const id = parseReference(text.replace(/^#/, ''))?.id
   return [
-    ...(id === undefined ? [] : [['id = ?', 'id', id] as const]),
-    ['slug = ?', 'id', text],
-    ['package_key = ?', 'id', packageKey(text)],
-    // A range with one value. For an equality, PostgreSQL may walk all apps in the order of the ids.
-    [
-      `developer_id between ${developer} and ${developer}`,
-      'developer_id desc, id desc',
-      text,
-      text,
-    ],
-    ...nameSpellings(text).map(
-      (name): Way => [
-        'lower(name) >= ? and lower(name) <= ?',
-        'lower(name), id',
-        name,
-        name + greatestText,
-      ],
-    ),
+    ...(id === undefined ? [] : await sql('apps').where({ id }).pluck('id')),
+    ...(await sql('apps').where({ slug: text }).pluck('id')),
+    ...(await sql('apps')
+      .where({ package_key: packageKey(text) })
+      .pluck('id')),
   ]
 }
 
-/**
- * The text as names in it are indexed: with ASCII in lower case. The index has other letters as the
- * owner wrote them, so these are tried as typed, in lower and upper case, and with the first or
- * every word capitalized.
- */
-function nameSpellings(text: string): string[] {
-  const lower = text.toLowerCase()
-  const capitalize = (word: string) => word.replace(/^./u, (first) => first.toUpperCase())
-  const spellings = [
-    text,
-    lower,
-    text.toUpperCase(),
-    capitalize(lower),
-    lower.split(' ').map(capitalize).join(' '),
-  ]
-  return [...new Set(spellings.map(lowerAscii))]
+const findLookAlikes = ({ names }: QueryRunner, text: string, limit: number): Promise<number[]> =>
+  names.newestWith([lookTokens(text).map((token) => ({ tokens: [token], isPrefix: false }))], limit)
+
+async function findOfDeveloper(
+  { sql }: QueryRunner,
+  name: string,
+  limit: number,
+): Promise<number[]> {
+  const developer = await sql('developers').where({ name }).first('id')
+  if (!developer) return []
+  return sql('apps')
+    .where({ developer_id: developer.id })
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .pluck('id')
 }
 
-const lowerAscii = (text: string) => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
+async function findByWords({ names }: QueryRunner, text: string, limit: number): Promise<number[]> {
+  const find = (isPrefix: boolean) => names.newestWith(namePhrasesOf(text, { isPrefix }), limit)
+  return [...(await find(false)), ...(await find(true))]
+}

@@ -21,8 +21,10 @@ import { OperatorError } from '../contract/errors.ts'
 import { parseReason } from '../contract/field-rules.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import type { AppRow, AppStatus } from '../db/rows.ts'
+import { cutNote, maxMatches } from '../search/best-matches.ts'
 import { chunk, pick, required } from '../util/helpers.ts'
 import { type AppFilter, type AppState, findPage, queues, states } from './app-filter.ts'
+import { findApps } from './app-finder.ts'
 import { maxListed } from './describe.ts'
 import { findNextApps, type Place, placeOf, type Queue, type QueueFilter } from './queue-walk.ts'
 
@@ -125,6 +127,25 @@ export const moderationStore = (runner: QueryRunner) => {
     }))
   }
 
+  async function findListed(ids: number[]) {
+    const apps = await findNamedApps(runner, ids)
+    return apps.map((app) =>
+      pick(
+        app,
+        'id',
+        'name',
+        'slug',
+        'package_name',
+        'developer_name',
+        'category_slug',
+        'status',
+        'deleted_at',
+        'created_at',
+        'updated_at',
+      ),
+    )
+  }
+
   return {
     requireApp,
 
@@ -146,29 +167,20 @@ export const moderationStore = (runner: QueryRunner) => {
       return { apps: await withSimilar(queued, similar), ...step }
     },
 
-    /**
-     * A page of the apps in a state, or in any, newest or best matches first, and the total.
-     */
+    /** A page of the apps in a state, or in any, newest first, and the total. */
     async list(state: AppState | undefined, filter: AppFilter, limit: number, offset: number) {
-      const set = states[state ?? 'any']
-      const { ids, ...page } = await findPage(runner, set, filter, limit, offset)
-      const found = await findNamedApps(runner, ids)
-      const apps = found.map((app) =>
-        pick(
-          app,
-          'id',
-          'name',
-          'slug',
-          'package_name',
-          'developer_name',
-          'category_slug',
-          'status',
-          'deleted_at',
-          'created_at',
-          'updated_at',
-        ),
-      )
-      return { apps, ...page }
+      const { ids, total } = await findPage(runner, states[state ?? 'any'], filter, limit, offset)
+      return { apps: await findListed(ids), total }
+    },
+
+    /** A page of the apps that a text finds, and their number. */
+    async find(text: string, limit: number, offset: number) {
+      const { ids, hasMore } = await findApps(runner, text, maxMatches)
+      return {
+        apps: await findListed(ids.slice(offset, offset + limit)),
+        total: ids.length,
+        ...(hasMore && { note: cutNote('first') }),
+      }
     },
 
     /**

@@ -1,9 +1,7 @@
 import { findNamedApps, type NamedAppRow } from '../catalogue/app-store.ts'
 import { findSimilarApps, type SimilarApp } from '../catalogue/similar-names.ts'
 import type { QueryRunner } from '../db/engine.ts'
-import { toQuery } from '../search/best-matches.ts'
-import { hasTerms, type Term, toSearchDocument } from '../search/terms.ts'
-import { chunk, required, yieldBetween } from '../util/helpers.ts'
+import { chunk, required } from '../util/helpers.ts'
 import { type AppFilter, appsIn, queues, resolveColumns, waitingSince } from './app-filter.ts'
 
 /**
@@ -20,10 +18,10 @@ export type Place = { id: number; waiting_since: string }
 export type QueueFilter = AppFilter & { lookAlikes?: boolean | undefined }
 
 /**
- * Limits of filters without an index, by text or look-alikes: for a list, which takes some 100 ms,
- * and for the next app.
+ * Apps whose look-alikes are looked for, at most: for a list, which takes some 100 ms, and for the
+ * next app.
  */
-const maxRead = { listed: 500, following: 100, characters: 1_000_000 }
+const maxRead = { listed: 500, following: 100 }
 
 /** Apps that are read at a time: one can have 160 KB, and a driver makes all rows without a pause. */
 const batchSize = 16
@@ -59,8 +57,7 @@ export async function findNextApps(
   limit: number,
   maxApps = maxRead.listed,
 ): Promise<Step> {
-  const search = filter.search?.trim()
-  const isRead = Boolean(search) || filter.lookAlikes === true
+  const isRead = filter.lookAlikes === true
   const { places, hasMore } = await placesAfter(
     runner,
     queue,
@@ -73,17 +70,14 @@ export async function findNextApps(
     const apps = await readApps(runner, ids)
     return { apps, ...(hasMore && { last: required(places.at(-1), 'the last place') }) }
   }
-  const matching = search
-    ? await readMatching(runner, ids, toQuery(search, undefined).terms)
-    : { ids, read: ids.length }
-  const found = filter.lookAlikes ? await keepLookAlikes(runner, matching.ids) : matching
+  const found = await keepLookAlikes(runner, ids)
   const shown = found.ids.slice(0, limit)
   const isCut = shown.length < found.ids.length
-  const read = isCut ? ids.indexOf(required(shown.at(-1), 'the last app')) + 1 : matching.read
-  const last = isCut || hasMore || read < ids.length ? places[read - 1] : undefined
+  const read = isCut ? ids.indexOf(required(shown.at(-1), 'the last app')) + 1 : ids.length
+  const last = isCut || hasMore ? places[read - 1] : undefined
   return {
     apps: await readApps(runner, shown),
-    ...('similar' in found && { similar: found.similar.slice(0, limit) }),
+    similar: found.similar.slice(0, limit),
     read,
     ...(last && { last }),
   }
@@ -122,23 +116,6 @@ async function placesAfter(
     .limit(limit + 1)
     .select('apps.id', runner.sql.raw(`${waitingSince} as waiting_since`))
   return { places: places.slice(0, limit), hasMore: places.length > limit }
-}
-
-/** The ids of the apps that have all terms, and how many were read up to the limit. */
-async function readMatching(runner: QueryRunner, ids: number[], terms: readonly Term[]) {
-  const matching: number[] = []
-  let read = 0
-  let characters = 0
-  for (const batch of chunk(ids, batchSize)) {
-    const rows = await findNamedApps(runner, batch)
-    for await (const app of yieldBetween(rows, runner.signal)) {
-      if (hasTerms(toSearchDocument(app, app.developer_name), terms)) matching.push(app.id)
-      characters += app.description.length
-    }
-    read += batch.length
-    if (characters > maxRead.characters) break
-  }
-  return { ids: matching, read }
 }
 
 /** The ids of the apps that have look-alikes, in the same order, and these. */

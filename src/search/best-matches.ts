@@ -14,9 +14,6 @@ import {
 /** An app by its rank, with what the index stores for the score of its name. */
 export type NameMatch = Readonly<{ rank: number; nameWords: string }>
 
-/** An app, by its rank, that has a token. */
-export type TokenMatch = Readonly<{ token: string; rank: number }>
-
 /**
  * Columns to sort apps by, all descending; the last one is unique. The listed apps have an index in
  * this order.
@@ -37,8 +34,6 @@ export type FirstMatches = { names: NameMatch[][]; ranks: number[][] }
 export type MatchFinder = Readonly<{
   /** The greatest ranks for each of the searches, in descending order. */
   firstMatches: (searches: Searches, limit: number) => Promise<FirstMatches>
-  /** The greatest ranks for each of the tokens. */
-  firstRanksOf: (tokens: string[], limit: number) => Promise<TokenMatch[]>
   /** The ids of the first apps in an order. */
   firstIds: (phrases: Phrase[][], limit: number, order: SortOrder) => Promise<number[]>
   /** The rank of the app at a position in descending order; 0 if there are fewer. */
@@ -98,9 +93,10 @@ export async function bestMatches(
   }))
   for (const { rank } of scored.sort((a, b) => b.score - a.score)) ranks.add(rank)
   const close = ranks.size
-  for (const tier of ['lead', 'whole', 'prefix'] as const) {
+  for (const tiers of [['developer', 'lead'], ['whole'], ['prefix']] satisfies Tier[][]) {
     if (ranks.size >= limit) break
-    const matches = await index.firstMatches({ ranks: [phrasesOf(query, tier)] }, limit)
+    const searches = tiers.map((tier) => phrasesOf(query, tier))
+    const matches = await index.firstMatches({ ranks: searches }, limit)
     for (const rank of matches.ranks.flat()) ranks.add(rank)
   }
   const found = [...ranks].slice(0, limit)

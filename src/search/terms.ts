@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import unhomoglyph from 'unhomoglyph'
-import { wordForms } from './word-forms.ts'
+import { fold, isAscii, nameKey } from './fold.ts'
+import { looksOf } from './looks.ts'
 
 /**
  * Cuts text into the tokens that search works on. The same functions serve the index and the query,
@@ -34,98 +34,6 @@ const wordGroups = new RegExp(`${emoji}|(?!\\p{M})${unspaced}+|${joinedWords}`, 
 const joiner = /[-'&._+](?![+#]|$)/
 
 /**
- * Characters that search ignores: accents, Hebrew points, Arabic vowels and tatweel, which writers
- * often omit; variation selectors and soft hyphens, which are invisible; and the skin tones of
- * emoji.
- */
-const diacritics =
-  /[\u0300-\u036F\u1AB0-\u1AFF\u1DC0-\u1DFF\u20D0-\u20DF\uFE20-\uFE2F\uFE00-\uFE0F\u{E0100}-\u{E01EF}\u00AD\u0591-\u05C7\u064B-\u065F\u0670\u0640\p{Emoji_Modifier}]/gu
-
-/**
- * Letters that Unicode does not decompose, the final sigma, Persian and Arabic forms of one letter,
- * the candrabindu, and variants of the apostrophe and the hyphen.
- */
-// biome-ignore format: one line for each script
-const equivalents: Record<string, string> = {
-  ø: 'o', ł: 'l', đ: 'd', ħ: 'h', ŧ: 't', æ: 'ae', œ: 'oe', ς: 'σ',
-  ک: 'ك', ی: 'ي', ى: 'ي', ة: 'ه', ە: 'ه',
-  'ँ': 'ं',
-  '‘': "'", '’': "'", ʻ: "'", ʼ: "'", '‐': '-',
-}
-
-/** A nasal before a consonant of its class, which Hindi also writes as an anusvara: हिन्दी, हिंदी. */
-const nasals = /ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ])/gu
-
-/** ™ and ℠, which would become letters, and joiners that only shape the letters around them. */
-const ignored = /[™℠]|(?<=[\p{L}\p{M}])[\u200C\u200D](?=\p{L})/gu
-
-/**
- * More marks on one letter than any script needs. `normalize` sorts them, in time quadratic in
- * their number (https://www.unicode.org/reports/tr15/#Stream_Safe_Text_Format, which has the same
- * limit).
- */
-const manyMarks = /(\p{M}{30})\p{M}+/gu
-
-/**
- * UTF-16 units that compatibility characters may make of a text: twice as many as an app's texts
- * have characters, since ligatures such as ﬁ are two. U+FDFA becomes 18, and takes as many times as
- * long in all later steps.
- */
-const maxNormalizedLength = 42_000
-
-/**
- * Removes the differences that search ignores: case, diacritics and width. Cuts texts that
- * normalization makes too long.
- */
-export function fold(text: string): string {
-  if (isAscii(text)) return text.toLowerCase()
-  return text
-    .replace(manyMarks, '$1')
-    .replace(ignored, '')
-    .normalize('NFKC')
-    .slice(0, maxNormalizedLength)
-    .normalize('NFD')
-    .replace(diacritics, '')
-    .toLowerCase() // ẞ becomes ß
-    .toUpperCase() // and ß two letters, as it is in capitals
-    .toLowerCase()
-    .replace(/[øłđħŧæœςکیىةە\u0901‘’ʻʼ‐]/g, (character) => equivalents[character] ?? character)
-    .replace(nasals, 'ं')
-    .normalize('NFC')
-}
-
-/** The same for names that differ only in case, accents, width or the amount of white space. */
-export const nameKey = (name: string) => fold(name).replace(/\s+/g, ' ').trim()
-
-/** Folds the name after replacing look-alike characters. Skips ASCII, where m would become rn. */
-export const foldLookAlikes = (name: string) =>
-  fold(name.normalize('NFD').replace(/\P{ASCII}+/gu, unhomoglyph))
-
-/**
- * Names look alike if they share a skeleton. Case changes what a character looks like, so there are
- * up to three: of the name as written, where a capital I looks like an l; with only its other
- * look-alikes replaced first; and folded first.
- */
-export const skeletonsOf = (name: string): string[] => {
-  const texts = isAscii(name) ? [name, fold(name)] : [name, foldLookAlikes(name), fold(name)]
-  return [...new Set([...new Set(texts)].map(skeleton))]
-}
-
-/**
- * The skeleton of UTS #39 (https://www.unicode.org/reports/tr39/#Confusable_Detection), folded,
- * without spaces, and with vv for w.
- */
-const skeleton = (text: string) =>
-  isAscii(text)
-    ? fold(text.replace(asciiLookAlikes, unhomoglyph)).replace(/\s+/g, '').replaceAll('w', 'vv')
-    : fold(unhomoglyph(text.normalize('NFD')))
-        .replace(/[\s\p{Default_Ignorable_Code_Point}]+/gu, '')
-        .replaceAll('w', 'vv')
-
-/** The pattern of unhomoglyph has thousands of characters, and takes ten times as long. */
-const asciiLookAlikes = /["%01I`m|]/g
-
-/**
  * The folded words of a text, in groups that punctuation joins. An emoji or a run is a group by
  * itself.
  */
@@ -135,9 +43,6 @@ const wordsOf = (text: string): string[][] => groupsOf(text).map(wordsOfGroup)
 const wordsOfGroup = (group: string) => (/[-'&._+]/.test(group) ? group.split(joiner) : [group])
 
 const groupsOf = (text: string): string[] => fold(text).match(wordGroups) ?? []
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the whole of ASCII
-export const isAscii = (text: string) => /^[\u0000-\u007F]*$/.test(text)
 
 /**
  * The tokens that the index stores for a text: each word and each join of words once, then the
@@ -223,6 +128,55 @@ export function queryTerms(text: string): Term[] {
   return [...new Map(terms.map((term) => [term.text, term])).values()]
 }
 
+/** Words of other scripts, with digits or with accents have no English endings. */
+const english = /^[a-z]{4,}$/
+
+/** Shorter stems are words of their own too often. */
+const minStem = 3
+
+/** An ending -er is also one of other languages, as in danser, where dans is another word. */
+const minStemOfEr = 5
+
+/**
+ * The forms that an English word may have besides itself, by its endings. Many of them are no words,
+ * and no app has them.
+ */
+export function wordForms(word: string): string[] {
+  if (!english.test(word)) return []
+  const singulars = singularsOf(word)
+  const stems = [word, ...singulars].flatMap(stemsOf)
+  const isPlain = singulars.length === 0 && stems.length === 0
+  const plainStem = word.replace(/e$/, '')
+  if (isPlain) stems.push(plainStem)
+  const forms = new Set([...singulars, ...stems.flatMap(formsOfStem)])
+  forms.delete(word)
+  // Forme is no form of form.
+  if (isPlain) forms.delete(plainStem)
+  return [...forms]
+}
+
+/** Compasses may be more than one compasse or compass, diaries more than one diary. */
+function singularsOf(word: string): string[] {
+  if (!/[^s]s$/.test(word)) return []
+  const singulars = [word.slice(0, -1)]
+  if (word.endsWith('ies')) singulars.push(`${word.slice(0, -3)}y`)
+  else if (word.endsWith('es')) singulars.push(word.slice(0, -2))
+  return singulars.filter(({ length }) => length >= minStem)
+}
+
+/** A word without -ing, -ed or -er, and without the consonant that was doubled before it. */
+function stemsOf(word: string): string[] {
+  const ending = /(?:ing|ed|er)$/.exec(word)?.[0]
+  if (ending === undefined) return []
+  const stem = word.slice(0, -ending.length)
+  const isLong = stem.length >= (ending === 'er' ? minStemOfEr : minStem)
+  if (!isLong || !/[aeiouy]/.test(stem)) return []
+  return /([^aeiou])\1$/.test(stem) ? [stem, stem.slice(0, -1)] : [stem]
+}
+
+const formsOfStem = (stem: string) =>
+  ['', 'e', 's', 'es', 'ing', 'ed', 'er', 'ers'].map((ending) => `${stem}${ending}`)
+
 /** The index entry of one app. */
 export type SearchDocument = Readonly<{
   /** All tokens except those of the slug and the category. */
@@ -236,10 +190,10 @@ export type SearchDocument = Readonly<{
 export type IndexedApp = SearchDocument & Readonly<{ id: number; slug: string; categoryId: number }>
 
 /**
- * Prefixes of tokens other than words of a text: words of the name and of the lead, joins of the
- * name's words, hashes of names and of skeletons, categories.
+ * Prefixes of tokens other than words of a text: words of the name, of the developer's name and of
+ * the lead, joins of the name's words, hashes of names, categories.
  */
-const marks = { name: '~', lead: '@', join: '+', key: '=', skeleton: '=~', category: '/' }
+const marks = { name: '~', developer: '%', lead: '@', join: '+', key: '=', category: '/' }
 
 /** Characters of the lead: the names and the beginning of the descriptions. */
 const leadLength = 250
@@ -261,14 +215,13 @@ export function toSearchDocument(app: SearchedApp, developerName: string): Searc
   // The dots would join the parts of a package name into words such as "comexample". The
   // description is last because `fold` may cut the end.
   const texts = [...first, packageName.replaceAll('.', ' '), app.description]
-  const keys = [app.name, packageName]
-    .filter((text) => text !== '')
-    .flatMap((text) => [keyToken(text), ...skeletonTokens(text)])
+  const keys = [app.name, packageName].filter((text) => text !== '').map(keyToken)
   return {
     tokens: [
       // Line breaks separate the runs of two texts.
       ...indexTokens(texts.join('\n')),
       ...nameTokens.map((token) => `${marks.name}${token}`),
+      ...indexTokens(developerName).map((token) => `${marks.developer}${token}`),
       ...indexTokens(lead.join('\n').slice(0, leadLength)).map((token) => `${marks.lead}${token}`),
       ...[...joinedTokens.difference(new Set(nameTokens))].map(joinToken),
       ...keys,
@@ -290,11 +243,29 @@ export const wordOfToken = (token: string) => token.replace(/^\+/, '')
 
 const keyToken = (name: string) => `${marks.key}${hashed(nameKey(name))}`
 
-const skeletonTokens = (name: string) =>
-  skeletonsOf(name).map((text) => `${marks.skeleton}${hashed(text)}`)
-
 /** A hash, because a token has no spaces and is short. */
 const hashed = (text: string) => hash('sha256', text).slice(0, 16)
+
+/** The entry of an app in the index of names. */
+export type IndexedName = Readonly<{ id: number; tokens: readonly string[] }>
+
+/** The words of the name, all of them as one, and its looks. */
+export function toIndexedName({ id, name }: { id: number; name: string }): IndexedName {
+  const words = indexTokens(splitByCase(name))
+  const joined = truncate(wordsOf(name).flat().join(''))
+  return { id, tokens: [...new Set([...words, joined, ...lookTokens(name)])].filter(Boolean) }
+}
+
+/** Apps have one of these in common if their names look the same. */
+export const lookTokens = (name: string): string[] =>
+  looksOf(name).map((look) => `${marks.key}${hashed(look)}`)
+
+/** The phrases of a text in the index of names: whole words, or their beginnings. */
+export const namePhrasesOf = (text: string, { isPrefix }: { isPrefix: boolean }): Phrase[][] =>
+  queryTerms(text).flatMap(({ text: word, spellings }) => {
+    const tokens = isRun.test(word) ? pairsOf(word).map((pair) => [pair]) : [spellings]
+    return tokens.map((list) => list.map((token) => ({ tokens: [token], isPrefix })))
+  })
 
 const categoryToken = (categoryId: number) => `${marks.category}${categoryId}`
 
@@ -317,16 +288,23 @@ export type SearchQuery = Readonly<{
  *
  * - `key`: the text of the query is its whole name, slug or package name;
  * - `name`: each term begins a word of the name, or the name has another form of it;
+ * - `developer`: each term is a whole word of the name or of the developer's name;
  * - `lead`: each term is a whole word of the lead, which says what the app is;
  * - `whole`: each term is a whole word of any text;
  * - `prefix`: the same of any text. Every match has this.
  *
  * In each of them, a term may also be several words of the name as one.
  */
-export type Tier = 'key' | 'name' | 'lead' | 'whole' | 'prefix'
+export type Tier = 'key' | 'name' | 'developer' | 'lead' | 'whole' | 'prefix'
 
 /** The marks of the words that a tier looks at. */
-const wordMarks = { name: marks.name, lead: marks.lead, whole: '', prefix: '' }
+const wordMarks = {
+  name: [marks.name],
+  developer: [marks.name, marks.developer],
+  lead: [marks.lead],
+  whole: [''],
+  prefix: [''],
+}
 
 /** Consecutive tokens. If `isPrefix`, the last may be the beginning of a longer one. */
 export type Phrase = Readonly<{ tokens: readonly string[]; isPrefix: boolean }>
@@ -345,9 +323,6 @@ export function phrasesOf({ text, terms, categoryId }: SearchQuery, tier: Tier):
   ]
 }
 
-/** An app has one of these if its name or package name looks like the name. */
-export const lookAlikeTokens = skeletonTokens
-
 const exactly = (token: string): Phrase => ({ tokens: [token], isPrefix: false })
 
 function termPhrases(term: Term, tier: keyof typeof wordMarks): Phrase[] {
@@ -356,23 +331,18 @@ function termPhrases(term: Term, tier: keyof typeof wordMarks): Phrase[] {
   const phrases = spellings.flatMap((spelling) => {
     const isOfPairs = isRun.test(spelling)
     const tokens = isOfPairs ? pairsOf(spelling) : [spelling]
-    const words = {
-      tokens: tokens.map((token) => `${wordMarks[tier]}${token}`),
+    const words = wordMarks[tier].map((mark) => ({
+      tokens: tokens.map((token) => `${mark}${token}`),
       isPrefix,
-    }
-    return isOfPairs ? [words] : [words, exactly(joinToken(spelling))]
+    }))
+    return isOfPairs ? words : [...words, exactly(joinToken(spelling))]
   })
   if (tier !== 'name' && tier !== 'prefix') return phrases
   const others = forms.filter((form) => !isPrefix || !form.startsWith(term.text))
-  return [...phrases, ...others.map((form) => exactly(`${wordMarks[tier]}${form}`))]
-}
-
-/** Whether an app, which need not be in the index, has all terms. */
-export function hasTerms({ tokens }: SearchDocument, terms: readonly Term[]): boolean {
-  const text = ` ${tokens.join(' ')} `
-  const hasPhrase = ({ tokens: phrase, isPrefix }: Phrase) =>
-    text.includes(` ${phrase.join(' ')}${isPrefix ? '' : ' '}`)
-  return terms.length > 0 && terms.every((term) => termPhrases(term, 'prefix').some(hasPhrase))
+  return [
+    ...phrases,
+    ...wordMarks[tier].flatMap((mark) => others.map((form) => exactly(`${mark}${form}`))),
+  ]
 }
 
 /**

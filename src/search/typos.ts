@@ -1,5 +1,6 @@
 import { required } from '../util/helpers.ts'
-import { fold, type Term } from './terms.ts'
+import { fold } from './fold.ts'
+import type { Term } from './terms.ts'
 
 /** Finds the words that differ from another by one typing error. */
 

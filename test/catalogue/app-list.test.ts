@@ -588,6 +588,20 @@ describe('search', () => {
       ['Where', 'Howlet'],
     ],
     [
+      "the developer's apps before one that only mentions the developer",
+      [
+        {
+          name: 'Tray Extra',
+          developer_id: 2,
+          description: 'Works with Ada.',
+          total_downloads: 1e6,
+        },
+        { name: 'Lampworks' },
+      ],
+      'ada',
+      ['Lampworks', 'Tray Extra'],
+    ],
+    [
       'both of two misspelt words, of which one without its ending is another word',
       [{ name: 'Swim Diary' }, { name: 'Riverly Swimming' }, { name: 'Other' }],
       'rivrly swiming',

@@ -106,6 +106,7 @@ test('32 creates that wait together take as many statements as a few', async ({ 
   const writes = statements.filter((statement) => /^(savepoint|insert)/.test(statement))
   expect(writes.map((statement) => statement.split(' ').slice(0, 3).join(' '))).toEqual([
     'insert into apps',
+    'insert or replace',
     'insert into audit',
   ])
 })

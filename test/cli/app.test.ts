@@ -25,65 +25,6 @@ describe('the list of apps', () => {
       [all[3] ?? ''],
     ],
     ['none of a developer in a category', undefined, { developer: 'Ada', category: 'games' }, []],
-    ['those found by a text, in any state', undefined, { search: 'gone' }, ['Gone']],
-    [
-      'a rejected one by the beginning of a word',
-      'rejected',
-      { search: 'COMP' },
-      ['Broken Compass'],
-    ],
-    ['a deleted one by its package name', undefined, { search: 'example.gone' }, ['Gone']],
-    [
-      'an approved one as the catalogue finds it',
-      'approved',
-      { search: 'low wat' },
-      ['Tide Clock'],
-    ],
-    [
-      'those that only operators find, before the others',
-      undefined,
-      { search: 't' },
-      ['Night Train', 'Tide Clock'],
-    ],
-    [
-      'those that only operators find, newest first in any state',
-      undefined,
-      { search: 'c' },
-      ['Broken Compass', 'Cloud Atlas', 'Tide Clock'],
-    ],
-    ['those of a developer by a text', undefined, { developer: 'Ada', search: 'c' }, all.slice(3)],
-    [
-      'none of a developer by a text of others',
-      undefined,
-      { developer: 'Ada', search: 'bird' },
-      [],
-    ],
-    [
-      'those of a developer in a state by a text that others have, too',
-      'approved',
-      { developer: 'Bob', search: 'is here' },
-      ['Bird Song'],
-    ],
-    [
-      'none of a developer in a category by a text of another category',
-      undefined,
-      { developer: 'Bob', category: 'games', search: 'night' },
-      [],
-    ],
-    [
-      'none in a state and a category by a text of another category',
-      'approved',
-      { category: 'games', search: 'tide' },
-      [],
-    ],
-    [
-      'those in a category by a text',
-      undefined,
-      { category: 'games', search: 'bird' },
-      ['Bird Song'],
-    ],
-    ['all for an empty text', undefined, { search: ' ' }, all],
-    ['none if a word is missing', undefined, { search: 'tide table' }, []],
   ])('has %s', async ([, state, filter, found]) => {
     const { database } = await startService()
     const list = (limit: number, offset: number) =>
@@ -101,27 +42,60 @@ describe('the list of apps', () => {
     }
   })
 
-  test.for(['pending', 'approved'] as const)(
-    'has the %s ones with characters of a text without spaces in their order',
-    async (status) => {
-      const { database } = await startService()
-      const names = ['天気予報', '予報の天気と気予']
-      await importLines(
-        database,
-        names.map((name) => ({
-          name,
-          status,
-          description: 'D',
-          category: 'tools',
-          developer_name: 'Cy',
-        })),
-      )
-      const { apps } = await database.snapshot((runner) =>
-        moderationStore(runner).list(status, { search: '天気予' }, 100, 0),
-      )
-      expect(apps.map(({ name }) => name)).toEqual(['天気予報'])
-    },
-  )
+  test.for<[text: string, options: string[], found: string[], total: number]>([
+    ['clock', [], ['Tide Clock'], 1],
+    ['COMP br', [], ['Broken Compass'], 1],
+    ['org.example.gone', [], ['Gone'], 1],
+    ['Ada', [], all.slice(2), 4],
+    ['Ada', ['--limit', '2', '--page', '2'], all.slice(4), 4],
+    ['Ada', ['--limit', '2', '--page', '3'], [], 4],
+    ['4', [], ['Gone'], 1],
+    ['table', [], [], 0],
+    ['', [], [], 0],
+  ])('finds by the text %j with %j', async ([text, options, found, total]) => {
+    const cli = commandLine(await copyWorld())
+    const { apps, pagination } = await cli.json('app', 'list', text, ...options)
+    expect([apps.map(({ name }: { name: string }) => name), pagination.total]).toEqual([
+      found,
+      total,
+    ])
+  })
+
+  test.for([
+    ['--status', 'pending'],
+    ['--developer', 'Ada'],
+    ['--category', 'tools'],
+  ])('by a text is not filtered, too: %s', async (options) => {
+    const cli = commandLine(await copyWorld())
+    expect(await cli.run('app', 'list', 'clock', ...options)).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining(
+        'a text finds apps in any state; leave out the options that filter',
+      ),
+    })
+  })
+
+  test('says that more than 1,000 apps have a word', async () => {
+    const service = await startService()
+    await importLines(
+      service.database,
+      Array.from({ length: 1001 }, (_, index) => ({
+        name: `Wave ${index}`,
+        description: 'D',
+        category: 'tools',
+        developer_name: 'Cy',
+      })),
+    )
+    const cli = commandLine(service.databaseUrl)
+    const { stdout, stderr } = await cli.run('app', 'list', 'wave', '--limit', '1')
+    expect(stdout).toContain('Wave 1000')
+    expect(stderr).toContain('More than 1,000 apps match; these are the first 1,000.')
+    expect(stderr).toContain('Page 1 of 1000, 1000 in all.')
+    expect((await cli.run('app', 'list', 'wave 7', '--limit', '1')).stderr).toBe(
+      'Page 1 of 111, 111 in all.\n',
+    )
+  })
 
   test('is printed as JSON and as a table', async () => {
     const cli = commandLine(await copyWorld())
@@ -137,7 +111,7 @@ describe('the list of apps', () => {
       created_at: '2020-01-01T00:00:00.000Z',
       updated_at: expect.stringMatching(/Z$/),
     }
-    expect(await cli.json('app', 'list', '--status', 'deleted', '--search', 'gone')).toEqual({
+    expect(await cli.json('app', 'list', 'gone')).toEqual({
       apps: [gone],
       pagination: { current_page: 1, total_pages: 1, per_page: 50, total: 1 },
     })

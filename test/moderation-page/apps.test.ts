@@ -32,7 +32,7 @@ describe('an app in any state is found', () => {
     const added = await addApps(
       page,
       states.map((state) => ({
-        name: `Ocean ${state}`,
+        name: `Deep Ocean ${state} Map`,
         package_name: `org.Sea.${state}`,
         status: state === 'deleted' ? 'pending' : state,
         ...(state === 'approved' && { approved_at: '2026-01-05T00:00:00.000Z' }),
@@ -52,16 +52,20 @@ describe('an app in any state is found', () => {
     ['its id as people write it', (_, id) => `#${id}`],
     ['its id and revision', (_, id) => referenceTo(page, id)],
     ['its id and a former revision', (_, id) => `${id}@former`],
-    ['its exact slug', (state) => `ocean-${state}`],
+    ['its exact slug', (state) => `deep-ocean-${state}-map`],
     ['its package name', (state) => `org.Sea.${state}`],
     ['its package name in another case', (state) => `ORG.sea.${state}`],
-    ['its name', (state) => `Ocean ${state}`],
-    ['its name in another case', (state) => `oCEAN ${state.toUpperCase()}`],
-    ['the beginning of its name', (state) => `Ocean ${state.slice(0, 3)}`],
+    ['its name', (state) => `Deep Ocean ${state} Map`],
+    ['its name in another case', (state) => `dEEP oCEAN ${state.toUpperCase()} mAP`],
+    ['its name in letters that look the same', (state) => `Deep 0cean ${state} Map`],
+    ['the beginning of its name', (state) => `Deep Ocean ${state.slice(0, 3)}`],
     [
       'the beginning of its name with white space around',
-      (state) => ` ocean ${state.slice(0, 3)} `,
+      (state) => ` deep ocean ${state.slice(0, 3)} `,
     ],
+    ['a word in the middle of its name', (state) => state],
+    ['the beginning of a word in the middle of its name', (state) => state.slice(0, 3)],
+    ['words of its name in another order', (state) => `map ${state} ocean`],
   ]
   const table = states.flatMap((state) => ways.map(([way, text]) => ({ state, way, text })))
 
@@ -71,15 +75,17 @@ describe('an app in any state is found', () => {
     const found = await find(ada, written)
     expect([found.status, titleOf(found.text)]).toEqual([200, 'Apps – Moderation'])
     expect(valuesOf(found.text, 'text')).toEqual([written.trim()])
-    expect(queued(found.text).map((name) => name.toLowerCase())).toEqual([`ocean ${state}`])
-    expect(linksOf(found.text)).toContainEqual([`Ocean ${state}`, `/apps/${id}`])
-    expect(textOf(found.text)).toMatch(new RegExp(`1 app\\. .*Ocean ${state} ${state}`, 'i'))
+    expect(queued(found.text).map((name) => name.toLowerCase())).toEqual([
+      `deep ocean ${state} map`,
+    ])
+    expect(linksOf(found.text)).toContainEqual([`Deep Ocean ${state} Map`, `/apps/${id}`])
+    expect(textOf(found.text)).toMatch(new RegExp(`1 app\\. .*Ocean ${state} Map ${state}`, 'i'))
   })
 
   test('with all others of its developer, the newest first', async () => {
     const { text } = await find(ada, 'Bob')
     expect(queued(text)).toEqual([
-      ...states.map((state) => `Ocean ${state}`).toReversed(),
+      ...states.map((state) => `Deep Ocean ${state} Map`).toReversed(),
       'Night Train',
       'Bird Song',
     ])
@@ -106,22 +112,29 @@ test.for<[text: string, found: string[]]>([
   ['7', ['App 0', '7 Wonders']],
   ['7 w', ['7 Wonders']],
   ['100%', ['100% Fun']],
-  ['100_', []],
+  ['100_', ['100% Fun']],
+  ['fun', ['100% Fun']],
+  ['fun 100', ['100% Fun']],
+  ['un', []],
   ['%', []],
   ['_', []],
   ['éc', ['École', 'école 2']],
   ['ÉCOLE', ['École', 'école 2']],
   ['École 2', ['école 2']],
   ['東', ['東京']],
+  ['京', ['東京']],
   ['zz', ['Zz', 'zz 😀', 'Zzz']],
-  ['zz 😀', ['zz 😀']],
+  // Users could take the one for the other.
+  ['zz 😀', ['Zz', 'zz 😀']],
+  ['😀', ['zz 😀']],
   ['nothing', []],
   ["'; drop table apps; --", []],
   ['\0', []],
   ['x'.repeat(255), []],
   ['x'.repeat(256), []],
-  ['0', []],
-  ['-1', []],
+  ['0', ['App 0']],
+  // The beginning of a number.
+  ['-1', ['100% Fun']],
   ['1e0', []],
   ['2147483648', []],
   ['999999999999999', []],
@@ -152,20 +165,35 @@ test.for(['/apps', '/apps?text=', '/apps?text=%20'])('%s asks for a text', async
   expect(textOf(text)).not.toContain('No app in any state.')
 })
 
-test('finds fifty apps at most, and says so', async () => {
+test.for<[count: number, message: string]>([
+  [50, '50 apps.'],
+  [51, 'The first 50 apps.'],
+  [1001, 'The first 50 apps.'],
+])('of %i apps, the newest fifty are shown: %s', async ([count, message]) => {
   const page = await startModerationPage()
   const ada = await page.signIn('Ada')
+  const names = Array.from({ length: count }, (_, index) => `Wave ${index}`)
   await addApps(
     page,
-    Array.from({ length: 51 }, (_, index) => ({ name: `Wave ${index + 10}` })),
+    names.map((name) => ({ name })),
   )
-  const many = (await find(ada, 'wave')).text
-  expect(queued(many)).toHaveLength(50)
-  expect(textOf(many)).toContain('The first 50 apps.')
+  const { text } = await find(ada, 'wave')
+  expect(queued(text)).toEqual(names.toReversed().slice(0, 50))
+  expect(textOf(text)).toContain(` Find ${message} `)
   // Each once, although it is found in several ways.
-  const ofBob = queued((await find(ada, 'Bob')).text)
-  expect(new Set(ofBob).size).toBe(50)
-  const fewer = (await find(ada, 'wave 1')).text
-  expect(queued(fewer)).toEqual(Array.from({ length: 10 }, (_, index) => `Wave ${index + 10}`))
-  expect(textOf(fewer)).toContain('10 apps.')
+  expect(new Set(queued((await find(ada, 'Bob')).text)).size).toBe(50)
+})
+
+test('names and the text that finds them are shown as texts', async () => {
+  const page = await startModerationPage()
+  const ada = await page.signIn('Ada')
+  const name = '<b>Salt</b> & "Pepper" <script>alert(1)</script>'
+  await addApps(page, [{ name, short_description: '<i>Spices</i>' }])
+  for (const written of ['pepper', name, `"><b>pepper</b> & salt`]) {
+    const { status, text } = await find(ada, written)
+    expect([written, status, queued(text)]).toEqual([written, 200, [name]])
+    expect(valuesOf(text, 'text')).toEqual([written])
+    expect(textOf(text)).toContain('<i>Spices</i>')
+    expect(text).not.toMatch(/<(b|i|script)>/)
+  }
 })

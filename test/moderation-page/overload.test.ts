@@ -223,10 +223,6 @@ test.for<[what: string, work: (runner: QueryRunner) => Promise<unknown>]>([
     (runner) => moderationStore(runner).walkQueue('pending', {}, undefined, 100),
   ],
   [
-    'a step by text',
-    (runner) => moderationStore(runner).walkQueue('pending', { search: 'zebra' }, undefined, 50),
-  ],
-  [
     'a step of look-alikes',
     (runner) => moderationStore(runner).walkQueue('pending', { lookAlikes: true }, undefined, 50),
   ],
@@ -249,20 +245,21 @@ test.for<[what: string, work: (runner: QueryRunner) => Promise<unknown>]>([
 })
 
 test.for([
-  ['the queue', '/', /app_search/],
-  ['a search of the queue', '/?search=zebra', /from .apps. inner join/],
-  ['the look-alikes of the queue', '/?look-alikes=on', /app_search/],
-  ['an app in the middle of the look-alikes', '/apps/7?queue=pending&look-alikes=on', /app_search/],
-] as const)('%s stops when its client disconnects', async ([, path, expensive]) => {
+  ['the queue', '/'],
+  ['the look-alikes of the queue', '/?look-alikes=on'],
+  ['an app in the middle of the look-alikes', '/apps/7?queue=pending&look-alikes=on'],
+] as const)('%s stops when its client disconnects', async ([, path]) => {
   const page = await startModerationPage()
-  // A page of the queue has 50 of them, and a search reads as many at a time.
-  await addApps(page, Array<object>(50 * 50).fill({}))
+  await addApps(page, Array<object>(500).fill({}))
+  // Their names are compared with those of popular apps, 500 at a time.
+  const popular = { status: 'approved', approved_at: '2026-01-01T00:00:00.000Z' }
+  await addApps(page, Array<object>(5000).fill({ ...popular, total_downloads: 10_000 }))
   const ada = await page.signIn('Ada')
   const client = connect(page.port)
   let later: string[] | undefined
   page.database.onStatement((statement) => {
     later?.push(statement)
-    if (!expensive.test(statement)) return
+    if (!/app_names/.test(statement)) return
     later ??= []
     // A socket that was only closed may still read.
     client.resetAndDestroy()

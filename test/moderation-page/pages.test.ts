@@ -151,7 +151,7 @@ describe('texts with markup, reversed and terminal characters', () => {
       ['/', ['moderator', 'name', 'short_description', 'description', 'developer', 'category']],
       ['/?queue=changed', ['name', 'developer']],
       [`/apps/${listed}#changes`, ['website before']],
-      [`/?queue=pending&search=${encodeURIComponent('name')}`, ['name', 'developer']],
+      ['/?queue=pending&category=games', ['name', 'developer']],
       [`/?decided=${listed}+${rejected}&refused=${pending}`, ['name']],
       [
         `/apps/${pending}?queue=pending&decided=${listed}`,
@@ -184,9 +184,8 @@ describe('texts with markup, reversed and terminal characters', () => {
     expect(textOf(shown)).toContain(`Source code ${href}`)
     const written = `${hostile} `
     const echoes = [
-      await ada.get(
-        `/?${new URLSearchParams({ search: written, queue: written, select: written })}`,
-      ),
+      await ada.get(`/?${new URLSearchParams({ queue: written, select: written })}`),
+      await ada.get(`/?${new URLSearchParams({ 'look-alikes': written })}`),
       await ada.get(`/?${new URLSearchParams({ developer: written })}`),
       await ada.get(`/?${new URLSearchParams({ category: written })}`),
       await ada.get(`/?${new URLSearchParams({ after: written })}`),
@@ -215,7 +214,7 @@ describe('texts with markup, reversed and terminal characters', () => {
       await ada.post('/removed-reviews', { app: String(listed), review: '1', reason: written }),
       // Without a session, the whole form is shown again.
       await page.post('/decisions', { app: written, reason: written, [written]: written }),
-      await page.post(`/decisions?${new URLSearchParams({ queue: written, search: written })}`, {
+      await page.post(`/decisions?${new URLSearchParams({ queue: written, developer: written })}`, {
         key: written,
         app: written,
       }),
@@ -457,17 +456,15 @@ describe.for(fillersOfEngine)('if others wrote as much as they may, of %s,', ([,
 
   test.for<[what: string, path: () => string]>([
     ['the queue', () => '/'],
-    [
-      'a filtered queue',
-      () => `/?${new URLSearchParams({ search: fill(100), developer: fill(100) })}`,
-    ],
+    ['a filtered queue', () => `/?${new URLSearchParams({ developer: fill(100) })}`],
+    ['the look-alikes of a queue', () => '/?look-alikes=on'],
     ['the queue of changes', () => '/?queue=changed'],
     [
       'the queue of changes with what was refused',
       () => `/?queue=changed&refused=${changed.join('+')}`,
     ],
     ['the queue with what was refused', () => `/?refused=${changed.join('+')}`],
-    ['the page of an app in a queue', () => `/apps/${pending[0]}?queue=pending&search=${fill(1)}`],
+    ['the page of an app in a queue', () => `/apps/${pending[0]}?queue=pending&look-alikes=on`],
     ['an app after others', () => `/apps/${pending[0]}?queue=changed&refused=${changed.join('+')}`],
     ['the apps of a developer', () => `/apps?text=${encodeURIComponent(fill(100))}`],
     ['the apps with a name', () => `/apps?text=${encodeURIComponent(fill(99, 'b'))}`],

@@ -53,12 +53,10 @@ const views: [
 ][] = [
   ['queue=pending&developer=Bob&category=games', asIs, 'Needle'],
   ['queue=pending&category=games', asIs, 'Needle'],
-  ['queue=pending&search=needle', asIs, 'Needle'],
   ['queue=pending&look-alikes=on', asIs, 'Tide Cl0ck'],
-  ['queue=pending&developer=Bob&search=needle', asIs, 'Needle'],
-  ['queue=pending&search=cl0ck&look-alikes=on', asIs, 'Tide Cl0ck'],
+  ['queue=pending&developer=Bob&look-alikes=on', asIs, 'Tide Cl0ck'],
   ['queue=changed&category=games', changedApps, 'Needle'],
-  ['queue=changed&developer=Bob&category=games&search=needle', changedApps, 'Needle'],
+  ['queue=changed&developer=Bob&category=games&look-alikes=on', changedApps, 'Tide Cl0ck'],
 ]
 
 /** Adds apps that pass the filters, each behind one that passes none. Returns the ids of these. */
@@ -82,7 +80,7 @@ const start = async (count: number, view: string) => {
   const service = await startService({ limits: { writeLimit: 0 } })
   const page = await startModerationPage({ databaseUrl: service.databaseUrl })
   const ids = await addBetweenOthers(page, count, prepare, name)
-  return { service, page, ids, ada: await page.signIn('Ada') }
+  return { service, page, ids, name, ada: await page.signIn('Ada') }
 }
 
 const games = 'queue=pending&developer=Bob&category=games'
@@ -91,10 +89,10 @@ describe('each app is decided with one form, without a list between', () => {
   test.for<[count: number, view: string]>([
     // More than a page of the queue has.
     [60, games],
-    [12, 'queue=pending&search=needle'],
-    [12, 'queue=changed&developer=Bob&category=games&search=needle'],
+    [12, 'queue=pending&look-alikes=on'],
+    [12, 'queue=changed&developer=Bob&category=games&look-alikes=on'],
   ])('%i in %s', async ([count, view]) => {
-    const { page, ids, ada } = await start(count, view)
+    const { page, ids, name, ada } = await start(count, view)
     const before = await newestEntries(page, 1)
     let { text } = await ada.get(`/apps/${ids[0]}?${view}`)
     const seen: number[] = []
@@ -110,7 +108,7 @@ describe('each app is decided with one form, without a list between', () => {
       )
       text = (await follow(ada, decided)).text
       const verb = decision === 'reject' ? 'Rejected' : 'Approved'
-      expect(reportOf(text)).toMatch(new RegExp(`^${verb} Needle\\.( \\d+ waits?\\.)?$`))
+      expect(reportOf(text)).toMatch(new RegExp(`^${verb} ${name}\\.( \\d+ waits?\\.)?$`))
       expect(await stateOf(page, id)).toMatchObject({
         status: decision === 'reject' ? 'rejected' : 'approved',
       })
@@ -330,26 +328,31 @@ describe('the next app is right', () => {
     expect(await stateOf(page, ids[0] ?? 0)).toMatchObject({ status: 'approved' })
   })
 
-  test('if the texts of five hundred others were read without finding one', async () => {
+  /** Adds pending apps that look like no other one, but for those at the places. */
+  const addHidden = (page: ModerationPage, count: number, places: number[]) =>
+    addApps(
+      page,
+      Array.from({ length: count }, (_, index) => ({
+        name: places.includes(index) ? 'Tide Cl0ck' : 'Hay',
+      })),
+    )
+
+  test('if five hundred others were read without finding a look-alike', async () => {
     const page = await startModerationPage()
     const ada = await page.signIn('Ada')
-    const isNeedle = (index: number) => [0, 1, 520, 1030].includes(index)
-    const ids = await addApps(
-      page,
-      Array.from({ length: 1040 }, (_, index) => ({ name: isNeedle(index) ? 'Needle' : 'Hay' })),
-    )
-    const view = 'queue=pending&search=needle'
+    const ids = await addHidden(page, 1040, [0, 1, 520, 1030])
+    const view = 'queue=pending&look-alikes=on'
     // The first one is skipped, and must not come back before the end.
     let { text } = await ada.get(`/apps/${ids[1]}?${view}`)
     for (const index of [520, 1030]) {
       text = (await follow(ada, await decide(ada, text, 'approve'))).text
-      expect(reportOf(text)).toMatch(/^Approved Needle\./)
+      expect(reportOf(text)).toMatch(/^Approved Tide Cl0ck\./)
       for (let steps = 0; isQueue(text) && steps < 3; steps++) {
         // The report has a link of this name, too.
         const list = text.slice(text.indexOf('<ul class="queue">'))
         const next =
           queued(text).length > 0
-            ? addressOf(list, 'Needle')
+            ? addressOf(list, 'Tide Cl0ck')
             : addressOf(text, 'Search the next ones')
         text = (await ada.get(next)).text
       }
@@ -357,21 +360,17 @@ describe('the next app is right', () => {
     }
   })
 
-  test('also after Skip, if the texts of five hundred others were read without finding one', async () => {
+  test('also after Skip, if five hundred others were read without finding a look-alike', async () => {
     const page = await startModerationPage()
     const ada = await page.signIn('Ada')
-    const isNeedle = (index: number) => [0, 520].includes(index)
-    const ids = await addApps(
-      page,
-      Array.from({ length: 530 }, (_, index) => ({ name: isNeedle(index) ? 'Needle' : 'Hay' })),
-    )
-    let { text } = await ada.get(`/apps/${ids[0]}?queue=pending&search=needle`)
+    const ids = await addHidden(page, 530, [0, 520])
+    let { text } = await ada.get(`/apps/${ids[0]}?queue=pending&look-alikes=on`)
     const skip = addressOf(text, 'Skip') || addressOf(text, 'Back to the queue')
     text = (await ada.get(skip)).text
     for (let steps = 0; isQueue(text) && steps < 3; steps++) {
       // The skipped one does not come back.
       expect(valuesOf(text, 'app').map((app) => Number.parseInt(app, 10))).not.toContain(ids[0])
-      const next = addressOf(text, 'Needle') || addressOf(text, 'Search the next ones')
+      const next = addressOf(text, 'Tide Cl0ck') || addressOf(text, 'Search the next ones')
       text = (await ada.get(next)).text
     }
     expect(shownId(text)).toBe(ids[520])

@@ -3,7 +3,9 @@ import { accountStore } from '../../src/accounts/account-store.ts'
 import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
 import { categoryStore } from '../../src/catalogue/category-store.ts'
 import type { Database } from '../../src/db/database.ts'
+import type { QueryRunner } from '../../src/db/engine.ts'
 import { findApps } from '../../src/moderation/app-finder.ts'
+import { required } from '../../src/util/helpers.ts'
 import { openEmptyCatalogue } from '../support/database.ts'
 import { share } from '../support/lifetime.ts'
 
@@ -42,7 +44,27 @@ const apps: Partial<NewAppRow>[] = [
   { id: 23, slug: 'bob-1', name: 'Bob’s first', developer_id: 2 },
   { id: 24, slug: 'bob-2', name: 'Bob’s second', developer_id: 2, ...deleted },
   { id: 25, slug: 'bob', name: 'Rob', developer_id: 2, ...pending },
+  { id: 26, slug: 'yoho', name: '天気予報アプリ' },
+  { id: 27, slug: 'new-pipe', name: 'NewPipe' },
 ]
+
+const toInsert = (app: Partial<NewAppRow>) => ({
+  at: past,
+  app: {
+    name: '',
+    developer_id: 1,
+    category_id: 1,
+    version: '1',
+    total_downloads: 0,
+    description: 'D',
+    created_at: past,
+    updated_at: past,
+    short_description: null,
+    package_name: null,
+    ...approved,
+    ...app,
+  },
+})
 
 let database: Database
 share(async () => {
@@ -51,28 +73,11 @@ share(async () => {
     await accountStore(runner).findOrAddDeveloper('Ada')
     await accountStore(runner).findOrAddDeveloper('Bob')
     await categoryStore(runner).add('tools', 'Tools', actor)
-    const rows = apps.map((app) => ({
-      at: past,
-      app: {
-        name: '',
-        developer_id: 1,
-        category_id: 1,
-        version: '1',
-        total_downloads: 0,
-        description: 'D',
-        created_at: past,
-        updated_at: past,
-        short_description: null,
-        package_name: null,
-        ...approved,
-        ...app,
-      },
-    }))
-    for (const row of rows) await appStore(runner).insertAll('app create', [row], actor)
+    for (const app of apps) await appStore(runner).insertAll('app create', [toInsert(app)], actor)
   })
 })
 
-const find = (text: string, limit = 50) => database.read((runner) => findApps(runner, text, limit))
+const find = (text: string) => database.read((runner) => findApps(runner, text, 50))
 
 test.for<[what: string, text: string, ids: number[]]>([
   ['an id', '3', [3]],
@@ -80,43 +85,58 @@ test.for<[what: string, text: string, ids: number[]]>([
   ['an id with #', '#3', [3]],
   ['an id with a revision', '3@k3f9a', [3]],
   ['an id with # and a revision', '#3@k3f9a', [3]],
-  ['an id that is also a slug and the beginning of a name', '7', [7, 6]],
-  ['an id with # that is also the beginning of a name', '#7', [7, 22]],
+  ['an id that is also a slug and a word of names', '7', [7, 6, 22]],
+  ['an id with # that is also a word of names', '#7', [7, 22, 6]],
   ['an id that no app has', '999', []],
   ['an id beyond all numbers', '9'.repeat(30), []],
   ['a slug', 'tide-clock', [1]],
   ['a slug of a deleted app', 'ebb', [4]],
-  ['a slug that is also the beginning of names', 'tide', [5, 1, 2, 3]],
-  ['a slug in upper case, which is none', 'TIDE-CLOCK', []],
+  ['a slug that is also a word of names and the beginning of one', 'tide', [5, 2, 1, 3]],
+  ['a slug in upper case, whose words a name has', 'TIDE-CLOCK', [1]],
   ['a package name', 'org.example.TideClock', [1]],
   ['a package name in another case', 'ORG.example.tideclock', [1]],
   ['a package name of a deleted app', 'org.example.ebb', [4]],
   ['the beginning of a package name, which is none', 'org.example', []],
   ['a developer, the newest app first', 'Bob', [25, 24, 23]],
-  ['a slug that is the name of a developer in lower case', 'bob', [25, 23, 24]],
-  ['the beginning of names, in another case', 'TIDE', [1, 2, 3]],
-  ['the beginning of names with a space at its end', 'tide ', [5, 1, 2, 3]],
+  ['a slug that is the name of a developer in lower case', 'bob', [25, 24, 23]],
+  ['a word of names, the newest app first, then its beginning, in another case', 'TIDE', [2, 1, 3]],
+  ['a word with a space at its end', 'tide ', [5, 2, 1, 3]],
   ['a whole name', 'tides', [3]],
-  ['the middle of a name, which is none', 'clock', []],
-  ['a name with %', '100%', [8]],
+  ['the last word of names', 'clock', [15, 1]],
+  ['the beginning of the last word', 'clo', [15, 1]],
+  ['words in another order', 'clock tide', [1]],
+  ['beginnings in another order', 'cl ti', [1]],
+  ['the words as one', 'tideclock', [1]],
+  ['the beginning of the words as one', 'tidecl', [1]],
+  ['one word as two', 'snake s', [11, 10]],
+  ['one word that names have, and one that they have not', 'tide chart', []],
+  ['the middle of a word, which is none', 'lock', []],
+  ['a name with other letters that look the same', 'Tide C1ock', [1]],
+  ['a name with %', '100%', [9, 8]],
   ['% alone', '%', []],
-  ['a name with _', 'snake_', [10]],
-  ['the beginning of names with _ and without', 'snake', [10, 11]],
-  ['a Turkish İ', 'İstanbul', [12]],
-  ['a Turkish İ before upper case', 'İSTANBUL', [12]],
-  ['an I that Turkish would fold to ı', 'istanbul', [12, 13]],
+  ['a name with _', 'snake_', [10, 11]],
+  ['words that _ joins', 'case', [10]],
+  ['a Turkish İ', 'İstanbul', [13, 12]],
+  ['a Turkish İ before upper case', 'İSTANBUL', [13, 12]],
+  ['a slug, and an I that Turkish would fold to ı', 'istanbul', [12, 13]],
   ['Arabic', 'ساعة', [14]],
-  ['an emoji', '🌊', [16, 15]],
+  ['the second word, in Arabic', 'المد', [14]],
+  ['two characters of a longer Japanese name', '予報', [26]],
+  ['one character of it', '予', [26]],
+  ['characters in another order', '報予', []],
+  ['a word that a capital begins', 'pipe', [27]],
+  ['an emoji, first of a whole name', '🌊', [16, 15]],
   ['half of an emoji', '\uD83C', []],
   ['an accented letter in lower case', 'école', [18, 17]],
   ['an accented letter in upper case', 'ÉCOLE', [18, 17]],
+  ['no accent', 'marees', [17]],
   ['Cyrillic in lower case', 'прилив', [20, 19]],
   ['Cyrillic in upper case', 'ПРИЛИВ', [20, 19]],
   ['Cyrillic words in lower case', 'прилив и', [19]],
   ['a name that ends with the greatest character', 'last', [21]],
   ['nothing', '', []],
   ['white space', ' \n ', []],
-  ['a NUL', 'tide\0', []],
+  ['a NUL after a word', 'tides\0', [3]],
   ['100 %', '%'.repeat(100), []],
   ['100 quotes', `'"`.repeat(50), []],
   ['100 backslashes', '\\'.repeat(100), []],
@@ -124,21 +144,69 @@ test.for<[what: string, text: string, ids: number[]]>([
   ['100 halves of surrogate pairs', '\uDC00'.repeat(100), []],
   ['100 times the greatest character', '\u{10FFFF}'.repeat(100), []],
   ['100 letters whose upper case is longer', 'ΐ'.repeat(100), []],
+  ['100 ligatures of 18 letters', '\uFDFA'.repeat(100), []],
+  ['100 words', 'tide '.repeat(50) + 'x '.repeat(2), []],
   ['a text longer than any field', 'x'.repeat(10_000), []],
 ])('finds by %s', async ([, text, ids]) => {
   expect(await find(text)).toEqual({ ids, hasMore: false })
 })
 
-test.for<[text: string, limit: number, ids: number[], hasMore: boolean]>([
-  ['tide', 1, [5], true],
-  ['tide', 3, [5, 1, 2], true],
-  ['tide', 4, [5, 1, 2, 3], false],
-  ['Bob', 2, [25, 24], true],
-  ['Bob', 3, [25, 24, 23], false],
-  ['7', 1, [7], true],
-  ['7', 2, [7, 6], false],
-  ['прилив', 1, [20], true],
-  ['snake', 1, [10], true],
-])('of %j, at most %i: %j, and whether there are more', async ([text, limit, ids, hasMore]) => {
-  expect(await find(text, limit)).toEqual({ ids, hasMore })
-})
+/** Runs the work with what the actions leave, which is rolled back. */
+async function after(
+  change: (runner: QueryRunner) => Promise<unknown>,
+  expectFound: (runner: QueryRunner) => Promise<unknown>,
+) {
+  const undone = new Error('rolled back')
+  const write = database.write(async (runner) => {
+    await change(runner)
+    await expectFound(runner)
+    throw undone
+  })
+  await expect(write).rejects.toBe(undone)
+}
+
+test('a renamed app is found by its new name only', () =>
+  after(
+    async (runner) => {
+      const app = required(await runner.sql('apps').where({ id: 1 }).first(), 'the app')
+      await appStore(runner).save('app update', app, { name: 'Tide Bell' }, actor)
+    },
+    async (runner) => {
+      expect((await findApps(runner, 'tide clock', 50)).ids).toEqual([])
+      expect((await findApps(runner, 'tideclock', 50)).ids).toEqual([])
+      expect((await findApps(runner, 'tide bell', 50)).ids).toEqual([1])
+      expect((await findApps(runner, 'tide', 50)).ids).toEqual([5, 2, 1, 3])
+    },
+  ))
+
+test('a rare word finds its app among any number of apps with the frequent one', () =>
+  after(
+    async (runner) => {
+      const rows = Array.from({ length: 12_000 }, (_, index) => ({
+        id: 1e6 + index,
+        tokens: ['tide'],
+      }))
+      await runner.names.index(rows)
+    },
+    async (runner) => {
+      for (const text of ['tide clock', 'clock tide', 'ti cl'])
+        expect((await findApps(runner, text, 50)).ids, text).toEqual([1])
+    },
+  ))
+
+test.for([1000, 1001])('of %i apps with a word, 1,000 are found', (count) =>
+  after(
+    (runner) =>
+      appStore(runner).insertAll(
+        'app create',
+        Array.from({ length: count }, (_, index) => toInsert({ name: `Many ${index}` })),
+        actor,
+      ),
+    async (runner) => {
+      const found = await findApps(runner, 'many', 1000)
+      expect(found).toMatchObject({ hasMore: count > 1000 })
+      const newest = await runner.sql('apps').orderBy('id', 'desc').limit(1000).pluck('id')
+      expect(found.ids).toEqual(newest)
+    },
+  ),
+)

@@ -1,12 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import {
-  fold,
-  indexTokens,
-  nameKey,
-  phrasesOf,
-  queryTerms,
-  toSearchDocument,
-} from '../../src/search/terms.ts'
+import { fold, nameKey } from '../../src/search/fold.ts'
+import { indexTokens, phrasesOf, queryTerms, toSearchDocument } from '../../src/search/terms.ts'
 
 /** The phrases of each term of a search. */
 const phrasesIn = (text: string) =>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { wordForms } from '../../src/search/word-forms.ts'
+import { wordForms } from '../../src/search/terms.ts'
 
 test.for<[word: string, some: string[], none: string[]]>([
   ['recorders', ['recorder', 'record', 'recording'], ['recorders']],

@@ -4,11 +4,11 @@ import { addRatings, ratingColumns, ratingsOf } from '../../src/catalogue/rating
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
 import type { AppRow } from '../../src/db/rows.ts'
-import { idLimit, toSearchDocument } from '../../src/search/terms.ts'
+import { idLimit, toIndexedName, toSearchDocument } from '../../src/search/terms.ts'
 
 /**
  * Compares derived data with the apps: each category's counter, each app's number and mean of
- * reviews, and the search index.
+ * reviews, the words of the names, and the search index.
  */
 export async function expectConsistent(database: Database) {
   const { categories, counted, apps, reviews } = await database.snapshot(async ({ sql }) => {
@@ -35,7 +35,8 @@ export async function expectConsistent(database: Database) {
     expect(app).toMatchObject({ review_count: appReviews.length, ...ratings })
   }
 
-  const { indexed, expected } = await indexedAndExpected(database)
+  const { indexed, expected, names, expectedNames } = await indexedAndExpected(database)
+  expect(names).toEqual(expectedNames)
   const ids = [...new Set([...indexed.keys(), ...expected.keys()])]
   const wrong = ids.filter((id) => expected.get(id) !== indexed.get(id))
   const firstWrong = (index: Map<number, string>) =>
@@ -54,6 +55,8 @@ const rollback = new Error('rolls the transaction back')
 async function indexedAndExpected(database: Database) {
   let indexed = new Map<number, string>()
   let expected = new Map<number, string>()
+  let names: Indexed[] = []
+  let expectedNames: Indexed[] = []
   const indexing = database.write(async (runner) => {
     const { sql, search } = runner
     const listed = await sql('apps')
@@ -75,12 +78,16 @@ async function indexedAndExpected(database: Database) {
       })),
     )
     expected = await indexedTokens(runner)
+    names = await indexedNames(runner)
+    await sql('app_names').delete()
+    await runner.names.index((await sql('apps').select('id', 'name')).map(toIndexedName))
+    expectedNames = await indexedNames(runner)
     throw rollback
   })
   await indexing.catch((error: unknown) => {
     if (error !== rollback) throw error
   })
-  return { indexed, expected }
+  return { indexed, expected, names, expectedNames }
 }
 
 /** The index entries of each app. */
@@ -108,6 +115,21 @@ async function sqliteTokens({ sql }: QueryRunner): Promise<Indexed[]> {
   )
   await sql.raw('drop table temp.indexed_tokens')
   return rows
+}
+
+/** The tokens of each app in the index of names. */
+async function indexedNames(runner: QueryRunner): Promise<Indexed[]> {
+  const { sql, rows } = runner
+  if (!isSqlite(runner))
+    return rows('select app_id as id, tokens::text from app_names order by 1', [])
+  await sql.raw(
+    "create virtual table temp.name_tokens using fts5vocab('main', 'app_names', 'instance')",
+  )
+  const found: Indexed[] = await sql.raw(
+    "select doc as id, group_concat(term, ' ' order by term) as tokens from temp.name_tokens group by doc order by doc",
+  )
+  await sql.raw('drop table temp.name_tokens')
+  return found
 }
 
 const postgresTokens = ({ rows }: QueryRunner): Promise<Indexed[]> =>

@@ -1,7 +1,7 @@
 import { idLimit } from '../../search/terms.ts'
 import type { SchemaHelpers } from '../engine.ts'
 import { textType } from './client.ts'
-import { searchIndex } from './search.ts'
+import { queryRunnerOf } from './query-runner.ts'
 
 export const schema: SchemaHelpers = {
   /**
@@ -25,7 +25,9 @@ export const schema: SchemaHelpers = {
     )
     await sql.raw('create index app_search_tokens on app_search using gin (tokens)')
     await sql.raw('create index app_search_rank on app_search (rank)')
-    await fill(searchIndex(sql))
+    await sql.raw('create table app_names (app_id bigint primary key, tokens tsvector not null)')
+    await sql.raw('create index app_names_tokens on app_names using gin (tokens)')
+    await fill(queryRunnerOf(sql))
   },
 
   /**

@@ -1,12 +1,7 @@
 import type { Knex } from 'knex'
 import type { FirstMatches, SortOrder } from '../../search/best-matches.ts'
-import {
-  type IndexedApp,
-  indexedTokens,
-  isAscii,
-  type Phrase,
-  searchRank,
-} from '../../search/terms.ts'
+import { isAscii } from '../../search/fold.ts'
+import { type IndexedApp, indexedTokens, type Phrase, searchRank } from '../../search/terms.ts'
 import type { SearchIndex } from '../engine.ts'
 import { listed, orderKeys } from '../listed-apps.ts'
 import { rowsOf as selectWith } from './client.ts'
@@ -129,15 +124,6 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       }
       return found
     },
-    firstRanksOf: (tokens, limit) =>
-      select(
-        // Materialized, as in knownTokens.
-        `select token, rank from json_to_recordset(?) as asked (token text, query tsquery) cross join lateral (
-           with matches as materialized (select rank from app_search where app_search.tokens @@ asked.query)
-           select rank from matches order by rank desc limit ?
-         ) as found`,
-        [asked(tokens), limit],
-      ),
     async firstIds(...search) {
       const found = await findFirst<{ id: number }>('app_id as id', ...search)
       return found.map(({ id }) => id)
@@ -181,7 +167,7 @@ function rowOf(app: IndexedApp) {
  * merges the lists of all tokens that begin with a prefix.
  */
 const shortBeginnings = (token: string) =>
-  [/^~?[^=/@+]/u, /^~?[^=/@+]./u].flatMap((beginning) => token.match(beginning)?.[0] ?? [])
+  [/^~?[^=/@+%]/u, /^~?[^=/@+%]./u].flatMap((beginning) => token.match(beginning)?.[0] ?? [])
 const isShort = (token: string) => /^~?..?$/u.test(token)
 
 /**
@@ -192,6 +178,10 @@ const tsquery = ({ tokens, isPrefix }: Phrase) =>
   `(${tokens.map((token) => lexeme(token, isPrefix)).join(' & ')})`
 
 function lexeme(token: string, isPrefix: boolean): string {
-  if (isPrefix && isShort(token)) return lexeme(`^${token}`, false)
-  return `'${token.replace(/['\\]/g, '$&$&')}'${isPrefix ? ':*' : ''}`
+  if (isPrefix && isShort(token)) return lexemeOf(`^${token}`, false)
+  return lexemeOf(token, isPrefix)
 }
+
+/** A token in a `tsquery`. */
+export const lexemeOf = (token: string, isPrefix: boolean) =>
+  `'${token.replace(/['\\]/g, '$&$&')}'${isPrefix ? ':*' : ''}`

@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { chunk } from '../../util/helpers.ts'
 import type { EngineQueryRunner, NewRow } from '../engine.ts'
 import { jsonArrayBytes, jsonRows, rowsOf } from './client.ts'
+import { nameIndex } from './names.ts'
 import { searchIndex } from './search.ts'
 
 export const queryRunnerOf = (sql: Knex): EngineQueryRunner => ({
@@ -14,6 +15,7 @@ export const queryRunnerOf = (sql: Knex): EngineQueryRunner => ({
   },
   rows: rowsOf(sql),
   search: searchIndex(sql),
+  names: nameIndex(sql),
   jsonRows,
   insert: (...args) => insertBatches(sql, ...args),
 })

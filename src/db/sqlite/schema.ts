@@ -1,6 +1,6 @@
 import { idLimit } from '../../search/terms.ts'
 import type { SchemaHelpers } from '../engine.ts'
-import { searchIndex } from './search.ts'
+import { queryRunnerOf } from './query-runner.ts'
 
 export const schema: SchemaHelpers = {
   /**
@@ -24,9 +24,14 @@ export const schema: SchemaHelpers = {
     ]) {
       await sql.raw(`drop table if exists app_search${part}`)
     }
+    const tokenizer = `tokenize="ascii tokenchars '+#~@=/%'"`
     await sql.raw(
       `create virtual table app_search using fts5(tokens,
-         content='', contentless_delete=1, tokenize="ascii tokenchars '+#~@=/'", prefix='1 2 3')`,
+         content='', contentless_delete=1, ${tokenizer}, prefix='1 2 3')`,
+    )
+    await sql.raw(
+      `create virtual table app_names using fts5(tokens,
+         content='', contentless_delete=1, ${tokenizer}, detail=none)`,
     )
     await sql.raw(
       `create table app_search_apps (
@@ -38,7 +43,7 @@ export const schema: SchemaHelpers = {
     await sql.raw(`insert into app_search (app_search, rank) values ('automerge', 8)`)
     // A batch of an import becomes one segment of the index instead of several. In bytes.
     await sql.raw(`insert into app_search (app_search, rank) values ('hashsize', 8388608)`)
-    await fill(searchIndex(sql))
+    await fill(queryRunnerOf(sql))
     // Merges the segments, which halves the time of most searches.
     await sql.raw(`insert into app_search (app_search) values ('optimize')`)
   },

@@ -177,18 +177,6 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       const matches = Object.values(required(found, 'the lists')).map((json) => JSON.parse(json))
       return { names: matches.slice(0, names.length), ranks: matches.slice(names.length) }
     },
-    async firstRanksOf(tokens, limit) {
-      const found = await selectJson<{ token: string; ranks: number[] }>(
-        `json_object('token', value, 'ranks', (
-           select json_group_array(rank) from (
-             select rowid as rank from app_search where app_search match '"' || value || '"' order by rowid desc limit ?
-           )
-         ))`,
-        'json_each(?)',
-        [limit, JSON.stringify(tokens)],
-      )
-      return found.flatMap(({ token, ranks }) => ranks.map((rank) => ({ token, rank })))
-    },
 
     async firstIds(phrases, limit, order) {
       const [found] = await matchExpressions([phrases])

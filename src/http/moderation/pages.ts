@@ -1,7 +1,6 @@
 import type { Request, Response } from 'express'
-import { developerRecords } from '../../accounts/developer-records.ts'
 import { auditStore } from '../../audit/audit-store.ts'
-import { findNamedApps, type NamedAppRow } from '../../catalogue/app-store.ts'
+import { appStore, findNamedApps, type NamedAppRow } from '../../catalogue/app-store.ts'
 import { categoryStore } from '../../catalogue/category-store.ts'
 import { findReviews, requireReview } from '../../catalogue/reviews.ts'
 import { OperatorError } from '../../contract/errors.ts'
@@ -94,8 +93,7 @@ export function createPages(database: Database, links: Links) {
         ...list,
         view,
         apps: list.apps.map((app) => ({ ...app, changes: app.changes.map(shortChange) })),
-        records: await developerRecords(
-          runner,
+        records: await appStore(runner).countStates(
           list.apps.map(({ developer_id }) => developer_id),
         ),
         categories: await categoryStore(runner).all(),
@@ -144,7 +142,7 @@ export function createPages(database: Database, links: Links) {
       const reviewId = fieldOf(req.query, 'review')
       const { queue, problem } = await findQueuePlace(runner, req.query, details.app)
       const others = await otherApps(runner, app)
-      const records = await developerRecords(runner, [app.developer_id])
+      const records = await appStore(runner).countStates([app.developer_id])
       const nextId = next ?? idList(fieldOf(req.query, 'next'))[0]
       const frame = await frameOf(runner, response, queue?.view.queue)
       return appPage(frame, {
@@ -267,8 +265,8 @@ export function createPages(database: Database, links: Links) {
 export const sentenceOf = ({ message }: Error) =>
   `${message.charAt(0).toUpperCase()}${message.slice(1)}${/[.!?]$/.test(message) ? '' : '.'}`
 
-/** Results of a text or of look-alikes are not counted. */
-const isCounted = ({ search, lookAlikes }: QueueFilter) => !search && !lookAlikes
+/** Look-alikes are not counted. */
+const isCounted = ({ lookAlikes }: QueueFilter) => !lookAlikes
 
 /** The developer's newest other apps in any state, one more than are shown. */
 const otherApps = (

@@ -13,7 +13,6 @@ export function parseQueueView(query: FormFields): QueueView {
     filter: {
       developer: fieldOf(query, 'developer').trim() || undefined,
       category: fieldOf(query, 'category') || undefined,
-      search: fieldOf(query, 'search').trim() || undefined,
       lookAlikes: fieldOf(query, 'look-alikes') !== '' || undefined,
     },
     after: after ? parsePlace(after) : undefined,
@@ -24,7 +23,6 @@ export const viewParameters = ({ queue, filter, after }: QueueView): Parameters 
   queue,
   developer: filter.developer,
   category: filter.category,
-  search: filter.search,
   'look-alikes': filter.lookAlikes && 'on',
   after: after && `${after.waiting_since}~${after.id}`,
 })

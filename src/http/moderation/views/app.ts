@@ -1,6 +1,5 @@
-import type { DeveloperRecord } from '../../../accounts/developer-records.ts'
 import { appColumns, type OwnerColumn, ownerColumns } from '../../../catalogue/app-columns.ts'
-import type { AppReview, NamedAppRow } from '../../../catalogue/app-store.ts'
+import type { AppReview, NamedAppRow, StateCounts } from '../../../catalogue/app-store.ts'
 import { canDecide, isListed, waitsSince } from '../../../catalogue/policy.ts'
 import { formatReference } from '../../../contract/field-rules.ts'
 import type { AppReviewDetails } from '../../../moderation/moderation-store.ts'
@@ -30,7 +29,7 @@ import { developerRecord, type Names } from './words.ts'
 /** Everything about an app, and the forms that decide on it. */
 
 export type AppPage = AppReviewDetails<ShownEntry> & {
-  record: DeveloperRecord | undefined
+  record: StateCounts | undefined
   /** The look-alikes, with everything that stands beside the app. */
   lookAlikes: NamedAppRow[]
   /** The newest ones, or the only one that is shown, whole. */

@@ -1,4 +1,4 @@
-import type { DeveloperRecord } from '../../../accounts/developer-records.ts'
+import type { StateCounts } from '../../../catalogue/app-store.ts'
 import type { Category } from '../../../contract/contract.ts'
 import { formatReference } from '../../../contract/field-rules.ts'
 import type { QueuedApp } from '../../../moderation/moderation-store.ts'
@@ -28,10 +28,10 @@ type ShownApp = QueuedApp & { changes: ShownChange[] }
 export type QueuePage = {
   view: QueueView
   apps: ShownApp[]
-  records: ReadonlyMap<number, DeveloperRecord>
+  records: ReadonlyMap<number, StateCounts>
   /** The next page begins after this. */
   last?: Place | undefined
-  /** Apps whose texts or names were read to find these, if no index found them. */
+  /** Apps whose look-alikes were looked for to find these, if the filter asks for them. */
   read?: number | undefined
   /** Apps that the developer and the category leave in the queue, and those before this page. */
   total: number
@@ -77,7 +77,6 @@ ${apps.length > 0 && decisionForm(frame, page)}
   <summary>Filter</summary>
   <form method="get" action="${links.queue({ queue, filter: {} }).replace(/\?.*/, '')}" role="search">
     <input type="hidden" name="queue" value="${queue}">
-    <label>Text <input type="search" name="search" maxlength="100" value="${filter.search}"></label>
     <label>Developer <input name="developer" list="developers" autocomplete="off" value="${filter.developer}"></label>
     <datalist id="developers">${developers.map((name) => html`<option value="${name}">`)}</datalist>
     <label>Category

@@ -1,4 +1,3 @@
-import { type DeveloperRecord, maxCounted } from '../../../accounts/developer-records.ts'
 import type { Action } from '../../../audit/audit-store.ts'
 import { type AppColumn, appColumns } from '../../../catalogue/app-columns.ts'
 import type { StateCounts } from '../../../catalogue/app-store.ts'
@@ -79,13 +78,12 @@ export function valueText(column: string, value: string, names: Names): string {
 
 const isTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
 
-/** The decisions about a developer's apps: of those that changed last if there are many. */
-export function developerRecord(record: DeveloperRecord | undefined): string {
+/** The decisions about a developer's apps. */
+export function developerRecord(record: StateCounts | undefined): string {
   if (!record) return 'new'
-  const { approved, rejected, pending } = record
-  const isPart = approved + rejected + pending >= maxCounted
+  const { approved, rejected } = record
   const decided = Object.entries({ approved, rejected })
     .filter(([, count]) => count > 0)
-    .map(([state, count]) => `${formatCount(count)}${isPart ? '+' : ''} ${state}`)
+    .map(([state, count]) => `${formatCount(count)} ${state}`)
   return decided.length === 0 ? 'new' : decided.join(', ')
 }

@@ -6,13 +6,18 @@ import { cutNote } from '../../../src/search/best-matches.ts'
 import { copyWorldFile } from '../../support/database.ts'
 
 /**
- * The tables of version 1, with one app that the index should not have and without those that it
- * should.
+ * The tables and indexes of earlier versions, with one app that the index should not have and
+ * without those that it should.
  */
 const before = [
   'drop table app_search',
   'drop table app_search_apps',
   'drop table app_search_words',
+  'drop table app_names',
+  'drop index apps_developer',
+  'create index audit_developer on audit (developer_id, id)',
+  'create index apps_developer on apps (developer_id, id)',
+  'create index apps_lower_name on apps (lower(name), id)',
   `create virtual table app_search using fts5(tokens,
      content='', contentless_delete=1, tokenize="ascii tokenchars '+#~@=/'", prefix='1 2')`,
   `create virtual table app_search_recent using fts5(tokens,
@@ -23,7 +28,7 @@ const before = [
   'create table app_search_changed (name text not null, block integer not null, ids blob not null)',
   'create table app_search_state (version integer not null)',
   `insert into app_search (rowid, tokens) values (9999, 'ghost')`,
-  `delete from knex_migrations where name = '0017-search.ts'`,
+  `delete from knex_migrations where name = '0024-names.ts'`,
 ]
 
 test('a full database gets the index anew, with all that is listed and nothing else', async () => {
@@ -43,7 +48,7 @@ test('a full database gets the index anew, with all that is listed and nothing e
   })
   expect(await database.schemaAge()).toBe('older')
   const version = await database.dataVersion()
-  expect(await database.migrate()).toEqual(['0017-search.ts'])
+  expect(await database.migrate()).toEqual(['0024-names.ts'])
   expect(await database.dataVersion()).not.toBe(version)
 
   const tables = await database.read(({ sql }) =>

@@ -1,0 +1,43 @@
+import type { Knex } from 'knex'
+import { toIndexedName } from '../../search/terms.ts'
+import type { EngineQueryRunner, SchemaHelpers } from '../engine.ts'
+import { indexListedApps } from '../listed-apps.ts'
+
+/** Apps that are read and indexed at a time: some megabytes. */
+const batchSize = 500
+
+/**
+ * Creates the search index anew, with the developers' names and without the looks of names; an index
+ * of the names of all apps, which replaces `apps_lower_name`; and an index that has the state of
+ * each app of a developer. No statement uses `audit_developer` any more.
+ */
+export async function up(sql: Knex, { createSearchIndex }: SchemaHelpers) {
+  await createSearchIndex(sql, fill)
+  await sql.raw('drop index apps_lower_name')
+  await sql.raw('drop index apps_developer')
+  await sql.raw('drop index audit_developer')
+  // The condition always holds. With it, SQLite uses the index only for the apps of a developer, not
+  // to count those of a state.
+  await sql.raw(
+    `create index apps_developer on apps (developer_id, id, status, deleted_at)
+     where developer_id is not null`,
+  )
+}
+
+async function fill(runner: EngineQueryRunner) {
+  for (let last = 0; ; ) {
+    const apps = await runner
+      .sql('apps')
+      .where('id', '>', last)
+      .orderBy('id')
+      .limit(batchSize)
+      .select('id', 'name')
+    await runner.names.index(apps.map(toIndexedName))
+    await indexListedApps(
+      runner,
+      apps.map(({ id }) => id),
+    )
+    last = apps.at(-1)?.id ?? last
+    if (apps.length < batchSize) return
+  }
+}

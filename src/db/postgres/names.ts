@@ -1,0 +1,48 @@
+import type { Knex } from 'knex'
+import type { NameIndex } from '../engine.ts'
+import { rowsOf as selectWith } from './client.ts'
+import { lexemeOf } from './search.ts'
+
+/** The names in a GIN index. */
+export const nameIndex = (sql: Knex): NameIndex => {
+  const select = selectWith(sql)
+  return {
+    async index(names) {
+      if (names.length === 0) return
+      const rows = names.map(({ id, tokens }) => ({ app_id: id, tokens: tokens.join(' ') }))
+      await select(
+        `insert into app_names (app_id, tokens)
+         select app_id, array_to_tsvector(string_to_array(tokens, ' '))
+         from json_to_recordset(?::json) as name (app_id bigint, tokens text)
+         on conflict (app_id) do update set tokens = excluded.tokens`,
+        [JSON.stringify(rows)],
+      )
+    },
+
+    async newestWith(phrases, limit) {
+      if (phrases.length === 0) return []
+      const lists = phrases.map((list) =>
+        list.flatMap(({ tokens, isPrefix }) => tokens.map((token) => lexemeOf(token, isPrefix))),
+      )
+      const found = await select<{ id: number }>(
+        // Materialized: the planner would otherwise read all apps if it expects many matches.
+        `with matches as materialized (select app_id from app_names where tokens @@ ?::tsquery)
+         select app_id as id from matches order by app_id desc limit ?`,
+        [lists.map((list) => `(${list.join(' | ')})`).join(' & '), limit],
+      )
+      return found.map(({ id }) => id)
+    },
+
+    async oldestWithEach(tokens, limit) {
+      const found = await select<{ token: string; ids: number[] }>(
+        // Materialized, as above.
+        `select token, ids from json_to_recordset(?) as asked (token text, query tsquery) cross join lateral (
+           with matches as materialized (select app_id from app_names where app_names.tokens @@ asked.query)
+           select array(select app_id from matches order by app_id limit ?) as ids
+         ) as found`,
+        [JSON.stringify(tokens.map((token) => ({ token, query: lexemeOf(token, false) }))), limit],
+      )
+      return found.map(({ token, ids }) => ({ token, ids: ids.map(Number) }))
+    },
+  }
+}
