@@ -163,7 +163,10 @@ export const appStore = (runner: QueryRunner) => {
   async function applySideEffects(action: Action, changes: AppChange[]) {
     if (changes.some(({ before, after }) => isListed(after) || (before && isListed(before))))
       runner.markPublicChange()
-    const renamed = changes.filter(({ before, after }) => before?.name !== after.name)
+    const renamed = changes.filter(
+      ({ before, after }) =>
+        before?.name !== after.name || before.package_name !== after.package_name,
+    )
     await runner.names.index(renamed.map(({ after }) => toIndexedName(after)))
     await updateIndex(changes)
     await updateCounts(changes)

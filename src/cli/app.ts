@@ -30,9 +30,9 @@ const list = buildListCommand({
   help: `
 A text finds apps in all states, categories and of all developers: first those
 with this id, slug or package name, then those whose names look like it, those
-of the developer with exactly this name, and those whose names have all of its
-words, whole or as beginnings. It finds at most 1,000 apps. A deleted app
-counts only as deleted.
+of the developer with exactly this name, those whose names have all of its
+words, whole or as beginnings, and those with such a part of the package name.
+It finds at most 1,000 apps. A deleted app counts only as deleted.
 
 Examples:
   ./apps-service app list "tide clock"

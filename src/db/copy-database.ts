@@ -135,7 +135,10 @@ async function copyRows(
       else for (const row of rows) await target.sql<Row>(table).insert(row)
       if (table === 'apps') {
         const ids = rows.map(({ id }) => Number(id))
-        const apps = await target.sql('apps').whereIn('id', ids).select('id', 'name')
+        const apps = await target
+          .sql('apps')
+          .whereIn('id', ids)
+          .select('id', 'name', 'package_name')
         await target.names.index(apps.map(toIndexedName))
         await indexListedApps(target, ids)
       }

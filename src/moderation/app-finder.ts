@@ -2,7 +2,7 @@ import document from '../../generated/openapi.json' with { type: 'json' }
 import { packageKey } from '../catalogue/app-store.ts'
 import { parseReference } from '../contract/field-rules.ts'
 import type { QueryRunner } from '../db/engine.ts'
-import { lookTokens, namePhrasesOf } from '../search/terms.ts'
+import { lookTokens, namePhrasesOf, packagePartToken } from '../search/terms.ts'
 
 /** Finds the apps in any state that a text names, for moderators. */
 
@@ -12,8 +12,9 @@ const maxTextLength = document.components.schemas.PackageName.maxLength
 /**
  * The apps, also deleted ones, that a text names: the one with this id (`108`, `#108`, `108@k3f9a`),
  * slug or package name (in any case), those whose names look like the text, those of the developer
- * with exactly this name, and those whose names have all of its words, first whole and then as
- * beginnings. Each app once, the newest of a kind first.
+ * with exactly this name, those whose names have all of its words, first whole and then as
+ * beginnings, and those with a part of the package name that begins with it. Each app once, the
+ * newest of a kind first.
  */
 export async function findApps(
   runner: QueryRunner,
@@ -24,7 +25,7 @@ export async function findApps(
   const trimmed = text.replaceAll('\0', ' ').trim()
   if (trimmed === '' || trimmed.length > maxTextLength) return { ids: [], hasMore: false }
   const ids = new Set<number>()
-  for (const find of [findExact, findLookAlikes, findOfDeveloper, findByWords]) {
+  for (const find of [findExact, findLookAlikes, findOfDeveloper, findByWords, findByPackagePart]) {
     for (const id of await find(runner, trimmed, limit + 1)) ids.add(id)
     if (ids.size > limit) break
   }
@@ -62,4 +63,9 @@ async function findOfDeveloper(
 async function findByWords({ names }: QueryRunner, text: string, limit: number): Promise<number[]> {
   const find = (isPrefix: boolean) => names.newestWith(namePhrasesOf(text, { isPrefix }), limit)
   return [...(await find(false)), ...(await find(true))]
+}
+
+async function findByPackagePart({ names }: QueryRunner, text: string, limit: number) {
+  if (!/^\w+$/.test(text)) return []
+  return names.newestWith([[{ tokens: [packagePartToken(text)], isPrefix: true }]], limit)
 }

@@ -249,12 +249,22 @@ const hashed = (text: string) => hash('sha256', text).slice(0, 16)
 /** The entry of an app in the index of names. */
 export type IndexedName = Readonly<{ id: number; tokens: readonly string[] }>
 
-/** The words of the name, all of them as one, and its looks. */
-export function toIndexedName({ id, name }: { id: number; name: string }): IndexedName {
-  const words = indexTokens(splitByCase(name))
-  const joined = truncate(wordsOf(name).flat().join(''))
-  return { id, tokens: [...new Set([...words, joined, ...lookTokens(name)])].filter(Boolean) }
+/** The words of the name, all of them as one, its looks, and the parts of the package name. */
+export function toIndexedName(app: {
+  id: number
+  name: string
+  package_name: string | null
+}): IndexedName {
+  const words = indexTokens(splitByCase(app.name))
+  const joined = truncate(wordsOf(app.name).flat().join(''))
+  const parts = app.package_name?.split('.').map(packagePartToken) ?? []
+  return {
+    id: app.id,
+    tokens: [...new Set([...words, joined, ...lookTokens(app.name), ...parts])].filter(Boolean),
+  }
 }
+
+export const packagePartToken = (part: string) => `${marks.category}${part.toLowerCase()}`
 
 /** Apps have one of these in common if their names look the same. */
 export const lookTokens = (name: string): string[] =>

@@ -46,6 +46,7 @@ const apps: Partial<NewAppRow>[] = [
   { id: 25, slug: 'bob', name: 'Rob', developer_id: 2, ...pending },
   { id: 26, slug: 'yoho', name: '天気予報アプリ' },
   { id: 27, slug: 'new-pipe', name: 'NewPipe' },
+  { id: 28, slug: 'marsh', name: 'Marsh', package_name: 'org.sample.low_water' },
 ]
 
 const toInsert = (app: Partial<NewAppRow>) => ({
@@ -97,6 +98,11 @@ test.for<[what: string, text: string, ids: number[]]>([
   ['a package name in another case', 'ORG.example.tideclock', [1]],
   ['a package name of a deleted app', 'org.example.ebb', [4]],
   ['the beginning of a package name, which is none', 'org.example', []],
+  ['a part of package names, the newest app first', 'example', [4, 1]],
+  ['the beginning of a part, in another case', 'TIDEC', [1]],
+  ['a part with an underscore, and its beginning', 'low_w', [28]],
+  ['what is behind an underscore of a part, which is none', 'water', []],
+  ['a part with a word behind it, which is none', 'example ebb', []],
   ['a developer, the newest app first', 'Bob', [25, 24, 23]],
   ['a slug that is the name of a developer in lower case', 'bob', [25, 24, 23]],
   ['a word of names, the newest app first, then its beginning, in another case', 'TIDE', [2, 1, 3]],
@@ -173,9 +179,22 @@ test('a renamed app is found by its new name only', () =>
     },
     async (runner) => {
       expect((await findApps(runner, 'tide clock', 50)).ids).toEqual([])
-      expect((await findApps(runner, 'tideclock', 50)).ids).toEqual([])
+      expect((await findApps(runner, 'tide clo', 50)).ids).toEqual([])
       expect((await findApps(runner, 'tide bell', 50)).ids).toEqual([1])
       expect((await findApps(runner, 'tide', 50)).ids).toEqual([5, 2, 1, 3])
+    },
+  ))
+
+test('an app is found by a part of its new package name only', () =>
+  after(
+    async (runner) => {
+      const app = required(await runner.sql('apps').where({ id: 1 }).first(), 'the app')
+      const changes = { package_name: 'net.harbour.bell' }
+      await appStore(runner).save('app update', app, changes, actor)
+    },
+    async (runner) => {
+      expect((await findApps(runner, 'example', 50)).ids).toEqual([4])
+      expect((await findApps(runner, 'bell', 50)).ids).toEqual([1])
     },
   ))
 

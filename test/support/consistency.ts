@@ -80,7 +80,9 @@ async function indexedAndExpected(database: Database) {
     expected = await indexedTokens(runner)
     names = await indexedNames(runner)
     await sql('app_names').delete()
-    await runner.names.index((await sql('apps').select('id', 'name')).map(toIndexedName))
+    await runner.names.index(
+      (await sql('apps').select('id', 'name', 'package_name')).map(toIndexedName),
+    )
     expectedNames = await indexedNames(runner)
     throw rollback
   })

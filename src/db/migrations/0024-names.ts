@@ -31,7 +31,7 @@ async function fill(runner: EngineQueryRunner) {
       .where('id', '>', last)
       .orderBy('id')
       .limit(batchSize)
-      .select('id', 'name')
+      .select('id', 'name', 'package_name')
     await runner.names.index(apps.map(toIndexedName))
     await indexListedApps(
       runner,

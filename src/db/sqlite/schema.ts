@@ -24,7 +24,7 @@ export const schema: SchemaHelpers = {
     ]) {
       await sql.raw(`drop table if exists app_search${part}`)
     }
-    const tokenizer = `tokenize="ascii tokenchars '+#~@=/%'"`
+    const tokenizer = `tokenize="ascii tokenchars '+#~@=/%_'"`
     await sql.raw(
       `create virtual table app_search using fts5(tokens,
          content='', contentless_delete=1, ${tokenizer}, prefix='1 2 3')`,

@@ -14,7 +14,7 @@ export const appsPage = (frame: Frame, { text, apps, hasMore }: AppsPage) =>
     'Apps',
     html`<h1>Apps</h1>
 <form method="get" action="${frame.links.apps()}" role="search" class="find">
-  <label>Id, slug, package name, developer, or words of the name
+  <label>Id, slug, developer, package name or a part of it, or words of the name
     <input type="search" name="text" maxlength="255" value="${text}" autofocus>
   </label>
   <button class="primary">Find</button>
