@@ -48,6 +48,7 @@ export const states: Record<AppState | 'any', AppSet> = {
   },
   deleted: { where: 'apps.deleted_at is not null', order: newestFirst, hasOwnIndex: true },
 }
+
 /** A filter by columns: the ids of what an `AppFilter` names. */
 export type ColumnFilter = { developerId: number | undefined; categoryId: number | undefined }
 

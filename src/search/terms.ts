@@ -264,7 +264,8 @@ export function toIndexedName(app: {
   }
 }
 
-export const packagePartToken = (part: string) => `${marks.category}${part.toLowerCase()}`
+/** A part of a package name between dots, which is no word of a name. */
+export const packagePartToken = (part: string) => `/${part.toLowerCase()}`
 
 /** Apps have one of these in common if their names look the same. */
 export const lookTokens = (name: string): string[] =>

@@ -151,7 +151,7 @@ test.for<[what: string, text: string, ids: number[]]>([
   ['100 times the greatest character', '\u{10FFFF}'.repeat(100), []],
   ['100 letters whose upper case is longer', 'ΐ'.repeat(100), []],
   ['100 ligatures of 18 letters', '\uFDFA'.repeat(100), []],
-  ['100 words', 'tide '.repeat(50) + 'x '.repeat(2), []],
+  ['80 words', Array.from({ length: 80 }, (_, index) => index + 10).join(' '), []],
   ['a text longer than any field', 'x'.repeat(10_000), []],
 ])('finds by %s', async ([, text, ids]) => {
   expect(await find(text)).toEqual({ ids, hasMore: false })
