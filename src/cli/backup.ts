@@ -16,7 +16,7 @@ export const command = buildDatabaseCommand({
 The backup is a snapshot of the database in one file: all apps, including
 pending, rejected and deleted ones, keys, and the audit log. The file appears
 under its name only when it is complete, verified and synced to disk.
-docs/moving-data.md says how to restore it.
+./apps-service restore puts it in the place of the database.
 
 Examples:
   ./apps-service backup /var/backups/apps-2026-11-20.sqlite

@@ -43,6 +43,7 @@ const commandNames = [
   'counters',
   'export',
   'backup',
+  'restore',
   'copy',
 ]
 

@@ -1,7 +1,7 @@
-import { closeSync, existsSync, linkSync, openSync, renameSync, rmSync } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
 import { basename, dirname, join, resolve, sep } from 'node:path'
 import { OperatorError } from '../contract/errors.ts'
+import { linkIntoPlace, syncToDisk } from '../util/file-system.ts'
 import { withTemporaryDirectory } from '../util/temporary-directory.ts'
 import { fileErrorReason, pathMistake } from './file-errors.ts'
 import { errorPrefix, printInfo } from './output.ts'
@@ -39,28 +39,6 @@ export async function writeNewFile<T>(
   ).catch((error) => rethrowFileError(error, file))
 }
 
-function linkIntoPlace(path: string, target: string) {
-  try {
-    // Unlike a rename, a link never replaces an existing file:
-    // https://man7.org/linux/man-pages/man2/link.2.html
-    linkSync(path, target)
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === undefined || !linkUnsupportedCodes.has(code)) throw error
-    // A file system such as FAT has no links: reserve the name first.
-    closeSync(openSync(target, 'wx'))
-    try {
-      renameSync(path, target)
-    } catch (error) {
-      rmSync(target)
-      throw error
-    }
-  }
-}
-
-/** Error codes of file systems without links, on Linux and other systems. */
-const linkUnsupportedCodes = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])
-
 /** Throws an OperatorError if the path exists. */
 export function assertMissing(path: string) {
   if (existsSync(path)) throw alreadyExists(path)
@@ -68,13 +46,8 @@ export function assertMissing(path: string) {
 
 const alreadyExists = (path: string) => new OperatorError(`${path} already exists; not overwritten`)
 
-async function syncToDisk(path: string, flags: 'r' | 'r+') {
-  await using handle = await open(path, flags)
-  await handle.sync()
-}
-
 /** Throws an error of the file system as a message for the operator. */
-function rethrowFileError(error: NodeJS.ErrnoException, file: string): never {
+export function rethrowFileError(error: NodeJS.ErrnoException, file: string): never {
   // An error of a database connection has an errno and a syscall, too.
   const isOfFile = error.path !== undefined || ['write', 'fsync'].includes(error.syscall ?? '')
   if (!isOfFile) throw error

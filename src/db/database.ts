@@ -157,6 +157,7 @@ export function databaseFor(engine: Engine) {
     checkHealth: engine.checkHealth,
     explain: engine.explain,
     copyTo: engine.copyTo,
+    restoreFrom: engine.restoreFrom,
 
     /** Runs work of one statement. Cannot write. */
     read: <T>(work: Work<T>, options?: WorkOptions): Promise<T> =>

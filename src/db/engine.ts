@@ -74,6 +74,12 @@ export type Engine = Readonly<{
    */
   copyTo?: (file: string, options: { verify: boolean }) => Promise<{ apps: number }>
   /**
+   * Moves the database aside, and puts a verified copy of a backup in its place. Throws an
+   * OperatorError if the backup cannot be used, or another process has the database open. Calls
+   * `onStop` if a signal ends the process before. PostgreSQL refuses.
+   */
+  restoreFrom: (backup: string, onStop: (signal: NodeJS.Signals) => void) => Promise<RestoreResult>
+  /**
    * Runs the work while no process can write. Throws an OperatorError if another process has the
    * database open.
    */
@@ -83,6 +89,15 @@ export type Engine = Readonly<{
    * after the last one.
    */
   optimize: (options: { isLast: boolean }) => Promise<void>
+}>
+
+export type RestoreResult = Readonly<{
+  apps: number
+  bytes: number
+  /** The backup is of an older version. */
+  needsMigration: boolean
+  /** The file that the former database is now; undefined if there was none. */
+  replaced: string | undefined
 }>
 
 /** The methods of a `QueryRunner` that each engine implements. */

@@ -6,7 +6,6 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -130,9 +129,7 @@ test('a backup of a served database has all apps acknowledged before it, and can
   expect(await publicAnswers(server)).not.toEqual(answers)
   await stop(server)
 
-  // The steps of docs/moving-data.md.
-  for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true })
-  copyFileSync(backup, file)
+  expect((await run(['restore', backup], envFor(file))).code).toBe(0)
   expect((await run(['migrate'], envFor(file))).stdout).toBe(
     `The database ${file} is up to date.\n`,
   )
@@ -390,12 +387,12 @@ test.for<[what: string, args: string[], stderr: RegExp]>([
   expect(reply.stderr).toMatch(stderr)
 })
 
-test('the help has an example, and says where restoring is described', async () => {
+test('the help has an example, and says which command restores it', async () => {
   const { code, stdout } = await run(['backup', '--help'])
   expect(code).toBe(0)
   const parts = [
     /^Usage: \.\/apps-service backup /,
-    /docs\/moving-data\.md says how to restore it\.\n/,
+    /\.\/apps-service restore puts it in the place of the database\.\n/,
     /Examples:\n {2}\.\/apps-service backup /,
   ]
   expect(stdout).toMatch(new RegExp(parts.map(({ source }) => source).join('[\\s\\S]*')))

@@ -6,7 +6,12 @@ import { programFor } from '../../src/cli/program.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { toLines } from '../support/catalogue-file.ts'
 import { leafCommands } from '../support/commands.ts'
-import { copyWorld, emptyCatalogueUrl, temporaryFolder } from '../support/database.ts'
+import {
+  copyWorld,
+  copyWorldFile,
+  emptyCatalogueUrl,
+  temporaryFolder,
+} from '../support/database.ts'
 import { run, runProcess } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 
@@ -93,6 +98,7 @@ const rows: Row[] = [
   ['audit', () => []],
   ['import', () => [catalogueFile()]],
   ['backup', () => [join(temporaryFolder(), 'backup.sqlite')]],
+  ['restore', () => [copyWorldFile()]],
   ['copy', async () => ['--to', await emptyCatalogueUrl()]],
 ]
 
@@ -101,7 +107,8 @@ const named = ['before', 'after', 'rows']
 
 describe('help has exactly the fields that --json prints:', () => {
   test.for(rows)('%s', async ([command, args], { skip }) => {
-    skip(command === 'backup' && inject('engine') !== 'sqlite', 'backups are of files')
+    const isOfFiles = ['backup', 'restore'].includes(command)
+    skip(isOfFiles && inject('engine') !== 'sqlite', 'backups are of files')
     const address = await copyWorld()
     const words = command.split(' ')
     // On SQLite as a process, so that each command is seen to load its modules and to end.

@@ -19,6 +19,7 @@ export const none: Engine = {
   explain: never,
   committedBefore: never,
   waitForSmallerIds: never,
+  restoreFrom: never,
   withExclusiveLock: never,
   optimize: never,
 }

@@ -122,6 +122,11 @@ export function openPostgres(
     committedBefore: () => committedBefore(reader),
     // A writer locks a table before it gets an id from its sequence.
     waitForSmallerIds: () => committedBefore(reader),
+    async restoreFrom() {
+      throw new OperatorError(
+        'restore works only on SQLite; on PostgreSQL, pg_restore does it: see docs/scaling.md',
+      )
+    },
     withExclusiveLock: (work) =>
       writer.transaction(async (sql) => {
         // A pooler hides which program a session belongs to.

@@ -4,14 +4,13 @@ import type { Knex } from 'knex'
 import { OperatorError, ServiceError } from '../../contract/errors.ts'
 import { idLimit } from '../../search/terms.ts'
 import { listed } from '../listed-apps.ts'
-import { readSchemaAge } from '../migrations.ts'
+import { readSchemaAge, type SchemaAge } from '../migrations.ts'
 import { openCopy, openExclusive } from './client.ts'
-import { explain, isUnavailable } from './errors.ts'
+import { explain, isBusy } from './errors.ts'
 
 /**
  * Copies a snapshot of the database at `filename` into the new `file`, and closes the source. No
- * writer waits for it; the log grows meanwhile. The copy is compact and not in WAL mode, so it
- * needs no file beside it (https://sqlite.org/lang_vacuum.html).
+ * writer waits for it; the log grows meanwhile.
  */
 export async function copyTo(
   source: Knex,
@@ -19,30 +18,41 @@ export async function copyTo(
   file: string,
   { verify }: { verify: boolean },
 ): Promise<{ apps: number }> {
-  const copy = openCopy(file)
-  try {
-    await writeCopy(source, filename, file)
-    const damage = verify ? await findDamage(copy) : undefined
-    if (damage !== undefined)
-      throw new OperatorError(`the copy is damaged, and the database itself may be, too: ${damage}`)
-    const counted = await copy('apps').count({ apps: '*' }).first()
-    return { apps: Number(counted?.apps) }
-  } catch (error) {
+  const { mode, size } = await stat(filename)
+  // SQLite would make the copy readable by everyone.
+  const copying = writeCopy(source, file, { mode, size, verify })
+  const { apps, schemaAge, damage } = await copying.catch((error: unknown) => {
     const { reason } = explain(error)
     throw reason
       ? new ServiceError('unavailable', `the database cannot be copied: ${reason}`)
       : error
+  })
+  const problem = damage ?? (schemaAge === 'current' ? undefined : 'migrations are missing')
+  if (verify && problem !== undefined)
+    throw new OperatorError(`the copy is damaged, and the database itself may be, too: ${problem}`)
+  return { apps }
+}
+
+/**
+ * Writes a snapshot of `size` bytes into the new `file`, and closes the source. The copy is compact
+ * and not in WAL mode, so it needs no file beside it (https://sqlite.org/lang_vacuum.html).
+ */
+export async function writeCopy(
+  source: Knex,
+  file: string,
+  { mode, size, verify }: { mode: number; size: number; verify: boolean },
+): Promise<{ apps: number; schemaAge: SchemaAge; damage: string | undefined }> {
+  const copy = openCopy(file)
+  try {
+    await assertDiskSpace(file, size)
+    await writeFile(file, '', { flag: 'wx', mode })
+    await source.raw('vacuum into ?', [file])
+    const damage = verify ? await findDamage(copy) : undefined
+    const counted = await copy('apps').count({ apps: '*' }).first()
+    return { apps: Number(counted?.apps), schemaAge: await readSchemaAge(copy), damage }
   } finally {
     await Promise.all([source.destroy(), copy.destroy()])
   }
-}
-
-async function writeCopy(source: Knex, filename: string, file: string) {
-  const { mode, size } = await stat(filename)
-  await assertDiskSpace(file, size)
-  // Created with the permissions of the database; SQLite would make it readable by everyone.
-  await writeFile(file, '', { flag: 'wx', mode })
-  await source.raw('vacuum into ?', [file])
 }
 
 /**
@@ -56,7 +66,7 @@ export async function withExclusiveLock<T>(
   const sql = openExclusive(filename)
   try {
     await sql.raw('select count(*) from sqlite_schema').catch((error: unknown) => {
-      throw isUnavailable(error)
+      throw isBusy(error)
         ? new OperatorError(
             `${filename} is in use; stop the server and every other program that has it open`,
           )
@@ -84,14 +94,14 @@ async function assertDiskSpace(file: string, bytes: number) {
  * The first damage found. `integrity_check` covers the full-text index too, whose own
  * 'integrity-check' would have to write (https://sqlite.org/pragma.html#pragma_integrity_check).
  * The last query checks that the index has exactly the listed apps: `app_search` has an app's rank
- * as its rowid, and `app_search_apps` maps ids to ranks.
+ * as its rowid, and `app_search_apps` maps ids to ranks. Other schemas have other tables.
  */
 async function findDamage(sql: Knex): Promise<string | undefined> {
   const [check] = await sql.raw('pragma integrity_check(1)')
   if (check.integrity_check !== 'ok') return check.integrity_check.replaceAll('\n', ' ')
-  if ((await readSchemaAge(sql)) !== 'current') return 'migrations are missing'
   const [orphan] = await sql.raw('select * from pragma_foreign_key_check limit 1')
   if (orphan) return `a row of ${orphan.table} refers to a missing row of ${orphan.parent}`
+  if ((await readSchemaAge(sql)) !== 'current') return undefined
   const listedIds = `select id from apps where ${listed}`
   const indexedIds = 'select app_id from app_search_apps'
   const [difference] = await sql.raw(

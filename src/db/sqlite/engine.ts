@@ -11,6 +11,7 @@ import { databaseFile } from './database-file.ts'
 import { explain, healthErrorOf, isBusy, isUnavailable } from './errors.ts'
 import { findOpenError, foreignDatabase, inspectFile } from './inspect-file.ts'
 import { queryRunnerOf } from './query-runner.ts'
+import { newFileMode, restoreFrom } from './restore-file.ts'
 import { schema } from './schema.ts'
 import { mergeSegments } from './search.ts'
 
@@ -83,6 +84,7 @@ export function openSqlite(filename: string): Engine {
     // With its own connection, so that the writer stays free; readers cannot run VACUUM.
     copyTo: (target, options) =>
       copyTo(openWriter(filename, databaseFile(filename)), filename, target, options),
+    restoreFrom: (backup, onStop) => restoreFrom(filename, backup, onStop),
     withExclusiveLock: (work) => withExclusiveLock(filename, work),
     async optimize({ isLast }) {
       if (isLast) await mergeSegments(writer, pauseForOthers({ optimize: checkpoint }))
@@ -98,7 +100,7 @@ export function openSqlite(filename: string): Engine {
  */
 async function createFile(filename: string) {
   await mkdir(dirname(filename), { recursive: true })
-  await writeFile(filename, '', { flag: 'wx', mode: 0o664 }).catch(
+  await writeFile(filename, '', { flag: 'wx', mode: newFileMode }).catch(
     (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error
     },

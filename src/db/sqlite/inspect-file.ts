@@ -32,7 +32,7 @@ const ownTables = new Set(['knex_migrations', 'apps', 'audit'])
 const migrationTables = new Set(['knex_migrations', 'knex_migrations_lock'])
 
 export const foreignDatabase = 'belongs to another program; set DATABASE_URL to another file'
-const unreadable = 'is not a SQLite database or is damaged'
+export const unreadable = 'is not a SQLite database or is damaged'
 const staleLogAdvice =
   'if another file was put in its place, move the former -wal and -shm files away'
 

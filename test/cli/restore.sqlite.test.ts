@@ -1,0 +1,366 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import fs, {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import { dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
+import { openDatabase } from '../../src/db/database.ts'
+import { copyWorldFile, temporaryFolder } from '../support/database.ts'
+import { canMount, mountSmallDisk } from '../support/disk.ts'
+import {
+  commandLine,
+  executable,
+  expectRefusal,
+  run,
+  runProgram,
+  serve,
+} from '../support/process.ts'
+
+const envFor = (file: string) => ({ DATABASE_URL: `sqlite:${file}` })
+
+const restore = (backup: string, file: string) => run(['restore', backup], envFor(file))
+
+/** A database with one more category than its backup. */
+async function withBackup() {
+  const file = copyWorldFile()
+  const backup = join(temporaryFolder(), 'backup.sqlite')
+  expect(await run(['backup', backup], envFor(file))).toMatchObject({ code: 0 })
+  await addCategory(file, 'later')
+  return { file, backup, folder: dirname(file) }
+}
+
+async function addCategory(file: string, slug: string) {
+  const added = await run(['category', 'add', '--slug', slug, '--name', slug], envFor(file))
+  expect(added).toMatchObject({ code: 0 })
+}
+
+const hasLater = async (file: string, slug = 'later'): Promise<boolean> => {
+  const categories = await commandLine(`sqlite:${file}`).json('category', 'list')
+  return categories.some((category: { slug: string }) => category.slug === slug)
+}
+
+/** The names beside the database that restored ones have left. */
+const replacedIn = (folder: string) =>
+  readdirSync(folder).filter((name) => name.includes('.replaced-'))
+
+async function change(file: string, statements: string) {
+  const database = openDatabase(`sqlite:${file}`)
+  for (const statement of statements.split(';'))
+    await database.write(({ sql }) => sql.raw(statement))
+  await database.close()
+}
+
+test('a backup takes the place of the database, which gets the name that is printed', async () => {
+  const { file, backup, folder } = await withBackup()
+  const before = readFileSync(backup)
+  const { code, stdout, stderr } = await restore(backup, file)
+  expect([code, stderr]).toEqual([0, ''])
+  const [replaced = ''] = replacedIn(folder)
+  const lines = stdout.split('\n')
+  expect(lines).toEqual([
+    expect.stringMatching(/^Restored 6 apps from \S+ to \S+: 0\.\d MB, verified, in [\d.]+ s\.$/),
+    `The former database is ${join(folder, replaced)}.`,
+    'Next, start the server: ./apps-service serve, or its service.',
+    '',
+  ])
+  expect(await hasLater(file)).toBe(false)
+  expect(await hasLater(join(folder, replaced))).toBe(true)
+  expect(readFileSync(backup)).toEqual(before)
+  expect(readdirSync(dirname(backup))).toEqual(['backup.sqlite'])
+
+  const { request } = await serve(`sqlite:${file}`)
+  expect((await request('GET', '/apps/1')).status).toBe(200)
+  const json = { name: 'After', description: 'Writable.', category_id: 1 }
+  const key = inject('world').keys.ada
+  expect((await request('POST', '/apps', { key, json })).status).toBe(201)
+})
+
+test('twice in a row it gives both databases their own names', async () => {
+  const { file, backup, folder } = await withBackup()
+  for (let time = 0; time < 2; time++) expect((await restore(backup, file)).code).toBe(0)
+  const found = replacedIn(folder).toSorted()
+  expect(found).toHaveLength(2)
+  expect(await Promise.all(found.map((name) => hasLater(join(folder, name))))).toEqual([
+    true,
+    false,
+  ])
+})
+
+test('the former database can be restored', async () => {
+  const { file, backup, folder } = await withBackup()
+  await restore(backup, file)
+  expect((await restore(join(folder, replacedIn(folder)[0] ?? ''), file)).code).toBe(0)
+  expect(await hasLater(file)).toBe(true)
+})
+
+test.for<[where: string, file: (folder: string) => string]>([
+  ['a directory without a database', (folder) => join(folder, 'apps.sqlite')],
+  ['a directory that is missing', (folder) => join(folder, 'data/apps.sqlite')],
+])('into %s', async ([, fileIn]) => {
+  const { backup } = await withBackup()
+  const file = fileIn(temporaryFolder())
+  const restored = await run(['restore', backup, '--json'], envFor(file))
+  expect(restored).toMatchObject({ code: 0, stderr: '' })
+  expect(JSON.parse(restored.stdout)).toMatchObject({ database: file, replaced: null, apps: 6 })
+  expect(await hasLater(file)).toBe(false)
+  expect(readdirSync(dirname(file))).toEqual(['apps.sqlite'])
+})
+
+test('a running server keeps its database, and continues', async () => {
+  const { file, backup, folder } = await withBackup()
+  const server = await serve(`sqlite:${file}`)
+  const before = readdirSync(folder)
+  for (let time = 0; time < 2; time++)
+    expectRefusal(await restore(backup, file), /^apps-service: \S+ is in use; stop the server/)
+  expect(readdirSync(folder)).toEqual(before)
+  expect((await server.request('GET', '/apps/1')).status).toBe(200)
+  server.process.kill('SIGTERM')
+  await server.exited
+  expect(await hasLater(file)).toBe(true)
+  expect((await restore(backup, file)).code).toBe(0)
+})
+
+test('the writes in the log of a killed server are in the former database', async () => {
+  const { file, backup, folder } = await withBackup()
+  const server = await serve(`sqlite:${file}`)
+  await addCategory(file, 'last')
+  server.process.kill('SIGKILL')
+  await server.exited
+  expect(statSync(`${file}-wal`).size).toBeGreaterThan(0)
+  expect((await restore(backup, file)).code).toBe(0)
+  expect(await hasLater(file, 'last')).toBe(false)
+  const former = replacedIn(folder).filter((name) => !/-(wal|shm)$/.test(name))
+  expect(former).toHaveLength(1)
+  expect(await hasLater(join(folder, former[0] ?? ''), 'last')).toBe(true)
+})
+
+test('a damaged database is replaced, with its log', async () => {
+  const { file, backup, folder } = await withBackup()
+  writeFileSync(file, 'no database'.repeat(1000))
+  writeFileSync(`${file}-wal`, 'log')
+  expect((await restore(backup, file)).code).toBe(0)
+  const [replaced = ''] = replacedIn(folder).toSorted()
+  expect(readFileSync(join(folder, replaced), 'utf8')).toMatch(/^no database/)
+  expect(readFileSync(join(folder, `${replaced}-wal`), 'utf8')).toBe('log')
+  expect(await hasLater(file)).toBe(false)
+})
+
+test('a backup of an older version needs migrate, which is said', async () => {
+  const { file, backup } = await withBackup()
+  await change(
+    backup,
+    'delete from knex_migrations where name = (select max(name) from knex_migrations)',
+  )
+  expect((await restore(backup, file)).stdout).toContain(
+    'Next, run ./apps-service migrate, because the backup is of an older version, and start',
+  )
+})
+
+test('through a symbolic link, the file that it leads to is replaced', async () => {
+  const { file, backup, folder } = await withBackup()
+  const link = join(temporaryFolder(), 'link.sqlite')
+  symlinkSync(file, link)
+  expect((await restore(backup, link)).code).toBe(0)
+  expect(replacedIn(folder)).toHaveLength(1)
+  expect(readdirSync(dirname(link))).toEqual(['link.sqlite'])
+  expect(await hasLater(file)).toBe(false)
+})
+
+test('the database keeps its permissions', async () => {
+  const { file, backup } = await withBackup()
+  chmodSync(file, 0o600)
+  await restore(backup, file)
+  expect(statSync(file).mode & 0o777).toBe(0o600)
+})
+
+describe('changes nothing, in one line, of a backup', () => {
+  type Case = [what: string, spoil: (backup: string) => unknown, reason: RegExp]
+
+  function overwrite(backup: string, share: number) {
+    const fd = openSync(backup, 'r+')
+    const { size } = statSync(backup)
+    writeSync(fd, Buffer.alloc(8192, 'x'), 0, 8192, Math.floor((size * share) / 4096) * 4096)
+    closeSync(fd)
+  }
+
+  test.for<Case>([
+    ['that is missing', rmSync, /^apps-service: cannot read \S+: no such file or directory$/m],
+    [
+      'that is a directory',
+      (backup) => {
+        rmSync(backup)
+        mkdirSync(backup)
+      },
+      /\S+ is not a regular file$/m,
+    ],
+    [
+      'that is cut off',
+      (backup) => truncateSync(backup, 100_000),
+      /is not a SQLite database or is damaged$/m,
+    ],
+    ['that is damaged in the middle', (backup) => overwrite(backup, 0.2), / is damaged/],
+    [
+      'that is no database',
+      (backup) => writeFileSync(backup, 'text'.repeat(5000)),
+      /backup\.sqlite is not a SQLite database or is damaged$/m,
+    ],
+    ['that is empty', (backup) => writeFileSync(backup, ''), /is an empty database$/m],
+    [
+      'of another program',
+      async (backup) => {
+        rmSync(backup)
+        writeFileSync(backup, '')
+        await change(backup, 'create table other (id integer)')
+      },
+      /is a database of another program$/m,
+    ],
+    [
+      'of a newer version',
+      (backup) => change(backup, "insert into knex_migrations (name) values ('9999-new.ts')"),
+      /backup\.sqlite was migrated by a newer version of this program; run that version$/m,
+    ],
+    [
+      'whose search index lacks an app',
+      (backup) => change(backup, 'delete from app_search where rowid % (1 << 40) = 1'),
+      /backup\.sqlite is damaged: the search index lacks 1 of the listed apps, and has 0/,
+    ],
+  ])('%s', async ([, spoil, reason]) => {
+    const { file, backup, folder } = await withBackup()
+    await spoil(backup)
+    expectRefusal(await restore(backup, file), reason)
+    expect(readdirSync(folder)).toEqual(['apps.sqlite'])
+    expect(await hasLater(file)).toBe(true)
+  })
+
+  test('that is the database itself', async () => {
+    const { file } = await withBackup()
+    expectRefusal(await restore(file, file), /apps\.sqlite is the database itself$/m)
+  })
+
+  test('if another program owns the database', async () => {
+    const { backup } = await withBackup()
+    const file = join(temporaryFolder(), 'other.sqlite')
+    writeFileSync(file, '')
+    await change(file, 'create table other (id integer)')
+    expectRefusal(await restore(backup, file), /belongs to another program; set DATABASE_URL/)
+    expect(readdirSync(dirname(file))).toEqual(['other.sqlite'])
+  })
+
+  test('if the disk is full', async () => {
+    const { file, backup, folder } = await withBackup()
+    // In blocks of 512 or 1024 bytes, depending on the shell; the backup is larger.
+    const limited = ['-c', 'ulimit -f 100; exec "$@"', 'sh', executable, 'restore', backup]
+    expectRefusal(
+      await runProgram('sh', limited, envFor(file), ''),
+      /backup\.sqlite cannot be copied: (disk I\/O error|database or disk is full)$/m,
+    )
+    expect(readdirSync(folder)).toEqual(['apps.sqlite'])
+    expect(await hasLater(file)).toBe(true)
+  })
+
+  test.runIf(canMount)('if there is no room for it, and later there is', async () => {
+    const { file: source, backup } = await withBackup()
+    const folder = temporaryFolder()
+    mountSmallDisk(folder, 4)
+    const file = join(folder, 'apps.sqlite')
+    copyFileSync(source, file)
+    const { bavail, bsize } = statfsSync(folder)
+    writeFileSync(join(folder, 'filler'), Buffer.alloc(bavail * bsize - 20 * 4096))
+    expectRefusal(await restore(backup, file), /a copy needs 0\.\d+ MB, but \S+ has only .* free$/m)
+    expect(readdirSync(folder).toSorted()).toEqual(['apps.sqlite', 'filler'])
+    rmSync(join(folder, 'filler'))
+    expect(await hasLater(file)).toBe(true)
+    expect((await restore(backup, file)).code).toBe(0)
+  })
+
+  test.for<[what: string, failing: { link?: string; renamed: string }]>([
+    ['if the database cannot get a second name', { link: 'EIO', renamed: 'none' }],
+    ['if the copy cannot be put in place', { renamed: 'restored.sqlite' }],
+    ['nor without links', { link: 'EPERM', renamed: 'restored.sqlite' }],
+    ['if its log cannot be moved', { renamed: '-shm' }],
+  ])('%s', async ([, { link, renamed }]) => {
+    const { file, backup, folder } = await withBackup()
+    writeFileSync(file, 'no database'.repeat(1000))
+    writeFileSync(`${file}-wal`, 'log')
+    writeFileSync(`${file}-shm`, '')
+    const { linkSync, renameSync } = fs
+    const fail = (code: string, path: fs.PathLike) => {
+      throw Object.assign(new Error(code), { code, errno: -5, syscall: 'rename', path })
+    }
+    const calls = [
+      vi
+        .spyOn(fs, 'linkSync')
+        .mockImplementation((from, to) => (link ? fail(link, from) : linkSync(from, to))),
+      vi
+        .spyOn(fs, 'renameSync')
+        .mockImplementation((from, to) =>
+          String(from).endsWith(renamed) ? fail('EIO', from) : renameSync(from, to),
+        ),
+    ]
+    syncBuiltinESMExports()
+    onTestFinished(() => {
+      for (const call of calls) call.mockRestore()
+      syncBuiltinESMExports()
+    })
+    expectRefusal(await restore(backup, file), /cannot write \S+\/apps\.sqlite: i\/o error$/m)
+    expect(readdirSync(folder)).toEqual(expect.arrayContaining(['apps.sqlite', 'apps.sqlite-wal']))
+    expect(replacedIn(folder)).toEqual([])
+    expect(readFileSync(file, 'utf8')).toMatch(/^no database/)
+    expect(readFileSync(`${file}-wal`, 'utf8')).toBe('log')
+  })
+})
+
+test.for(['SIGTERM', 'SIGKILL'] as const)('stopped by %s: the database stays', async (signal) => {
+  const { file, folder } = await withBackup()
+  const large = join(temporaryFolder(), 'large.sqlite')
+  copyFileSync(file, large)
+  await change(
+    large,
+    `insert into reviews (app_id, rating, created_at, reviewer_name, comment)
+     with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 60000)
+     select 1, 5, '2026-03-01T00:00:00.000Z', 'Reviewer ' || n, hex(randomblob(500)) from numbers`,
+  )
+  const child = spawn(executable, ['restore', large], {
+    env: { PATH: process.env.PATH, ...envFor(file) },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const exited = once(child, 'exit')
+  const errorOutput = text(child.stderr)
+  await expect
+    .poll(() => readdirSync(folder).some((name) => name.startsWith('.apps-restore-')), {
+      interval: 1,
+    })
+    .toBe(true)
+  child.kill(signal)
+  expect(await exited).toEqual([null, signal])
+  expect(await errorOutput).toBe(
+    signal === 'SIGTERM' ? 'apps-service: stopped by SIGTERM; nothing was restored\n' : '',
+  )
+  expect(replacedIn(folder)).toEqual([])
+  expect(await hasLater(file)).toBe(true)
+  expect(existsSync(large)).toBe(true)
+  expect((await restore(large, file)).code).toBe(0)
+})
+
+test('on PostgreSQL, it names pg_restore', async () => {
+  const { backup } = await withBackup()
+  const refused = await run(['restore', backup], { DATABASE_URL: 'postgres://localhost/none' })
+  expectRefusal(refused, /works only on SQLite; on PostgreSQL, pg_restore does it/)
+})
