@@ -170,7 +170,7 @@ export const lineSchema = {
         'Used if no app of the database has it; otherwise the app gets a new one. Two new apps of a file must not have the same.',
     },
     name: schemas.NewAppName,
-    short_description: nullable(schemas.NewShortDescription),
+    short_description: nullableText(schemas.NewShortDescription),
     description: schemas.NewAppDescription,
     version: { ...schemas.NewAppVersion, default: defaultVersion },
     package_name: {
@@ -185,9 +185,9 @@ export const lineSchema = {
         'the app has no package name.',
       ].join(' '),
     },
-    website_url: nullable(schemas.NewWebAddress),
-    source_code_url: nullable(schemas.NewWebAddress),
-    license: nullable(schemas.NewLicense),
+    website_url: nullableText(schemas.NewWebAddress),
+    source_code_url: nullableText(schemas.NewWebAddress),
+    license: nullableText(schemas.NewLicense),
     slug: {
       ...appSlugRule,
       description:
@@ -491,6 +491,11 @@ function trimName(text: string): string {
 /** Function declarations, because the constants above call them. */
 function nullable<Schema extends { type: string }>(schema: Schema) {
   return { ...schema, type: [schema.type, 'null'] }
+}
+
+/** The document's message says how to remove a text without null. */
+function nullableText<Schema extends { type: string }>(schema: Schema) {
+  return { ...nullable(schema), 'x-type-message': 'must be a string or null' }
 }
 
 function when(condition: object, then: object, otherwise: object) {

@@ -168,6 +168,33 @@ test.for<
     },
   ],
   [
+    'null for texts, of which some can be empty, and a package name of one part',
+    'PUT',
+    '/apps/1',
+    {
+      json: {
+        name: null,
+        short_description: null,
+        website_url: null,
+        source_code_url: null,
+        license: null,
+        version: null,
+        package_name: 'foo',
+      },
+    },
+    'name must be a string. There are 6 more problems; see data.errors.',
+    {
+      'body /name': 'must be a string',
+      'body /short_description': 'must be a string; send "" to remove it',
+      'body /website_url': 'must be a string; send "" to remove it',
+      'body /source_code_url': 'must be a string; send "" to remove it',
+      'body /license': 'must be a string; send "" to remove it',
+      'body /version': 'must be a string',
+      'body /package_name':
+        'must have at least three parts separated by dots, each a letter followed by letters, digits, "_" or "-"',
+    },
+  ],
+  [
     'no change',
     'PUT',
     '/apps/1',

@@ -1416,7 +1416,12 @@ test('each refused line is reported with its number, problems, and as it was rea
   const moon = { ...app, name: 'Moon', ...clashing }
   const parts = [
     Buffer.from(
-      toLines(['{"name": 1}', { category: { slug: 'tools', name: 'Sky' } }, clashing, app]),
+      toLines([
+        '{"name": 1, "license": 1}',
+        { category: { slug: 'tools', name: 'Sky' } },
+        clashing,
+        app,
+      ]),
     ),
     Buffer.from([0x7b, 0xff, 0x0a]),
     Buffer.from(toLines([moon])),
@@ -1429,7 +1434,14 @@ test('each refused line is reported with its number, problems, and as it was rea
   })
   expect(countsOf(summary)).toEqual([1, 0, 1, 4])
   expect(reported).toEqual([
-    [1, expect.arrayContaining(['/name must be a string']), '{"name": 1}'],
+    [
+      1,
+      expect.arrayContaining([
+        '/name must be a string',
+        '/license must be a string or null; got 1',
+      ]),
+      '{"name": 1, "license": 1}',
+    ],
     [3, ['/category there is already a category with the name Tools'], JSON.stringify(clashing)],
     [5, [' is not UTF-8 (line 5)'], Buffer.from([0x7b, 0xff])],
     [6, ['/category there is already a category with the name Tools'], JSON.stringify(moon)],
