@@ -70,6 +70,14 @@ test('README lists every directory of src/', () => {
   )
 })
 
+test('README starts with commands that can be typed as they are', () => {
+  const [, start = ''] = read('README.md').split(/^## /m)
+  const commands = [...start.matchAll(/^```sh\n(.*?)^```/gms)].map(([, code]) => code).join('')
+  expect(commands).toContain('make run')
+  // Such as ADDRESS or FILE.
+  expect(commands.match(/\b[A-Z]{2,}\b|…/g)).toBeNull()
+})
+
 test('README lists exactly the environment variables', () => {
   const names = new Set<string>()
   readConfig(new Proxy({}, { get: (_, name) => void names.add(String(name)) }))
