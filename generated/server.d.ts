@@ -14,7 +14,7 @@ export interface paths {
         };
         /**
          * List approved apps
-         * @description No key is needed. One page of the approved apps, newest approval first unless `sort` or `search` says otherwise. `listOwnApps` has your own apps in other states. An app is listed if all filters match.
+         * @description No key is needed. One page of the approved apps, newest approval first unless `sort` or `search` says otherwise. [`listOwnApps`](docs#/publishing/listownapps) has your own apps in other states. An app is listed if all filters match.
          */
         get: operations["listApps"];
         put?: never;
@@ -43,7 +43,7 @@ export interface paths {
         get: operations["getApp"];
         /**
          * Update your app
-         * @description Changes the fields in the body and keeps the others; an empty `short_description`, `website_url`, `source_code_url` or `license` removes it. The slug does not change. An approved app stays approved, and a pending one pending; a rejected one becomes pending again. Changes of an approved app are public at once, and an operator reviews them afterwards. The `201` of `createApp` says how to see a decision.
+         * @description Changes the fields in the body and keeps the others; an empty `short_description`, `website_url`, `source_code_url` or `license` removes it. The slug does not change. An approved app stays approved, and a pending one pending; a rejected one becomes pending again. Changes of an approved app are public at once, and an operator reviews them afterwards. The `201` of [`createApp`](docs#/publishing/createapp) says how to see a decision.
          */
         put: operations["updateApp"];
         post?: never;
@@ -66,7 +66,7 @@ export interface paths {
         };
         /**
          * List the categories
-         * @description No key is needed. All categories by name, each with its number of approved apps. `slug` is what `listApps` filters by, `id` what `createApp` takes as `category_id`.
+         * @description No key is needed. All categories by name, each with its number of approved apps. `slug` is what [`listApps`](docs#/catalogue/listapps) filters by, `id` what [`createApp`](docs#/publishing/createapp) takes as `category_id`.
          */
         get: operations["listCategories"];
         put?: never;
@@ -462,7 +462,7 @@ export interface components {
         NewAppDescription: string;
         /**
          * Format: int64
-         * @description Identifier of a category. `listCategories` lists all of them.
+         * @description Identifier of a category. [`listCategories`](docs#/catalogue/listcategories) lists all of them.
          * @example 3
          */
         CategoryId: number;
@@ -1471,8 +1471,8 @@ export interface components {
          */
         Limit: number;
         /**
-         * @description Slug of the category to list, as `listCategories` returns it. An unknown slug matches nothing, and the message says so; an
-         *     empty value is ignored.
+         * @description Slug of the category to list, as [`listCategories`](docs#/catalogue/listcategories) returns it. An unknown slug
+         *     matches nothing, and the message says so; an empty value is ignored.
          * @example travel
          */
         CategoryFilter: string;
@@ -1690,8 +1690,8 @@ export interface operations {
                  */
                 limit: components["parameters"]["Limit"];
                 /**
-                 * @description Slug of the category to list, as `listCategories` returns it. An unknown slug matches nothing, and the message says so; an
-                 *     empty value is ignored.
+                 * @description Slug of the category to list, as [`listCategories`](docs#/catalogue/listcategories) returns it. An unknown slug
+                 *     matches nothing, and the message says so; an empty value is ignored.
                  * @example travel
                  */
                 category?: components["parameters"]["CategoryFilter"];
@@ -1820,8 +1820,8 @@ export interface operations {
         responses: {
             /**
              * @description Created; awaiting approval. An operator decides, and no notice is sent: read the app with your key, or all of yours
-             *     with `listOwnApps`, every few minutes, with the last `ETag` in `If-None-Match`. Until the decision, the response is a
-             *     `304`; then `status` is `approved`, or `rejected` with a `rejection_reason`.
+             *     with [`listOwnApps`](docs#/publishing/listownapps), every few minutes, with the last `ETag` in `If-None-Match`.
+             *     Until the decision, the response is a `304`; then `status` is `approved`, or `rejected` with a `rejection_reason`.
              */
             201: {
                 headers: {

@@ -7,7 +7,7 @@ import { ownerTexts } from './owner-fields.ts'
  * Shares no code with the service.
  */
 
-const section = document.info.description.match(/^## Characters$.*?(?=^## )/ms)?.[0] ?? ''
+const section = document.info.description.match(/^## Characters$.*/ms)?.[0] ?? ''
 const rows = [...section.matchAll(/^\| ([^|]+) \| ([^|]+) \|$/gm)]
   .slice(2)
   .map(([, fields = '', refused = '']) => ({

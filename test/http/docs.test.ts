@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import type { Config } from '../../src/config.ts'
+import { operationAnchor } from '../../src/http/home.ts'
 import {
   documentedUrl,
   documentPlaceholder,
@@ -281,6 +282,24 @@ test('health checks have no prefix', async () => {
   const response = await fetch(`http://127.0.0.1:${service.port}/healthz`)
   expect(response.status).toBe(200)
   expect((await fetch(`http://127.0.0.1:${service.port}/apps`)).status).toBe(404)
+})
+
+test('each operation that a text names is a link to it, and each link into the page leads somewhere', async () => {
+  const { text, body } = await (await startService()).get('/openapi.json')
+  const operations = Object.values(body.paths).flatMap((path) =>
+    Object.values(path as Record<string, { operationId: string; tags: [string] }>),
+  )
+  const anchors = new Map(operations.map((one) => [one.operationId, operationAnchor(one)]))
+  const sections = [...body.info.description.matchAll(/^## (.+)$/gm)].map(
+    ([, heading]) => `/section/${heading.toLowerCase().replaceAll(' ', '-')}`,
+  )
+  const named = [...text.matchAll(/`(\w+)`(?:\]\(docs#(.*?)\))?/g)]
+    .map(([, name = '', link]) => [name, link])
+    .filter(([name = '']) => anchors.has(name))
+  expect(named).not.toEqual([])
+  expect(named).toEqual(named.map(([name = '']) => [name, anchors.get(name)]))
+  const links = [...text.matchAll(/\]\(docs#(.*?)\)/g)].map(([, link]) => link)
+  expect([...anchors.values(), ...sections]).toEqual(expect.arrayContaining(links))
 })
 
 test('reads the page if it was built', async () => {

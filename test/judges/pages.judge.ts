@@ -2,9 +2,11 @@
 /// <reference lib="dom" />
 /// <reference lib="dom.iterable" />
 
+import type { Locator } from 'playwright-core'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { documentedUrl } from '../../src/http/reference-routes.ts'
+import { required } from '../../src/util/helpers.ts'
 import { copyWorld } from '../support/database.ts'
 import { serve } from '../support/process.ts'
 import { expectAccessible, expectInView, newPage, pollTimeout, saveScreenshot } from './browser.ts'
@@ -42,6 +44,8 @@ const shareScreen = ({ width, prefix, height }: (typeof screens)[number]) =>
   shareDocs(width, prefix, height)
 const docs = { wide: shareScreen(wide), narrow: shareScreen(narrow) }
 
+const box = async (place: Locator) => required(await place.boundingBox(), 'a box')
+
 describe.for(screens)('the page, $view, under the prefix "$prefix"', ({ view }) => {
   test('shows the whole introduction with working links', async () => {
     const { page, baseUrl } = docs[view]()
@@ -66,6 +70,14 @@ describe.for(screens)('the page, $view, under the prefix "$prefix"', ({ view }) 
     }
   })
 
+  test('sets the introduction over the whole width, at most 52 rem', async () => {
+    const { page } = docs[view]()
+    const main = page.getByRole('main')
+    const { width } = await box(main.getByRole('table').first())
+    const margins = 2 * (view === 'wide' ? 64 : 32)
+    expect(width).toBe(Math.min((await box(main)).width - margins, 52 * 16))
+  })
+
   test('leads from the menu to each operation', async () => {
     const { page } = docs[view]()
     for (const operation of operations) await openOperation(page, operation)
@@ -85,17 +97,17 @@ describe.for(screens)('the page, $view, under the prefix "$prefix"', ({ view }) 
 
 test('the search finds a header of an operation, and the introduction', async () => {
   const { page } = docs.wide()
-  const search = async (result: RegExp) => {
+  const search = async (text: string, result: RegExp) => {
     await page.getByText('Search Ctrl+K').click()
-    await page.getByPlaceholder('Search docs').fill('idempotency')
+    await page.getByPlaceholder('Search docs').fill(text)
     await page.getByRole('link', { name: result }).click()
   }
-  await search(/Create an app.*header parameters.*Idempotency-Key/s)
+  await search('idempotency', /Create an app.*header parameters.*Idempotency-Key/s)
   // The description of the operation names it, too.
   await expectInView(
     sectionOf(page, 'Create an app').getByText('Idempotency-Key', { exact: true }).nth(1),
   )
-  await search(/Apps Service.*Idempotency-Key/s)
+  await search('idempotent', /Apps Service.*the app may have been created/s)
   await expectInView(page.getByRole('main').getByRole('heading', { name: 'Apps Service' }))
 })
 

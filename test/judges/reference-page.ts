@@ -133,7 +133,8 @@ export async function openOperation(
 }
 
 /** A text without white space and Markdown syntax, for comparison with the page. */
-const plain = (text: string) => text.replace(/[\s\u200B`*]/g, '')
+const plain = (text: string) =>
+  text.replace(/\[(?<text>[^\]]+)\]\([^)]+\)/g, '$<text>').replace(/[\s\u200B`*]/g, '')
 
 /** The visible texts of Markdown, by line and table cell. */
 export const textsOf = (markdown: string) =>
@@ -141,7 +142,6 @@ export const textsOf = (markdown: string) =>
     .split('\n')
     .filter((line) => !/^```|^\| --/.test(line))
     .flatMap((line) => line.replace(/^(## |- )/, '').split(/^\||\|$|(?<= )\|(?= )/))
-    .map((text) => text.replace(/\[(?<text>[^\]]+)\]\([^)]+\)/g, '$<text>'))
 
 export async function expectShown(place: Locator, texts: string[]) {
   await expect
