@@ -13,7 +13,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 const root = join(import.meta.dirname, '..')
 
 /** Not the temporary files of editors and of make. */
-const sourceFile = /^\w.*\.(?:ts|js|json|html|css|webp)$/
+const sourceFile = /^\w.*\.(?:ts|js|json|html|css)$/
 
 /** Milliseconds. A checkout changes several files. */
 const settleTime = 100

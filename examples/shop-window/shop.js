@@ -65,8 +65,10 @@ async function showList(signal) {
   const heading = view.search ? `Results for “${view.search}”` : (name ?? 'No apps')
   const cards = list.apps.map((app) => fill('card', describe(app)))
   const corrected = list.search?.corrected
-  const suggestion = fill('corrected', { corrected, href: linkTo({ search: corrected }) })
-  draw(heading, corrected ? [suggestion, list.message] : [list.message], cards)
+  const question = corrected && offer(`Did you mean ${corrected}?`, { search: corrected })
+  const isEmpty = view.category && pages === 0
+  const content = isEmpty ? [offer('Show all categories', { category: '' })] : cards
+  draw(heading, [question || list.message], content)
   element('position').textContent = `Page ${page} of ${pages}`
   element('previous').href = linkTo({ page: page - 1 })
   element('previous').hidden = page === 1
@@ -76,7 +78,7 @@ async function showList(signal) {
 
 async function showApp(signal) {
   const { apps } = await get(`/apps${query({ slug: view.app })}`, signal)
-  if (!apps[0]) throw Object.assign(new Error('It may have been removed.'), { code: 'not_found' })
+  if (!apps[0]) return draw('App not found', ['It may have been removed.'], [])
   const { app } = await get(`/apps/${apps[0].id}`, signal)
   const page = fill('app', { ...describe(app), reviews: count(app.review_count, 'review') })
   const reviews = app.reviews.map((review) => fill('review', review))
@@ -85,9 +87,8 @@ async function showApp(signal) {
 
 /** An error without `code` is not the API's: there was no response, or it came from a proxy. */
 function showError({ code, message, wait }) {
-  const heading = code === 'not_found' ? 'App not found' : 'The catalogue is not available'
   const text = code ? message : `There is no response from ${api}.`
-  draw(heading, [text], [fill('retry', { retry: 'Try again', href: location.href })])
+  draw('The catalogue is not available', [text], [offer('Try again', view)])
   if (wait > 0 && wait < 1e6) timer = setTimeout(show, wait * 1000) // Others would run at once.
 }
 
@@ -137,6 +138,7 @@ function updateLinks() {
 }
 
 const linkTo = (changes) => query({ ...view, page: '', app: '', ...changes })
+const offer = (text, changes) => fill('offer', { text, href: linkTo(changes) })
 const query = (parameters) =>
   `?${new URLSearchParams(Object.entries(parameters).filter(([, value]) => value))}`
 

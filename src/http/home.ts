@@ -4,8 +4,8 @@ import { required } from '../util/helpers.ts'
 import { escapeHtml, html } from './html.ts'
 
 /**
- * The home page, at BASE_URL, made from the OpenAPI document: an introduction, links, a picture of
- * the example shop window, and a curl example of each operation.
+ * The home page, at BASE_URL, made from the OpenAPI document: an introduction, links and a
+ * curl example of each operation.
  */
 
 type Operation = {
@@ -51,8 +51,6 @@ export async function homePage(
         .join('\n'),
     ],
     ['theme', `<style>\n${await readFile(`${import.meta.dirname}/theme.css`, 'utf8')}</style>`],
-    // Inline, because the page may load nothing.
-    ['picture', await readFile(`${import.meta.dirname}/shop-window.webp`, 'base64')],
     ['operations', renderOperations(paths)],
   ])
   const template = await readFile(`${import.meta.dirname}/home.html`, 'utf8')

@@ -378,10 +378,22 @@ describe('links', () => {
     expect(hrefs(search).current).toEqual(['All', 'Best match'])
   })
 
+  test.for([
+    ['?category=games&search=tide&sort=rating', ['?search=tide&sort=rating']],
+    ['?search=zzzqqq', []],
+  ] as const)(
+    'lead from a search without results to all categories: %s',
+    async ([search, links]) => {
+      const shop = await start(`/${search}`)
+      await shop.drawn()
+      expect([shop.text('#status'), shop.links('#content a')]).toEqual(['No apps match.', links])
+    },
+  )
+
   test('lead to the search that was made instead', async () => {
     const shop = await start('/?search=tode&category=tools')
     await shop.drawn()
-    expect(shop.text('#status')).toMatch(/^Did you mean tide\? /)
+    expect(shop.text('#status')).toBe('Did you mean tide?')
     expect(shop.links('#status a')).toEqual(['?category=tools&search=tide'])
   })
 })
@@ -418,7 +430,9 @@ describe('errors', () => {
       '/categories': [new Error('lost')],
     })
     expect([await shop.drawn(), shop.text('#status')]).toEqual([heading, status])
-    expect(shop.links('#content a')).toEqual(['http://shop.test/?app=tide'])
+    // An app that is gone does not come back.
+    const retry = heading === unavailable ? ['?app=tide'] : []
+    expect(shop.links('#content a')).toEqual(retry)
     expect(log.mock.calls).toHaveLength(status === noResponse ? 1 : 0)
     log.mockRestore()
   })

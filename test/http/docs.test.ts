@@ -183,8 +183,8 @@ describe.for(['', '/v1', '/a/b.c'])('under the prefix "%s"', (prefix) => {
     expect(headers['content-security-policy']).toMatch(
       `default-src 'none'; script-src 'sha256-${hash('sha256', script, 'base64')}'; `,
     )
-    // The base64 of a RIFF header, with which WebP begins.
-    expect(text).toContain('<img src="data:image/webp;base64,UklGR')
+    // Pictures of the demo catalogue say nothing about this one.
+    expect(text).not.toContain('<img')
     // Without a built reference there is no link to it.
     expect(text).not.toContain('/docs"')
   })

@@ -318,12 +318,10 @@ test('runs only its own script', async () => {
 
 test('a typo shows what was searched for instead, as a link', async () => {
   const { page } = await open('/?search=tiels', 'Results for “tiels”')
-  expect(await status(page)).toBe(
-    'Did you mean tiles? No results for "tiels"; showing "tiles". Page 1 of 1.',
-  )
+  expect(await status(page)).toBe('Did you mean tiles?')
   expect(await names(page)).toEqual(['512 Tiles 🎲'])
   await saveScreenshot(page, 'shop-window-correction')
-  await page.getByRole('link', { name: 'tiles', exact: true }).click()
+  await page.getByRole('link', { name: 'Did you mean tiles?' }).click()
   await expectView(page, 'Results for “tiles”')
   expect([await status(page), await field(page).inputValue()]).toEqual(['Page 1 of 1.', 'tiles'])
 })
@@ -458,6 +456,18 @@ test('each address shows the same by links, when opened, and when loaded again',
     await page.reload()
     await expect.poll(shown, pollTimeout).toBe(expected)
   }
+})
+
+test('shows at most two lines of a description, also beside a tall card', async () => {
+  const { page } = await open('/', 'All apps')
+  const [tall] = await page.locator('.card h2').all()
+  await tall?.evaluate((heading) => heading.append(' and more'.repeat(30)))
+  const lines = await page
+    .locator('.card .summary')
+    .evaluateAll((all) =>
+      all.map((text) => text.clientHeight / Number.parseFloat(getComputedStyle(text).lineHeight)),
+    )
+  expect(Math.max(...lines)).toBe(2)
 })
 
 test('says that it is loading', async () => {
