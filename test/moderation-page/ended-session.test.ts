@@ -167,7 +167,7 @@ describe.for(forms)('%s without a session', ([, formIn, isDone, location]) => {
     expect(await newestEntries(page, 1)).toMatchObject([
       { operator_name: 'Bo', operator_id: bo.id, operator: 'root', key_id: null },
     ])
-    expect((await browserAfter(page, done).get('/status')).text).toContain('<bdi>Bo</bdi>')
+    expect((await browserAfter(page, done).get('/audit')).text).toContain('<bdi>Bo</bdi>')
   })
 
   test.for<

@@ -14,45 +14,17 @@ import {
   referenceTo,
   startModerationPage,
 } from '../support/moderation-page.ts'
-import { commandLine } from '../support/process.ts'
 import { addReviews } from '../support/reviews.ts'
-import { startService } from '../support/service.ts'
 
-const { apps, categories, keys } = inject('world')
+const { apps, categories } = inject('world')
 const bobsId = 2
-
-describe('the status', () => {
-  test('says everything that `status` says', async () => {
-    const service = await startService()
-    const page = await startModerationPage({ databaseUrl: service.databaseUrl })
-    const ada = await page.signIn('Ada')
-    await service.request('PUT', `/apps/${apps.bobs}`, { key: keys.bob, json: { name: 'Bird' } })
-    // Ages and the size of the database differ from one moment to the next.
-    const lastingOf = (text: string) => text.replace(/ \d+(ms|s|m)\b| [\d.]+ MB/g, '')
-    const shown = lastingOf(textOf((await ada.get('/status')).text))
-    const { stdout } = await commandLine(page.databaseUrl).run('status')
-    const lines = stdout.trimEnd().split('\n')
-    expect(lines.length).toBeGreaterThan(7)
-    for (const line of lines) expect(shown).toContain(lastingOf(line.replace(/ {2,}/, ' ')))
-    expect(shown).toMatch(/Pending 2, longest for \d+d: 2 Cloud Atlas/)
-  })
-
-  test('says which migrations are missing', async () => {
-    const page = await startModerationPage()
-    const ada = await page.signIn('Ada')
-    await page.database.write(({ sql }) =>
-      sql.raw(`delete from knex_migrations where name like '0019%'`),
-    )
-    expect(textOf((await ada.get('/status')).text)).toContain('missing: 0019-signed-in-operators')
-  })
-})
 
 test('HEAD is answered as GET is, without the page', async () => {
   const page = await startModerationPage()
   const ada = await page.signIn('Ada')
   for (const path of [
     ...['/', '/?after=x', '/?developer=Nobody', '/apps', '/apps?text=tide', '/apps/1'],
-    ...['/apps/2?queue=pending', '/apps/999', '/status', '/audit', '/audit?app=x', '/sign-in'],
+    ...['/apps/2?queue=pending', '/apps/999', '/audit', '/audit?app=x', '/sign-in'],
   ]) {
     const get = await ada.get(path)
     const head = await ada.request('HEAD', path)
@@ -168,7 +140,6 @@ describe('texts with markup, reversed and terminal characters', () => {
       [`/apps/${listed}?review=${review}`, ['reviewer', 'comment']],
       [`/apps/${pending}`, ['name', 'package']],
       [`/apps/${rejected}`, ['rejection_reason', 'developer']],
-      ['/status', ['name', 'moderator']],
       ['/audit', ['name', 'person', 'column']],
       [`/audit?entry=${entry?.id}`, ['person', 'column', 'value', 'value before', 'reason']],
     ]
@@ -473,7 +444,6 @@ describe.for(fillersOfEngine)('if others wrote as much as they may, of %s,', ([,
     ['the audit log of an app', () => `/audit?app=${pending[0]}`],
     ['the audit log of a developer', () => `/audit?developer=${encodeURIComponent(fill(100))}`],
     ['the audit log since a time', () => '/audit?since=2026-01-01'],
-    ['the status', () => '/status'],
   ])('%s has less than two megabytes', async ([, path]) => {
     expect(sizeOf(await ada.get(path()))).toEqual([200, 'small'])
   })

@@ -76,7 +76,7 @@ describe('the queue', () => {
     const { text } = await ada.get('/')
     expect(titleOf(text)).toBe('Pending apps – Moderation')
     expect(queued(text)).toEqual(['Oldest', 'Cloud Atlas', 'Night Train', 'Newer', 'Tide Cl0ck'])
-    expect(textOf(text)).toMatch(/^Pending 5 Changed 2 Apps Audit Status Ada Sign out /)
+    expect(textOf(text)).toMatch(/^Pending 5 Changed 2 Apps Audit Ada Sign out /)
     expect(textOf(text)).toContain('5 apps wait, the longest first.')
     expect(textOf(text)).toMatch(/Oldest Bob \([^)]*\) · Games · waits [\d,]+ days Old & <new> /)
     // A name in a right-to-left script must not move what is beside it.
@@ -99,7 +99,6 @@ describe('the queue', () => {
     ['/?queue=changed', 'Changed 2'],
     ['/apps?text=tide', 'Apps'],
     ['/audit?app=1', 'Audit'],
-    ['/status', 'Status'],
     ['/apps/2?queue=pending', 'Pending 5'],
     ['/apps/1?queue=changed', 'Changed 2'],
     ['/apps/2', undefined],

@@ -134,12 +134,12 @@ describe('a refused key', () => {
     ['a key of 90,000 characters', () => 'x'.repeat(90_000), 'This is not a sign-in key'],
   ])('%s: the form says why, and nobody is signed in', async ([, makeKey, message]) => {
     const page = await startModerationPage()
-    const response = await page.post('/sign-in', { key: await makeKey(page), next: '/status' })
+    const response = await page.post('/sign-in', { key: await makeKey(page), next: '/audit' })
     expect([response.status, titleOf(response.text)]).toEqual([401, 'Sign in – Moderation'])
     expect(/<p role="alert"[^>]*>(.*)<\/p>/.exec(response.text)?.[1]).toContain(message)
     expect(response.headers['set-cookie']).toBeUndefined()
     // The second attempt leads to the same page.
-    expect(valuesOf(response.text, 'next')).toEqual(['/status'])
+    expect(valuesOf(response.text, 'next')).toEqual(['/audit'])
     expect(await sessionsOf(page)).toEqual([])
   })
 
@@ -420,12 +420,12 @@ describe('cookies', () => {
     const [ada, bo] = [await page.signIn('Ada'), await page.signIn('Bo')]
     const now = freezeClock(start + 60 * minute)
     const first = page.visitor([planted('a'), ada.cookie, bo.cookie].join('; '))
-    expect((await first.get('/status')).text).toContain('<bdi>Ada</bdi>')
+    expect((await first.get('/audit')).text).toContain('<bdi>Ada</bdi>')
     await expect
       .poll(async () => (await sessionsOf(page)).map((row) => Date.parse(row.last_used_at)))
       .toEqual(expect.arrayContaining([start, now]))
     const second = page.visitor([bo.cookie, ada.cookie].join('; '))
-    expect((await second.get('/status')).text).toContain('<bdi>Bo</bdi>')
+    expect((await second.get('/audit')).text).toContain('<bdi>Bo</bdi>')
   })
 })
 
@@ -440,7 +440,7 @@ describe('a browser in which somebody is signed in', () => {
     for (const { key, name } of [bo, bo, ada]) {
       const next = cookieOf(await page.visitor(current).post('/sign-in', { key }))
       expect(await isSignedIn(page.visitor(current))).toBe(false)
-      expect((await page.visitor(next).get('/status')).text).toContain(`<bdi>${name}</bdi>`)
+      expect((await page.visitor(next).get('/audit')).text).toContain(`<bdi>${name}</bdi>`)
       expect(await isSignedIn(adaElsewhere)).toBe(true)
       expect(await isSignedIn(bo)).toBe(true)
       expect(await sessionsOf(page)).toHaveLength(3)
@@ -472,7 +472,7 @@ describe('a browser in which somebody is signed in', () => {
       expect(await isSignedIn(bo)).toBe(true)
       if (path === '/sign-out') return
       const next = page.visitor(`${mallory.cookie}; ${cookieOf(response)}`)
-      expect((await next.get('/status')).text).toContain('<bdi>Cy</bdi>')
+      expect((await next.get('/audit')).text).toContain('<bdi>Cy</bdi>')
     },
   )
 })
@@ -505,7 +505,7 @@ test('before signing in, a page that exists and one that does not look the same'
   expect(seen).toEqual(seen.map(() => ({ ...seen[0], 'content-length': expect.anything() })))
 })
 
-const pages = ['/', '/apps', '/apps/1', '/status', '/audit']
+const pages = ['/', '/apps', '/apps/1', '/audit']
 test('the forms for a key say whom to ask for one, without a command of one installation', async () => {
   const page = await startModerationPage()
   for (const { text } of [
@@ -533,9 +533,10 @@ test.for<[method: string, path: string, status: number]>([
   ['GET', '/decisions', 404],
   ['GET', '/queue', 404],
   ['GET', '/apps/', 404],
-  ['GET', '/Status', 404],
-  ['GET', '/status/', 404],
-  ['POST', '/status', 404],
+  ['GET', '/Audit', 404],
+  ['GET', '/audit/', 404],
+  ['GET', '/status', 404],
+  ['POST', '/audit', 404],
   ['DELETE', '/apps/1', 404],
   ['PUT', '/decisions', 404],
   ['GET', '/favicon.ico', 404],

@@ -48,7 +48,6 @@ export function createLinks(prefix: string, publicUrl: string) {
     apps: (text?: string) => link('/apps', { text }),
     audit: (filter: EntryFilter = {}) => link('/audit', filter),
     auditEntry: (entry: number) => link('/audit', { entry }),
-    status: link('/status'),
     /** The action of a form about an app or a queue. */
     decisions: (view?: QueueView) => link('/decisions', view && viewParameters(view)),
     restorations: (view?: QueueView) => link('/restorations', view && viewParameters(view)),

@@ -17,7 +17,7 @@ import {
   placeOf,
   type QueueFilter,
 } from '../../moderation/queue-walk.ts'
-import { readStatus, statusStore } from '../../moderation/status-store.ts'
+import { statusStore } from '../../moderation/status-store.ts'
 import {
   type FormFields,
   fieldOf,
@@ -36,7 +36,6 @@ import { appsPage } from './views/apps.ts'
 import { auditPage } from './views/audit.ts'
 import type { Frame, Tab } from './views/layout.ts'
 import { queuePage } from './views/queue.ts'
-import { statusPage } from './views/status.ts'
 import type { Names } from './views/words.ts'
 
 /** Entries of an app's history, and of a page of the audit log. */
@@ -203,13 +202,6 @@ export function createPages(database: Database, links: Links) {
     })
   }
 
-  const status = async (response: Response) => {
-    const found = await readStatus(database, response.req.signal)
-    const counts = found.catalogue?.apps
-    const moderator = moderatorOf(response)
-    return statusPage({ links, moderator, ...(counts && { counts }), tab: 'status' }, found)
-  }
-
   async function audit(response: Response) {
     const { query, signal } = response.req
     const form = {
@@ -258,7 +250,7 @@ export function createPages(database: Database, links: Links) {
     }
   }
 
-  return { queue, app, apps, status, audit }
+  return { queue, app, apps, audit }
 }
 
 /** The message as a sentence. */

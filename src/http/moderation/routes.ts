@@ -59,7 +59,6 @@ export function moderationRoutes(
     }
   })
   show('/audit', (response) => pages.audit(response))
-  show('/status', (response) => pages.status(response))
 
   receive('/decisions', async ({ body, query }, response) => {
     const apps = [...new Set(fieldsOf(body, 'app'))].map(shownApp)

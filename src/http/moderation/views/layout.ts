@@ -6,7 +6,7 @@ import type { Links } from '../links.ts'
 
 /** The common parts of all pages. */
 
-export type Tab = Queue | 'apps' | 'audit' | 'status'
+export type Tab = Queue | 'apps' | 'audit'
 
 /** Around a page: who has signed in, and the tabs. `counts` are missing on pages of errors. */
 export type Frame = {
@@ -40,7 +40,6 @@ function header({ links, counts, tab }: Frame, { name }: ModeratorRow) {
     ['changed', 'Changed', links.queue({ queue: 'changed', filter: {} }), counts?.changed],
     ['apps', 'Apps', links.apps()],
     ['audit', 'Audit', links.audit()],
-    ['status', 'Status', links.status],
   ]
   return html`<header>
   <nav class="chips" aria-label="Pages">
