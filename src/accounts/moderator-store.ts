@@ -15,6 +15,19 @@ type StoredModerator = Omit<ModeratorRow, 'sha256'>
 /** Milliseconds after its last use at which a session ends, and at which its use is stored again. */
 const sessionLifetime = 12 * 60 * 60 * 1000
 const useInterval = 5 * 60 * 1000
+/** Milliseconds after which an app that was opened from a queue no longer counts as open. */
+const openTime = 5 * 60 * 1000
+
+/** A session and its moderator. */
+export type Session = {
+  moderator: ModeratorRow
+  token: string
+  /** The app that it has open from a queue. */
+  openApp?: number | undefined
+}
+
+/** Who has had an app open since when. */
+export type OpenedApp = { moderator: string; since: string }
 
 export const moderatorStore = (runner: QueryRunner) => {
   const { sql } = runner
@@ -75,12 +88,11 @@ export const moderatorStore = (runner: QueryRunner) => {
     /** Begins a session, and returns its token. Removes the sessions that have ended. */
     async beginSession(moderatorId: string): Promise<string> {
       const token = randomBytes(32).toString('base64url')
-      const now = Date.now()
-      await sql('operator_sessions').where('last_used_at', '<', startOfLife(now)).delete()
+      await sql('operator_sessions').where('last_used_at', '<', startOf(sessionLifetime)).delete()
       await sql('operator_sessions').insert({
         sha256: hashOf(token),
         operator_id: moderatorId,
-        last_used_at: new Date(now).toISOString(),
+        last_used_at: new Date().toISOString(),
       })
       return token
     },
@@ -96,29 +108,61 @@ export const moderatorStore = (runner: QueryRunner) => {
         .update({ last_used_at: new Date().toISOString() })
     },
 
+    /** Stores that a session has opened an app from a queue. */
+    async openApp(token: string, appId: number) {
+      await sql('operator_sessions')
+        .where({ sha256: hashOf(token) })
+        .update({ opened_app_id: appId, opened_at: new Date().toISOString() })
+    },
+
+    /** The apps that other sessions have open from a queue; of several, who opened it first. */
+    async openElsewhere(token: string): Promise<Map<number, OpenedApp>> {
+      const rows = await runner.rows<OpenedApp & { id: number }>(
+        `select opened_app_id as id, opened_at as since, operators.name as moderator
+         from operator_sessions join operators on operators.id = operator_sessions.operator_id
+         where operator_sessions.sha256 <> ? and opened_at > ?
+         order by opened_at desc`,
+        [hashOf(token), startOf(openTime)],
+      )
+      return new Map(rows.map(({ id, ...opened }) => [id, opened]))
+    },
+
     /**
-     * The first of the tokens that has a session, its moderator, and whether its use must be stored.
-     * Throws `unauthorized` if none has: a session may have ended, or its key be no longer valid.
+     * The first of the tokens that has a session, and whether its use must be stored. Throws
+     * `unauthorized` if none has: a session may have ended, or its key be no longer valid.
      */
-    async findSession(
-      tokens: string[],
-    ): Promise<{ moderator: ModeratorRow; token: string; isUseDue: boolean }> {
+    async findSession(tokens: string[]): Promise<Session & { isUseDue: boolean }> {
       const now = Date.now()
       const rows = await runner.rows<
-        ModeratorRow & { session_sha256: string; session_used_at: string }
+        ModeratorRow & {
+          session_sha256: string
+          session_used_at: string
+          opened_app_id: number | null
+          opened_at: string | null
+        }
       >(
         `select operators.*, operator_sessions.sha256 as session_sha256,
-           operator_sessions.last_used_at as session_used_at
+           operator_sessions.last_used_at as session_used_at, opened_app_id, opened_at
          from operator_sessions join operators on operators.id = operator_sessions.operator_id
          where operator_sessions.sha256 in (${tokens.map(() => '?')})`,
         tokens.map(hashOf),
       )
       for (const token of tokens) {
         const row = rows.find(({ session_sha256 }) => session_sha256 === hashOf(token))
-        if (!row || row.session_used_at < startOfLife(now) || keyState(row, now) !== 'active')
+        if (
+          !row ||
+          row.session_used_at < startOf(sessionLifetime) ||
+          keyState(row, now) !== 'active'
+        )
           continue
-        const { session_sha256, session_used_at, ...moderator } = row
-        return { moderator, token, isUseDue: Date.parse(session_used_at) <= now - useInterval }
+        const { session_sha256, session_used_at, opened_app_id, opened_at, ...moderator } = row
+        const isOpen = opened_app_id !== null && (opened_at ?? '') > startOf(openTime)
+        return {
+          moderator,
+          token,
+          ...(isOpen && { openApp: opened_app_id }),
+          isUseDue: Date.parse(session_used_at) <= now - useInterval,
+        }
       }
       throw notSignedIn()
     },
@@ -133,5 +177,5 @@ export const notSignedIn = () =>
 
 const hashOf = (token: string) => hash('sha256', token)
 
-/** Sessions that were last used before this time have ended. */
-const startOfLife = (now: number) => new Date(now - sessionLifetime).toISOString()
+/** The time at which a span that ends now has begun. */
+const startOf = (milliseconds: number) => new Date(Date.now() - milliseconds).toISOString()

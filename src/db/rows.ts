@@ -120,6 +120,9 @@ type ModeratorSessionRow = {
   operator_id: string
   /** Within some minutes. */
   last_used_at: string
+  /** The app that was last opened from a queue, which may have been decided. */
+  opened_app_id: number | null
+  opened_at: string | null
 }
 type IdempotencyKeyRow = {
   id: number
@@ -161,7 +164,7 @@ declare module 'knex/types/tables.js' {
     catalogue_version: { id: number; value: string }
     slug_numbers: { slug: string; last: number }
     operators: Table<ModeratorRow, 'revoked_at' | 'last_used_at'>
-    operator_sessions: ModeratorSessionRow
+    operator_sessions: Table<ModeratorSessionRow, 'opened_app_id' | 'opened_at'>
     reviews: Table<ReviewRow, 'id'>
     idempotency_keys: Table<IdempotencyKeyRow, 'id'>
     audit: Table<

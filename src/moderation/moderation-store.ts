@@ -26,7 +26,7 @@ import { chunk, pick, required } from '../util/helpers.ts'
 import { type AppFilter, type AppState, findPage, queues, states } from './app-filter.ts'
 import { findApps } from './app-finder.ts'
 import { maxListed } from './describe.ts'
-import { findNextApps, type Place, placeOf, type Queue, type QueueFilter } from './queue-walk.ts'
+import { findNextApps, type Place, placeOf, type Queue, type QueueOrder } from './queue-walk.ts'
 
 /**
  * A field that the owner has changed since the last decision. The value of `category` is its slug.
@@ -160,8 +160,8 @@ export const moderationStore = (runner: QueryRunner) => {
     },
 
     /** The next apps of a queue after a place, or from its beginning; `findNextApps` says more. */
-    async walkQueue(queue: Queue, filter: QueueFilter, after: Place | undefined, limit: number) {
-      const { apps, similar, ...step } = await findNextApps(runner, queue, filter, after, limit)
+    async walkQueue(order: QueueOrder, after: Place | undefined, limit: number) {
+      const { apps, similar, ...step } = await findNextApps(runner, order, after, limit)
       const slugs = await categorySlugs()
       const queued = apps.map((app) => toQueued(app, slugs))
       return { apps: await withSimilar(queued, similar), ...step }

@@ -11,11 +11,20 @@ import { type AppFilter, appsIn, queues, resolveColumns, waitingSince } from './
 
 export type Queue = keyof typeof queues
 
-/** The position of an app in its queue. */
-export type Place = { id: number; waiting_since: string }
+/**
+ * The position of an app in its queue. `isOpen`: among those that others have open, which come last.
+ */
+export type Place = { id: number; waiting_since: string; isOpen?: true }
 
 /** `lookAlikes`: only apps with similar names. */
 export type QueueFilter = AppFilter & { lookAlikes?: boolean | undefined }
+
+/** The order of a queue for a moderator. `openElsewhere`: the apps that others have open. */
+export type QueueOrder = {
+  queue: Queue
+  filter: QueueFilter
+  openElsewhere: readonly number[]
+}
 
 /**
  * Apps whose look-alikes are looked for, at most: for a list, which takes some 100 ms, and for the
@@ -51,20 +60,13 @@ export const placeOf = ({
  */
 export async function findNextApps(
   runner: QueryRunner,
-  queue: Queue,
-  filter: QueueFilter,
+  order: QueueOrder,
   after: Place | undefined,
   limit: number,
   maxApps = maxRead.listed,
 ): Promise<Step> {
-  const isRead = filter.lookAlikes === true
-  const { places, hasMore } = await placesAfter(
-    runner,
-    queue,
-    filter,
-    after,
-    isRead ? maxApps : limit,
-  )
+  const isRead = order.filter.lookAlikes === true
+  const { places, hasMore } = await placesAfter(runner, order, after, isRead ? maxApps : limit)
   const ids = places.map(({ id }) => id)
   if (!isRead) {
     const apps = await readApps(runner, ids)
@@ -92,31 +94,47 @@ async function readApps(runner: QueryRunner, ids: number[]): Promise<NamedAppRow
 /** The first app after a place that passes the filter; if none was found yet, where to go on. */
 export async function findFollowing(
   runner: QueryRunner,
-  queue: Queue,
-  filter: QueueFilter,
+  order: QueueOrder,
   place: Place,
-): Promise<{ next?: number; last?: Place }> {
-  const { apps, last } = await findNextApps(runner, queue, filter, place, 1, maxRead.following)
+): Promise<{ next?: Place; last?: Place }> {
+  const { apps, last } = await findNextApps(runner, order, place, 1, maxRead.following)
   const [next] = apps
-  return next ? { next: next.id } : { ...(last && { last }) }
+  if (!next) return { ...(last && { last }) }
+  const isOpen = order.openElsewhere.includes(next.id)
+  return { next: { ...placeOf(next), ...(isOpen && { isOpen }) } }
 }
 
 async function placesAfter(
   runner: QueryRunner,
-  queue: Queue,
-  filter: AppFilter,
+  { queue, filter, openElsewhere }: QueueOrder,
   after: Place | undefined,
   limit: number,
 ): Promise<{ places: Place[]; hasMore: boolean }> {
   const columns = await resolveColumns(runner, filter)
-  const apps = appsIn(runner, queues[queue], columns)
-  if (after) apps.whereRaw(`(${waitingSince}, apps.id) > (?, ?)`, [after.waiting_since, after.id])
-  const places: Place[] = await apps
-    .orderByRaw(queues[queue].order)
-    .limit(limit + 1)
-    .select('apps.id', runner.sql.raw(`${waitingSince} as waiting_since`))
+  const find = (apps: ReturnType<typeof appsIn>, count: number): Promise<Place[]> =>
+    apps
+      .orderByRaw(queues[queue].order)
+      .limit(count)
+      .select('apps.id', runner.sql.raw(`${waitingSince} as waiting_since`))
+  const rest = () => {
+    const apps = appsIn(runner, queues[queue], columns)
+    return after ? apps.whereRaw(`(${waitingSince}, apps.id) > (?, ?)`, valuesOf(after)) : apps
+  }
+
+  const places = after?.isOpen
+    ? []
+    : await find(rest().whereNotIn('apps.id', openElsewhere), limit + 1)
+  const missing = limit + 1 - places.length
+  if (missing > 0 && openElsewhere.length > 0) {
+    const others = openElsewhere.filter((id) => id !== after?.id)
+    const apps = after?.isOpen ? rest() : appsIn(runner, queues[queue], columns)
+    const open = await find(apps.whereIn('apps.id', others), missing)
+    places.push(...open.map((place) => ({ ...place, isOpen: true as const })))
+  }
   return { places: places.slice(0, limit), hasMore: places.length > limit }
 }
+
+const valuesOf = ({ waiting_since, id }: Place) => [waiting_since, id]
 
 /** The ids of the apps that have look-alikes, in the same order, and these. */
 async function keepLookAlikes(runner: QueryRunner, ids: number[]) {
@@ -133,24 +151,29 @@ async function keepLookAlikes(runner: QueryRunner, ids: number[]) {
   return { ids: marked.map(({ id }) => id), similar: marked.map((app) => app.similar) }
 }
 
+const upToPlace = `(${waitingSince}, apps.id) <= (?, ?)`
+
 /**
  * Counts the apps that the developer and the category leave in a queue, and those of them up to a
  * place. `isIn`: whether the app of the place is one of them.
  */
 export async function countQueue(
   runner: QueryRunner,
-  queue: Queue,
-  filter: AppFilter,
+  { queue, filter, openElsewhere }: QueueOrder,
   place: Place | undefined,
 ): Promise<{ total: number; upTo: number; isIn: boolean }> {
   const apps = appsIn(runner, queues[queue], await resolveColumns(runner, filter))
   const [all] = await apps.clone().count({ count: '*' })
   const total = Number(required(all, 'the count').count)
   if (!place) return { total, upTo: 0, isIn: false }
-  const [first] = await apps
-    .clone()
-    .whereRaw(`(${waitingSince}, apps.id) <= (?, ?)`, [place.waiting_since, place.id])
-    .count({ count: '*' })
+  const before = apps.clone()
+  const others = openElsewhere.filter((id) => id !== place.id)
+  if (place.isOpen)
+    before.where((apps) =>
+      apps.whereNotIn('apps.id', openElsewhere).orWhereRaw(upToPlace, valuesOf(place)),
+    )
+  else before.whereRaw(upToPlace, valuesOf(place)).whereNotIn('apps.id', others)
+  const [first] = await before.count({ count: '*' })
   const found = await apps.where('apps.id', place.id).first('apps.id')
   const upTo = Number(required(first, 'the count').count)
   return { total, upTo, isIn: found !== undefined }

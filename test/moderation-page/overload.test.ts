@@ -217,14 +217,18 @@ async function countTurns({ sql }: QueryRunner, work: () => Promise<unknown>): P
   return turns
 }
 
+const pending = { queue: 'pending', filter: {}, openElsewhere: [] } as const
+
 test.for<[what: string, work: (runner: QueryRunner) => Promise<unknown>]>([
-  [
-    'a step of the queue',
-    (runner) => moderationStore(runner).walkQueue('pending', {}, undefined, 100),
-  ],
+  ['a step of the queue', (runner) => moderationStore(runner).walkQueue(pending, undefined, 100)],
   [
     'a step of look-alikes',
-    (runner) => moderationStore(runner).walkQueue('pending', { lookAlikes: true }, undefined, 50),
+    (runner) =>
+      moderationStore(runner).walkQueue(
+        { ...pending, filter: { lookAlikes: true } },
+        undefined,
+        50,
+      ),
   ],
   [
     'a developer who does not exist',

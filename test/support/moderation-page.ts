@@ -10,7 +10,7 @@ import { listen } from '../../src/http/server.ts'
 import { required } from '../../src/util/helpers.ts'
 import type { HttpResponse } from '../contract/checker.ts'
 import { copyWorld } from './database.ts'
-import { formOf, textOf, valuesOf } from './html.ts'
+import { formOf, linksOf, textOf, valuesOf } from './html.ts'
 import { whenFinished } from './lifetime.ts'
 import { checkPage } from './page-checker.ts'
 import { send } from './service.ts'
@@ -144,6 +144,16 @@ export const queued = (page: string): string[] =>
 export async function follow(visitor: Visitor, { status, headers, text }: HttpResponse) {
   expect(status, text.slice(0, 2000)).toBe(303)
   return visitor.get(String(headers.location))
+}
+
+/** Follows the link Skip of an app's page to the next app, or to the list. */
+export async function skip(visitor: Visitor, page: string): Promise<HttpResponse> {
+  const [, address] = required(
+    linksOf(page).find(([name]) => name === 'Skip'),
+    'the link Skip',
+  )
+  const response = await visitor.get(address)
+  return response.status === 303 ? follow(visitor, response) : response
 }
 
 /** Presses a button of the form that decides, on a page that was shown. */

@@ -1,4 +1,5 @@
 import type { EntryFilter } from '../../moderation/audit-entries.ts'
+import type { Place } from '../../moderation/queue-walk.ts'
 import type { Parameters } from './fields.ts'
 import { type QueueView, viewParameters } from './queue-view.ts'
 
@@ -8,6 +9,12 @@ export type Links = ReturnType<typeof createLinks>
 
 /** The apps that a page reports: those that were decided before it, and those that were refused. */
 export type Report = { decided?: number[] | undefined; refused?: number[] | undefined }
+
+type AppOptions = Report & {
+  next?: number | undefined
+  review?: number
+  place?: Place | undefined
+}
 
 /**
  * `prefix` is the path of MODERATION_URL, and `publicUrl` the address of the API, BASE_URL.
@@ -32,19 +39,18 @@ export function createLinks(prefix: string, publicUrl: string) {
       link('/', { ...viewParameters(view), select, ...reported(report) }),
     /**
      * With a view, the page leads through that queue. `next` is the app to go on with instead of
-     * the next one.
+     * the next one. `place` is where the app is, which follows from the app unless others have it
+     * open.
      */
-    app: (
-      id: number,
-      view?: QueueView,
-      { next, review, ...report }: Report & { next?: number | undefined; review?: number } = {},
-    ) =>
+    app: (id: number, view?: QueueView, { next, review, place, ...report }: AppOptions = {}) =>
       link(`/apps/${id}`, {
-        ...(view && viewParameters({ ...view, after: undefined })),
+        ...(view && viewParameters({ ...view, after: place?.isOpen && place })),
         next,
         review,
         ...reported(report),
       }),
+    /** Leads to the app after a place of a queue. */
+    next: (view: QueueView, after: Place) => link('/next', viewParameters({ ...view, after })),
     apps: (text?: string) => link('/apps', { text }),
     audit: (filter: EntryFilter = {}) => link('/audit', filter),
     auditEntry: (entry: number) => link('/audit', { entry }),

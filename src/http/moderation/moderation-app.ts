@@ -91,7 +91,7 @@ export async function createModerationApp(options: ModerationOptions): Promise<E
   app.use(
     createErrorHandler((response, { status, headers, body }) => {
       response.set(headers).removeHeader('WWW-Authenticate')
-      const { moderator } = response.locals
+      const moderator = response.locals.session?.moderator
       response.status(status).send(messagePage({ links, moderator }, body.message).text)
     }),
   )

@@ -1,4 +1,5 @@
 import type { Request, Response } from 'express'
+import { moderatorStore } from '../../accounts/moderator-store.ts'
 import { auditStore } from '../../audit/audit-store.ts'
 import { appStore, findNamedApps, type NamedAppRow } from '../../catalogue/app-store.ts'
 import { categoryStore } from '../../catalogue/category-store.ts'
@@ -11,12 +12,7 @@ import { findApps } from '../../moderation/app-finder.ts'
 import { findEntries, moderatorNames } from '../../moderation/audit-entries.ts'
 import { maxListed } from '../../moderation/describe.ts'
 import { moderationStore } from '../../moderation/moderation-store.ts'
-import {
-  countQueue,
-  findFollowing,
-  placeOf,
-  type QueueFilter,
-} from '../../moderation/queue-walk.ts'
+import { countQueue, placeOf, type QueueFilter } from '../../moderation/queue-walk.ts'
 import { statusStore } from '../../moderation/status-store.ts'
 import {
   type FormFields,
@@ -29,7 +25,7 @@ import {
 import type { Links } from './links.ts'
 import { parseQueueView, type QueueView } from './queue-view.ts'
 import { reportOf } from './reports.ts'
-import { moderatorOf } from './sessions.ts'
+import { moderatorOf, sessionOf } from './sessions.ts'
 import { type ShownEntry, shortChange, shortEntry, wholeEntry } from './short-texts.ts'
 import { appPage } from './views/app.ts'
 import { appsPage } from './views/apps.ts'
@@ -73,6 +69,9 @@ export function createPages(database: Database, links: Links) {
     ...(tab && { tab }),
   })
 
+  const openElsewhere = (runner: QueryRunner, response: Response) =>
+    moderatorStore(runner).openElsewhere(sessionOf(response).token)
+
   const reported = (query: FormFields) => ({
     decided: idList(fieldOf(query, 'decided')),
     refused: idList(fieldOf(query, 'refused')),
@@ -83,6 +82,7 @@ export function createPages(database: Database, links: Links) {
     const { req } = response
     return read(req, async (runner) => {
       const { queue, filter, after } = view
+      const opened = await openElsewhere(runner, response)
       const list = await readList().catch((error: unknown) => {
         if (!(error instanceof OperatorError)) throw error
         return { apps: [], total: 0, upTo: 0, problem: sentenceOf(error) }
@@ -91,7 +91,11 @@ export function createPages(database: Database, links: Links) {
       const page = {
         ...list,
         view,
-        apps: list.apps.map((app) => ({ ...app, changes: app.changes.map(shortChange) })),
+        apps: list.apps.map((app) => ({
+          ...app,
+          changes: app.changes.map(shortChange),
+          opened: opened.get(app.id),
+        })),
         records: await appStore(runner).countStates(
           list.apps.map(({ developer_id }) => developer_id),
         ),
@@ -115,8 +119,9 @@ export function createPages(database: Database, links: Links) {
       return queuePage(frame, page)
 
       async function readList() {
-        const found = await moderationStore(runner).walkQueue(queue, filter, after, maxSelected)
-        return { ...found, ...(await countQueue(runner, queue, filter, after)) }
+        const order = { queue, filter, openElsewhere: [...opened.keys()] }
+        const found = await moderationStore(runner).walkQueue(order, after, maxSelected)
+        return { ...found, ...(await countQueue(runner, order, after)) }
       }
     })
   }
@@ -139,7 +144,9 @@ export function createPages(database: Database, links: Links) {
       const details = await moderationStore(runner).reviewDetails(id, historySize, shortEntry)
       const { app, similar, history } = details
       const reviewId = fieldOf(req.query, 'review')
-      const { queue, problem } = await findQueuePlace(runner, req.query, details.app)
+      const opened = await openElsewhere(runner, response)
+      const openIds = [...opened.keys()]
+      const { queue, problem } = await findQueuePlace(runner, req.query, details.app, openIds)
       const others = await otherApps(runner, app)
       const records = await appStore(runner).countStates([app.developer_id])
       const nextId = next ?? idList(fieldOf(req.query, 'next'))[0]
@@ -149,6 +156,7 @@ export function createPages(database: Database, links: Links) {
         problem,
         ...form,
         queue,
+        opened: opened.get(id),
         next: nextId,
         record: records.get(app.developer_id),
         lookAlikes: await findNamedApps(
@@ -174,20 +182,24 @@ export function createPages(database: Database, links: Links) {
   }
 
   /**
-   * The queue that the address leads through, the app's number there, and the next app; or the
-   * problem, if its filter names nothing any more.
+   * The queue that the address leads through, and the app's number there; or the problem, if its
+   * filter names nothing any more.
    */
-  async function findQueuePlace(runner: QueryRunner, query: FormFields, app: NamedAppRow) {
+  async function findQueuePlace(
+    runner: QueryRunner,
+    query: FormFields,
+    app: NamedAppRow,
+    openElsewhere: number[],
+  ) {
     if (!fieldOf(query, 'queue')) return {}
     try {
       const { after, ...view } = parseQueueView(query)
-      const { queue, filter } = view
+      const order = { ...view, openElsewhere }
       // A refused form has the place that was shown, which a decision of somebody else has changed.
       const place = after ?? placeOf(app)
-      const following = await findFollowing(runner, queue, filter, place)
-      const { total, upTo, isIn } = await countQueue(runner, queue, filter, place)
-      const counts = isCounted(filter) && { total, ...(isIn && { number: upTo }) }
-      return { queue: { view, place, ...following, ...counts } }
+      const { total, upTo, isIn } = await countQueue(runner, order, place)
+      const counts = isCounted(view.filter) && { total, ...(isIn && { number: upTo }) }
+      return { queue: { view, place, ...counts } }
     } catch (error) {
       if (error instanceof OperatorError) return { problem: sentenceOf(error) }
       throw error

@@ -24,13 +24,14 @@ export const viewParameters = ({ queue, filter, after }: QueueView): Parameters 
   developer: filter.developer,
   category: filter.category,
   'look-alikes': filter.lookAlikes && 'on',
-  after: after && `${after.waiting_since}~${after.id}`,
+  after: after && `${after.waiting_since}~${after.id}${after.isOpen ? '~open' : ''}`,
 })
 
 function parsePlace(text: string): Place {
-  const [, waiting_since, id] =
-    /^(\d{4}-\d{2}-\d{2}T[\d:.]{8,15}Z)~([1-9]\d{0,14})$/.exec(text) ?? []
-  if (waiting_since !== undefined) return { waiting_since, id: Number(id) }
+  const [, waiting_since, id, isOpen] =
+    /^(\d{4}-\d{2}-\d{2}T[\d:.]{8,15}Z)~([1-9]\d{0,14})(~open)?$/.exec(text) ?? []
+  if (waiting_since !== undefined)
+    return { waiting_since, id: Number(id), ...(isOpen && { isOpen: true }) }
   throw new OperatorError(
     `after must be a place in the queue, as the link Next has it, not ${JSON.stringify(text)}`,
   )

@@ -1,4 +1,5 @@
 import { type RequestHandler, type Response, Router } from 'express'
+import { moderatorStore } from '../../accounts/moderator-store.ts'
 import type { AuditEntry, Operator } from '../../audit/audit-store.ts'
 import type { Decision } from '../../catalogue/policy.ts'
 import { removeReview } from '../../catalogue/reviews.ts'
@@ -18,10 +19,10 @@ import {
   readForm,
   shownApp,
 } from './fields.ts'
-import type { Links } from './links.ts'
+import type { Links, Report } from './links.ts'
 import { type Pages, queueTimeout, type RefusedForm, sentenceOf } from './pages.ts'
 import { parseQueueView, type QueueView } from './queue-view.ts'
-import { moderatorOf, type Sessions } from './sessions.ts'
+import { moderatorOf, type Sessions, sessionOf } from './sessions.ts'
 
 /**
  * The pages of signed-in moderators, and what their forms do. A form that has done something leads
@@ -31,7 +32,7 @@ export function moderationRoutes(
   database: Database,
   pages: Pages,
   links: Links,
-  { requireModerator, requireModeratorOrKey }: Sessions,
+  { requireModerator, requireModeratorOrKey, openApp }: Sessions,
   account: string,
 ): Router {
   const router = Router({ strict: true, caseSensitive: true })
@@ -50,13 +51,21 @@ export function moderationRoutes(
   show('/apps', (response) => pages.apps(response, fieldOf(response.req.query, 'text').trim()))
   show('/apps/:id', async (response) => {
     try {
-      return await pages.app(response, positiveInteger('the id', String(response.req.params.id)))
+      const id = positiveInteger('the id', String(response.req.params.id))
+      const page = await pages.app(response, id)
+      if (fieldOf(response.req.query, 'queue')) await openApp(response, id)
+      return page
     } catch (error) {
       // The path names no app.
       throw error instanceof OperatorError
         ? new ServiceError('not_found', sentenceOf(error))
         : error
     }
+  })
+  // Found when it is opened, not when the page with the link was: others may have opened apps since.
+  router.get('/next', requireModerator, async ({ query }, response) => {
+    const view = parseQueueView(query)
+    await leadOn(response, view, view.after)
   })
   show('/audit', (response) => pages.audit(response))
 
@@ -81,11 +90,9 @@ export function moderationRoutes(
       }
       const report = { decided: [first.id] }
       const place = view?.after ?? (result?.before && placeOf(result.before))
-      const step = view && place && next === undefined ? await findNext(view, place) : {}
-      const following = next ?? step.next
       if (!view) response.redirect(303, links.app(first.id, undefined, report))
-      else if (following !== undefined) response.redirect(303, links.app(following, view, report))
-      else response.redirect(303, links.queue({ ...view, after: step.last }, report))
+      else if (next !== undefined) response.redirect(303, links.app(next, view, report))
+      else await leadOn(response, view, place, report)
       return
     }
     const shown = view ?? parseQueueView(query)
@@ -136,19 +143,42 @@ export function moderationRoutes(
     return results.map((result) => (repeated.has(result.id) ? { id: result.id } : result))
   }
 
+  /** Leads to the app after a place of a queue, or to the list if the queue has ended. */
+  async function leadOn(
+    response: Response,
+    view: QueueView,
+    place: Place | undefined,
+    report: Report = {},
+  ) {
+    const { next, last } = place ? await findNext(response, view, place) : {}
+    const address = next
+      ? links.app(next.id, view, { ...report, place: next })
+      : links.queue({ ...view, after: last }, report)
+    response.redirect(303, address)
+  }
+
   /**
-   * The next app of the queue after one that has been decided, or where to search on: behind that
-   * one if the filter has become invalid or the database is busy, since the decision has been made.
+   * The app of the queue after a place, or where to search on: behind the place if the filter has
+   * become invalid or the database is busy, since the decision has been made.
    */
-  async function findNext({ queue, filter }: QueueView, decided: Place) {
+  async function findNext(
+    response: Response,
+    { queue, filter }: QueueView,
+    place: Place,
+  ): Promise<{ next?: Place; last?: Place }> {
+    const { token } = sessionOf(response)
     try {
-      return await database.snapshot((runner) => findFollowing(runner, queue, filter, decided), {
-        isExpensive: true,
-        queueTimeout,
-      })
+      return await database.snapshot(
+        async (runner) => {
+          const opened = await moderatorStore(runner).openElsewhere(token)
+          const order = { queue, filter, openElsewhere: [...opened.keys()] }
+          return findFollowing(runner, order, place)
+        },
+        { isExpensive: true, queueTimeout },
+      )
     } catch (error) {
       if (!(error instanceof OperatorError || error instanceof ServiceError)) throw error
-      return { last: decided }
+      return { last: place }
     }
   }
 

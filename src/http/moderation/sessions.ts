@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import {
   type ErrorRequestHandler,
   type Request,
@@ -6,7 +7,7 @@ import {
   Router,
 } from 'express'
 import { keyFinder } from '../../accounts/keys.ts'
-import { moderatorStore, notSignedIn } from '../../accounts/moderator-store.ts'
+import { moderatorStore, notSignedIn, type Session } from '../../accounts/moderator-store.ts'
 import { ServiceError } from '../../contract/errors.ts'
 import type { Database } from '../../db/database.ts'
 import type { ModeratorRow } from '../../db/rows.ts'
@@ -22,9 +23,13 @@ const tokenPattern = /^[\w-]{43}$/
 /** Tokens of a request that are tried: another path or a sibling host can set a cookie, too. */
 const maxTokens = 4
 
-/** The moderator of a request that has passed `requireModerator`. */
-export const moderatorOf = ({ locals }: Response): ModeratorRow =>
-  required(locals.moderator, 'the moderator')
+/** Milliseconds that a page waits at most until it is stored that its app is open. */
+const maxStoring = 1000
+
+/** The session of a request that has passed `requireModerator`. */
+export const sessionOf = ({ locals }: Response): Session => required(locals.session, 'the session')
+
+export const moderatorOf = (response: Response): ModeratorRow => sessionOf(response).moderator
 
 export type Sessions = ReturnType<typeof createSessions>
 
@@ -68,7 +73,7 @@ export function createSessions(
   }
 
   /** A new token for each sign-in: one that was set before, by whomever, is never accepted. */
-  async function signIn(request: Request, response: Response): Promise<ModeratorRow> {
+  async function signIn(request: Request, response: Response): Promise<Session> {
     const key = fieldOf(request.body, 'key').trim()
     const moderator = await findKey(key).catch(countRefusal(response))
     const replaced = tokensOf(request)
@@ -77,7 +82,7 @@ export function createSessions(
       return store.beginSession(moderator.id)
     })
     response.cookie(cookieName, token, cookieOptions)
-    return moderator
+    return { moderator, token }
   }
 
   /** The address to open after signing in. Another site may have set it. */
@@ -114,19 +119,28 @@ export function createSessions(
 
   /** Continues if the request has a session; throws `unauthorized` otherwise. */
   const requireModerator: RequestHandler = async (request, response, next) => {
-    response.locals.moderator = await findModerator(request, response)
+    response.locals.session = await findSession(request, response)
     next()
   }
 
-  async function findModerator(request: Request, response: Response): Promise<ModeratorRow> {
+  async function findSession(request: Request, response: Response): Promise<Session> {
     const tokens = tokensOf(request)
     if (tokens.length === 0) throw notSignedIn()
-    const { moderator, token, isUseDue } = await database
+    const { isUseDue, ...session } = await database
       .read((runner) => moderatorStore(runner).findSession(tokens))
       .catch(countRefusal(response))
     // The page must not fail because of this; the next request tries again.
-    if (isUseDue) void write((store) => store.useSession(token)).catch(() => {})
-    return moderator
+    if (isUseDue) void write((store) => store.useSession(session.token)).catch(() => {})
+    return session
+  }
+
+  /** Stores that the session has opened an app from a queue, once for each app. */
+  async function openApp(response: Response, appId: number) {
+    const { token, openApp } = sessionOf(response)
+    if (openApp === appId) return
+    // The page must not fail because of this.
+    const stored = write((store) => store.openApp(token, appId)).catch(() => {})
+    await Promise.race([stored, setTimeout(maxStoring, undefined, { ref: false })])
   }
 
   /**
@@ -136,8 +150,8 @@ export function createSessions(
   const requireModeratorOrKey: RequestHandler = async (request, response, next) => {
     const hasKey = fieldOf(request.body, 'key') !== ''
     try {
-      const find = hasKey ? signIn : findModerator
-      response.locals.moderator = await find(request, response)
+      const find = hasKey ? signIn : findSession
+      response.locals.session = await find(request, response)
     } catch (error) {
       if (!isUnauthorized(error)) throw error
       const form = { action: request.originalUrl, fields: request.body }
@@ -172,7 +186,7 @@ export function createSessions(
     throw new ServiceError('forbidden', problem)
   }
 
-  return { routes, requireModerator, requireModeratorOrKey, askToSignIn, refuseOtherSites }
+  return { routes, requireModerator, requireModeratorOrKey, openApp, askToSignIn, refuseOtherSites }
 }
 
 const isUnauthorized = (error: unknown): error is ServiceError =>

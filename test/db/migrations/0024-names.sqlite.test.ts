@@ -10,6 +10,8 @@ import { copyWorldFile } from '../../support/database.ts'
  * without those that it should.
  */
 const before = [
+  'alter table operator_sessions drop column opened_app_id',
+  'alter table operator_sessions drop column opened_at',
   'drop table app_search',
   'drop table app_search_apps',
   'drop table app_search_words',

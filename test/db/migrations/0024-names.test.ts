@@ -6,6 +6,8 @@ import { openWorld } from '../../support/database.ts'
 
 /** What version 2.3.0 has instead. */
 const before = [
+  'alter table operator_sessions drop column opened_app_id',
+  'alter table operator_sessions drop column opened_at',
   'drop table app_names',
   'drop index apps_developer',
   'create index audit_developer on audit (developer_id, id)',

@@ -1,3 +1,4 @@
+import type { OpenedApp } from '../../../accounts/moderator-store.ts'
 import { appColumns, type OwnerColumn, ownerColumns } from '../../../catalogue/app-columns.ts'
 import type { AppReview, NamedAppRow, StateCounts } from '../../../catalogue/app-store.ts'
 import { canDecide, isListed, waitsSince } from '../../../catalogue/policy.ts'
@@ -20,6 +21,7 @@ import {
   icon,
   moment,
   noDefaultButton,
+  openChip,
   ownerValue,
   reasonField,
   stateChip,
@@ -46,10 +48,10 @@ export type AppPage = AppReviewDetails<ShownEntry> & {
         place: Place
         number?: number
         total?: number
-        next?: number
-        last?: Place
       }
     | undefined
+  /** By somebody else. */
+  opened: OpenedApp | undefined
   /** The app to go on with after the decision, instead of the next one. */
   next?: number | undefined
   /** Report of the decisions made just before. */
@@ -112,6 +114,7 @@ function bar(frame: Frame, page: AppPage) {
       ${queue?.number !== undefined && html`<span>${formatCount(queue.number)} of ${formatCount(queue.total ?? 0)}</span>`}
     </p>
   </div>
+  ${waiting !== null && page.opened && html`<p>${openChip(page.opened)}</p>`}
   ${alert(page.problem)}
   ${app.deleted_at ? restoreForm(frame, page) : decisionForm(frame, page)}
 </div>`
@@ -153,12 +156,9 @@ function decisionForm(frame: Frame, page: AppPage) {
   </form>`
 }
 
-function skipLink({ links }: Frame, { queue, next = queue?.next }: AppPage) {
-  if (!queue) return false
-  return next === undefined
-    ? html`<a class="skip" href="${links.queue({ ...queue.view, after: queue.last })}">Back to the queue</a>`
-    : html`<a class="skip" rel="next" href="${links.app(next, queue.view)}">Skip</a>`
-}
+const skipLink = ({ links }: Frame, { queue, next }: AppPage) =>
+  queue &&
+  html`<a class="skip" rel="next" href="${next === undefined ? links.next(queue.view, queue.place) : links.app(next, queue.view)}">Skip</a>`
 
 const inListing = new Set<OwnerColumn>(['name', 'short_description', 'description'])
 

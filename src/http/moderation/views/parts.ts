@@ -1,3 +1,4 @@
+import type { OpenedApp } from '../../../accounts/moderator-store.ts'
 import {
   addressColumns,
   isAddressColumn,
@@ -6,6 +7,7 @@ import {
 import type { NamedAppRow } from '../../../catalogue/app-store.ts'
 import type { SimilarApp } from '../../../catalogue/similar-names.ts'
 import { type Fields, similarityOf } from '../../../moderation/describe.ts'
+import type { Place } from '../../../moderation/queue-walk.ts'
 import { formatDay, formatMoment } from '../../../util/time.ts'
 import { type Html, html } from '../../html.ts'
 import type { Links } from '../links.ts'
@@ -28,7 +30,13 @@ export const appLink = (
   links: Links,
   { id, name }: { id: number; name: string },
   view?: QueueView,
-) => html`<a href="${links.app(id, view)}"><bdi>${name}</bdi></a>`
+  place?: Place,
+) => html`<a href="${links.app(id, view, { place })}"><bdi>${name}</bdi></a>`
+
+/** Says who else has the app open. */
+export const openChip = (opened: OpenedApp | undefined) =>
+  opened &&
+  html`<span class="chip warning open">Open elsewhere: <bdi>${opened.moderator}</bdi>, since ${moment(opened.since)}</span>`
 
 export const alert = (problem: string | undefined) =>
   problem !== undefined && html`<p role="alert" class="problem">${problem}</p>`

@@ -1,8 +1,10 @@
+import type { OpenedApp } from '../../../accounts/moderator-store.ts'
 import type { StateCounts } from '../../../catalogue/app-store.ts'
 import type { Category } from '../../../contract/contract.ts'
 import { formatReference } from '../../../contract/field-rules.ts'
 import type { QueuedApp } from '../../../moderation/moderation-store.ts'
 import type { Place, Queue } from '../../../moderation/queue-walk.ts'
+import { pick } from '../../../util/helpers.ts'
 import { formatCount, formatQuantity, nounOf } from '../../../util/text.ts'
 import { formatWait } from '../../../util/time.ts'
 import { type Html, html } from '../../html.ts'
@@ -16,6 +18,7 @@ import {
   icon,
   leadsTo,
   noDefaultButton,
+  openChip,
   reasonField,
   similarChip,
 } from './parts.ts'
@@ -23,7 +26,8 @@ import { developerRecord } from './words.ts'
 
 /** A queue, and a form that decides the selected apps. */
 
-type ShownApp = QueuedApp & { changes: ShownChange[] }
+/** `opened`: by somebody else. */
+type ShownApp = QueuedApp & { changes: ShownChange[]; opened?: OpenedApp | undefined }
 
 export type QueuePage = {
   view: QueueView
@@ -145,13 +149,15 @@ function queuedApp({ links }: Frame, page: QueuePage, app: ShownApp) {
   const reference = formatReference(app)
   const isSelected = selected.has(reference) || (areOthersSelected && app.similar.length === 0)
   const beginning = shortenText(app.description)
+  const place = app.opened && { ...pick(app, 'id', 'waiting_since'), isOpen: true as const }
   return html`
 <li class="card">
   <label class="tick"><input type="checkbox" name="app" value="${reference}"${isSelected && html` checked`}> <span class="hidden">Select ${app.name}</span></label>
   ${icon(app.name)}
   <div>
-    <h2>${appLink(links, app, view)}</h2>
+    <h2>${appLink(links, app, view, place)}</h2>
     <p class="quiet"><a href="${links.apps(app.developer_name)}"><bdi>${app.developer_name}</bdi></a> (${developerRecord(records.get(app.developer_id))}) · <bdi>${app.category_name}</bdi> · waits ${formatWait(app.waiting_since)}</p>
+    ${app.opened && html`<p>${openChip(app.opened)}</p>`}
     ${app.similar.length > 0 && html`<p class="chips">${app.similar.map((one) => html`${similarChip(links, one)} `)}</p>`}
     ${app.short_description && html`<p dir="auto">${app.short_description}</p>`}
     ${leadsTo(app)}

@@ -1,0 +1,224 @@
+import { describe, expect, inject, test } from 'vitest'
+import { freezeClock } from '../support/clock.ts'
+import { holdWrite } from '../support/held-write.ts'
+import { linksOf, reportOf, textOf, titleOf } from '../support/html.ts'
+import {
+  addApps,
+  decide,
+  follow,
+  type ModerationPage,
+  type Moderator,
+  queued,
+  skip,
+  startModerationPage,
+  stateOf,
+  type Visitor,
+} from '../support/moderation-page.ts'
+
+/** Several moderators who go through a queue at the same time. */
+
+const { apps } = inject('world')
+const minute = 60_000
+const games = 'queue=pending&developer=Bob&category=games'
+const path = `/?${games}`
+
+/** A queue of apps that are named after their places, and two moderators. */
+async function start(count: number) {
+  const page = await startModerationPage()
+  const names = Array.from({ length: count }, (_, index) => `Needle ${index + 1}`)
+  const ids = await addApps(
+    page,
+    names.map((name) => ({ name })),
+  )
+  return { page, ids, names, ada: await page.signIn('Ada'), bo: await page.signIn('Bo') }
+}
+
+const addressOf = (text: string, name: string): string =>
+  linksOf(text).find(([link]) => link === name)?.[1] ?? ''
+
+const openFirst = async (visitor: Visitor, list: string) =>
+  (await visitor.get(addressOf(list, queued(list)[0] ?? ''))).text
+
+const listOf = async (visitor: Visitor, address = path) => (await visitor.get(address)).text
+
+const openChip = /Open elsewhere: .+?, since \d+ \w+ \d{4}, \d\d:\d\d/
+const openOf = (text: string) => openChip.exec(textOf(text))?.[0].replace(/, since.*/, '')
+
+const nameOf = (text: string) => titleOf(text).replace(/ – .*/, '')
+
+describe('two who decide in turn, each the app that they were led to', () => {
+  test.for<[how: string, open: (visitor: Visitor, list: () => Promise<string>) => Promise<string>]>(
+    [
+      ['open the first app of the list', async (visitor, list) => openFirst(visitor, await list())],
+      [
+        'filter by look-alikes',
+        async (visitor) =>
+          openFirst(visitor, await listOf(visitor, '/?queue=pending&look-alikes=on')),
+      ],
+    ],
+  )('decide six and six of twelve if they %s', async ([how, open]) => {
+    const { page, ids, ada, bo } = await start(how.includes('look-alikes') ? 0 : 12)
+    const added = ids.length > 0 ? ids : await addApps(page, Array(12).fill({ name: 'Tide Cl0ck' }))
+    const texts = new Map<Moderator, string>()
+    for (const one of [ada, bo]) texts.set(one, await open(one, () => listOf(one)))
+    for (let round = 0; round < 6; round++)
+      for (const one of [ada, bo])
+        texts.set(one, (await follow(one, await decide(one, texts.get(one) ?? '', 'approve'))).text)
+    const entries = await page.database.read(({ sql }) =>
+      sql('audit').where({ action: 'app approve' }).whereIn('app_id', added),
+    )
+    const by = (name: string) => entries.filter(({ operator_name }) => operator_name === name)
+    expect([by('Ada').length, by('Bo').length]).toEqual([6, 6])
+    expect(new Set(entries.map(({ app_id }) => app_id)).size).toBe(12)
+  })
+})
+
+test('an app that somebody has open is last for others, who may decide it', async () => {
+  const { page, ids, names, ada, bo } = await start(3)
+  await openFirst(ada, await listOf(ada))
+  expect(queued(await listOf(ada))).toEqual(names)
+  expect(openOf(await listOf(ada))).toBeUndefined()
+
+  const list = await listOf(bo)
+  expect(queued(list)).toEqual(['Needle 2', 'Needle 3', 'Needle 1'])
+  expect(openOf(list)).toBe('Open elsewhere: Ada')
+  const shown = (await bo.get(addressOf(list, 'Needle 1'))).text
+  expect(openOf(shown)).toBe('Open elsewhere: Ada')
+  expect(textOf(shown)).toContain(' 3 of 3 ')
+  const decided = await follow(bo, await decide(bo, shown, 'approve'))
+  expect(reportOf(decided.text)).toContain('Approved Needle 1.')
+  expect(await stateOf(page, ids[0] ?? 0)).toMatchObject({ status: 'approved' })
+  // Decided, it waits for nobody.
+  expect(openOf((await ada.get(`/apps/${ids[0]}`)).text)).toBeUndefined()
+})
+
+test('a walk ends with the apps that others have open', async () => {
+  const { names, ada, bo } = await start(4)
+  await openFirst(ada, await listOf(ada))
+  let text = await openFirst(bo, await listOf(bo))
+  const seen = []
+  for (;;) {
+    seen.push(`${nameOf(text)}: ${/\d+ of \d+/.exec(textOf(text))?.[0]}`)
+    text = (await skip(bo, text)).text
+    if (nameOf(text) === 'Pending apps') break
+  }
+  expect(seen).toEqual([
+    'Needle 2: 1 of 4',
+    'Needle 3: 2 of 4',
+    'Needle 4: 3 of 4',
+    'Needle 1: 4 of 4',
+  ])
+  expect(queued(text).toSorted()).toEqual(names)
+})
+
+test('two who have opened the same app are led to different ones', async () => {
+  const { ids, ada, bo } = await start(4)
+  const address = `/apps/${ids[0]}?${games}`
+  let [adas, bos] = [await listOf(ada, address), await listOf(bo, address)]
+  expect(openOf(bos)).toBe('Open elsewhere: Ada')
+  expect(textOf(bos)).toContain(' 1 of 4 ')
+  adas = (await follow(ada, await decide(ada, adas, 'approve'))).text
+  bos = (await skip(bo, bos)).text
+  expect([nameOf(adas), nameOf(bos)]).toEqual(['Needle 2', 'Needle 3'])
+  adas = (await follow(ada, await decide(ada, adas, 'approve'))).text
+  bos = (await follow(bo, await decide(bo, bos, 'approve'))).text
+  expect(nameOf(adas)).toBe('Needle 4')
+  // The last one, which Ada has open.
+  expect([nameOf(bos), openOf(bos)]).toEqual(['Needle 4', 'Open elsewhere: Ada'])
+})
+
+describe('an app is no longer last for others', () => {
+  test.for<[when: string, act: (ada: Moderator, ids: number[]) => Promise<unknown>]>([
+    ['after five minutes', async () => freezeClock(Date.now() + 5 * minute)],
+    ['when the session has ended', (ada) => ada.post('/sign-out')],
+    ['when the next one is opened', (ada, ids) => ada.get(`/apps/${ids[2]}?${games}`)],
+  ])('%s', async ([, act]) => {
+    const { ids, ada, bo } = await start(3)
+    freezeClock()
+    await ada.get(`/apps/${ids[0]}?${games}`)
+    expect(queued(await listOf(bo)).at(-1)).toBe('Needle 1')
+    await act(ada, ids)
+    const list = await listOf(bo)
+    expect(queued(list)[0]).toBe('Needle 1')
+    expect(openOf((await bo.get(addressOf(list, 'Needle 1'))).text)).toBeUndefined()
+  })
+})
+
+test.for<[what: string, address: (id: number) => string]>([
+  ['outside a queue', (id) => `/apps/${id}`],
+  ['in the list only', () => path],
+])('an app that was opened %s keeps its place', async ([, address]) => {
+  const { ids, names, ada, bo } = await start(3)
+  await ada.get(address(ids[0] ?? 0))
+  expect(queued(await listOf(bo))).toEqual(names)
+})
+
+test('one moderator in two browsers counts as two', async () => {
+  const { page, ids, ada } = await start(3)
+  const signedIn = await page.post('/sign-in', { key: ada.key })
+  const cookie = String([signedIn.headers['set-cookie']].flat()[0]).replace(/;.*/, '')
+  await ada.get(`/apps/${ids[0]}?${games}`)
+  const list = await listOf(page.visitor(cookie))
+  expect([queued(list).at(-1), openOf(list)]).toEqual(['Needle 1', 'Open elsewhere: Ada'])
+})
+
+test('pages of a list have each app once, those that others have open at the end', async () => {
+  const { page, ids, names, ada, bo } = await start(60)
+  await ada.get(`/apps/${ids[9]}?${games}`)
+  await bo.get(`/apps/${ids[54]}?${games}`)
+  const cy = await page.signIn('Cy')
+  const first = await listOf(cy)
+  expect([queued(first).length, textOf(first).includes('60 apps wait')]).toEqual([50, true])
+  const second = await listOf(cy, addressOf(first, 'Next'))
+  expect(textOf(second)).toContain('These are 51 to 60')
+  const open = ['Needle 10', 'Needle 55']
+  const others = names.filter((name) => !open.includes(name))
+  expect([...queued(first), ...queued(second)]).toEqual([...others, ...open])
+})
+
+test('a page that begins among those that others have open', async () => {
+  const { page, ids, ada, bo } = await start(3)
+  await ada.get(`/apps/${ids[0]}?${games}`)
+  await bo.get(`/apps/${ids[1]}?${games}`)
+  const cy = await page.signIn('Cy')
+  const after = `2026-01-01T00:00:00.000Z~${ids[0]}~open`
+  const list = await listOf(cy, `${path}&after=${after}`)
+  expect(queued(list)).toEqual(['Needle 2'])
+  expect(textOf(list)).toContain('These are 3 to 3')
+})
+
+describe('what is open is written once', () => {
+  const countWrites = (page: ModerationPage) => {
+    const writes: string[] = []
+    page.database.onStatement((sql) => {
+      if (/^update .operator_sessions/.test(sql)) writes.push(sql)
+    })
+    return writes
+  }
+
+  test('for each app that a queue leads to', async () => {
+    const { page, ids, ada } = await start(2)
+    const writes = countWrites(page)
+    for (const address of [path, `/apps/${ids[0]}`, '/apps?text=Needle', '/audit'])
+      await ada.get(address)
+    expect(writes).toHaveLength(0)
+    for (const id of [ids[0], ids[0], ids[1], ids[1]]) await ada.get(`/apps/${id}?${games}`)
+    expect(writes).toHaveLength(2)
+  })
+
+  test('and not for an app that does not exist', async () => {
+    const { page, ada } = await start(1)
+    const writes = countWrites(page)
+    expect((await ada.get(`/apps/999999?${games}`)).status).toBe(404)
+    expect(writes).toHaveLength(0)
+  })
+
+  test('or not at all if the database is busy, and the page is shown', async () => {
+    const { page, ids, ada } = await start(1)
+    const release = await holdWrite(page.database, ({ sql }) =>
+      sql('operator_sessions').update({ opened_app_id: apps.pending }),
+    )
+    expect((await ada.get(`/apps/${ids[0]}?${games}`)).status).toBe(200)
+    await release()
+  })
+})
