@@ -83,10 +83,17 @@ async function readNews(place: number, database: Database): Promise<News & { las
   return { ...news, last }
 }
 
+/** Each decision, by its action in the audit log. */
+const decisionWords: Record<string, string> = {
+  'app approve': 'approved',
+  'app reject': 'rejected',
+  'app reopen': 'reopened',
+}
+
 function addEntry(news: News, entry: AuditEntry) {
   const { action, app_id, app_name, key_id } = entry
   if (app_id === null) return
-  const isDecision = action === 'app approve' || action === 'app reject'
+  const isDecision = Object.hasOwn(decisionWords, action)
   if (isDecision) {
     news.decisions++
     // Moves it to the end.
@@ -114,8 +121,7 @@ function describe(facts: Facts, neutralize: Format['neutralize'], shown: number)
   })
 
   const decidedLines = [...decided].map(([id, entry]) => {
-    const decision = entry.action === 'app approve' ? 'approved' : 'rejected'
-    const by = ` ${decision} by ${quote(actorOf(entry) ?? '', maxName)}`
+    const by = ` ${decisionWords[entry.action]} by ${quote(actorOf(entry) ?? '', maxName)}`
     const since = waiting.has(id) ? ', changed since' : ''
     const reason = entry.after.rejection_reason
     const why = typeof reason === 'string' ? `: ${quote(reason, maxReason)}` : ''

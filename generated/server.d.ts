@@ -657,7 +657,7 @@ export interface components {
          */
         PackageName: string;
         /**
-         * @description `pending`: awaiting approval. `approved`: public. `rejected`: refused or taken down, see `rejection_reason`.
+         * @description `pending`: awaiting a decision. `approved`: public. `rejected`: refused or taken down, see `rejection_reason`.
          * @example approved
          * @enum {string}
          */
@@ -916,7 +916,7 @@ export interface components {
             package_name?: components["schemas"]["PackageName"];
             created_at: components["schemas"]["Timestamp"];
             updated_at: components["schemas"]["Timestamp"];
-            /** @description Since when the app, or your changes of it, have waited for a decision; of an app that was imported while it waited, since its creation. Absent if nothing waits. */
+            /** @description Since when the app, or your changes of it, have waited for a decision; of an app that operators have reopened, since then; of one that was imported while it waited, since its creation. Absent if nothing waits. */
             waiting_since?: components["schemas"]["Timestamp"];
             /** @description When operators last approved or rejected the app. Absent while it waits. Of an app that was imported with its status, and of decisions before version 2.2.0 of the service: when an approved app was first approved; absent in a rejected one. */
             decided_at?: components["schemas"]["Timestamp"];

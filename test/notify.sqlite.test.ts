@@ -187,6 +187,21 @@ describe('a message', () => {
     ])
   })
 
+  test('has a decision that was taken back as the last one about its app', async () => {
+    const { webhook, notify, decide } = await startNotifying()
+    await decide('approve', apps.pending)
+    await decide('reopen', apps.pending)
+    expect(await notify()).toEqual(succeeded)
+    expect(webhook.texts).toEqual([
+      [
+        'Decisions: 2',
+        'App 2 `Cloud Atlas` reopened by `Ada (signed in)`',
+        'New or changed by their owners: 0',
+        'Waiting: 2 pending, 0 changed.',
+      ].join('\n'),
+    ])
+  })
+
   test('is not sent for other changes, which are not looked at again', async () => {
     const { webhook, notify, database, place, end } = await startNotifying()
     const before = place()

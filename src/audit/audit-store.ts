@@ -29,6 +29,7 @@ export type Action =
   | 'app delete'
   | 'app approve'
   | 'app reject'
+  | 'app reopen'
   | 'app restore'
   | 'app transfer'
   | 'app import'

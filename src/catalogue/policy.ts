@@ -31,11 +31,15 @@ export const statusAfterUpdate = (status: AppStatus): AppStatus =>
 export const statusAfterDecision = {
   approve: 'approved',
   reject: 'rejected',
+  reopen: 'pending',
 } as const satisfies Record<string, AppStatus>
 
 export type Decision = keyof typeof statusAfterDecision
 
-/** A decision changes the status, or approves the unreviewed changes of an approved app. */
+/**
+ * A decision changes the status, or approves the unreviewed changes of an approved app. `reopen`
+ * takes back any other one.
+ */
 export const canDecide = (decision: Decision, app: Pick<AppRow, 'status' | 'unreviewed_since'>) =>
   app.status !== statusAfterDecision[decision] ||
   (decision === 'approve' && app.unreviewed_since !== null)
@@ -46,6 +50,12 @@ export const decidedColumns = (now: string) => ({
   unreviewed_changes: null,
   decided_at: now,
 })
+
+/**
+ * The columns of an app that is reopened: it waits from now on, and the owner's changes that nobody
+ * has reviewed are still shown.
+ */
+export const reopenedColumns = (now: string) => ({ unreviewed_since: now })
 
 /**
  * Since when the app, or the owner's changes of it, have waited for a decision; null if nothing does.

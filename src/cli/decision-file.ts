@@ -71,10 +71,10 @@ function parseDecision({
   if (!app) throw new OperatorError(`the id must be ${referenceFormat}, not ${JSON.stringify(id)}`)
   if (!isDecision(decision)) {
     throw new OperatorError(
-      `the decision must be approve or reject, not ${JSON.stringify(decision)}`,
+      `the decision must be approve, reject or reopen, not ${JSON.stringify(decision)}`,
     )
   }
-  if (decision === 'approve' && reason !== '') throw new OperatorError('approve takes no reason')
+  if (decision !== 'reject' && reason !== '') throw new OperatorError(`${decision} takes no reason`)
   return { ...app, decision, reason: decision === 'reject' ? parseReason(reason) : '' }
 }
 

@@ -274,16 +274,22 @@ const reject = decisionCommand(
   '  ./apps-service moderation reject 42@k3f9a --reason "The link is dead."',
 )
 
+const reopen = decisionCommand(
+  'reopen',
+  new Command('reopen').description('put approved or rejected apps back into the queue'),
+  '  ./apps-service moderation reopen 42@k3f9a',
+)
+
 const decide = buildDatabaseCommand({
   command: new Command('decide')
     .description('apply decisions from a file')
     .argument('<file>', 'NDJSON, or - for standard input: {id, decision, reason} on each line'),
   help: `
-A decision is approve or reject; reject needs a reason. An id may have the
-revision that queue and show print, such as 42@k3f9a: an app that has changed
-since is refused. If a line is not valid, nothing is decided. Then each app is
-decided separately. If one fails, the others are not affected, and the exit code
-is 1.
+A decision is approve, reject or reopen; reject needs a reason. An id may have
+the revision that queue and show print, such as 42@k3f9a: an app that has
+changed since is refused. If a line is not valid, nothing is decided. Then each
+app is decided separately. If one fails, the others are not affected, and the
+exit code is 1.
 
 Examples:
   ./apps-service moderation decide decisions.ndjson
@@ -349,6 +355,7 @@ export const command = commandGroup('moderation', 'decide which apps the catalog
   show,
   approve,
   reject,
+  reopen,
   decide,
   serve,
 ])

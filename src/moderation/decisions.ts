@@ -73,28 +73,33 @@ export async function findRepeated(
 /** Milliseconds. A page that reports a decision may be loaded again. */
 const reportTime = 60 * 60 * 1000
 
-/** The last decision of this moderator about each of the apps, within the last hour. */
-export async function findOwnDecisions(
+/** The actions of moderators that a page reports. */
+const reportedActions = [
+  'app approve',
+  'app reject',
+  'app reopen',
+  'app restore',
+  'review remove',
+] as const
+export type ReportedAction = (typeof reportedActions)[number]
+
+/** The last action of this moderator on each of the apps, within the last hour. */
+export async function findOwnActions(
   { sql }: QueryRunner,
   ids: number[],
   moderatorId: string,
-): Promise<Map<number, Decision>> {
+): Promise<Map<number, ReportedAction>> {
   if (ids.length === 0) return new Map()
-  const entries = await sql('audit')
+  const entries: { app_id: number; action: ReportedAction }[] = await sql('audit')
     // Literal, as in the partial index. An app can have many entries.
     .whereRaw('operator_id is not null')
     .where({ operator_id: moderatorId })
     .where('at', '>=', new Date(Date.now() - reportTime).toISOString())
     .whereRaw(`${withoutIndex('app_id')} in (${ids.map(() => '?')})`, ids)
-    .whereIn('action', ['app approve', 'app reject'])
+    .whereIn('action', reportedActions)
     .orderBy('id')
     .select('app_id', 'action')
-  return new Map(
-    entries.map(({ app_id, action }) => [
-      Number(app_id),
-      action === 'app approve' ? 'approve' : 'reject',
-    ]),
-  )
+  return new Map(entries.map(({ app_id, action }) => [Number(app_id), action]))
 }
 
 /** Restores a deleted app. Throws an OperatorError as `moderationStore.restore` does. */

@@ -52,7 +52,8 @@ export function appFields({ app, developer }: { app: NamedAppRow; developer: Acc
     id: `${formatReference(app)} (${app.slug})`,
     status: app.status + (app.deleted_at ? `, deleted at ${app.deleted_at}` : ''),
     rejection_reason: app.rejection_reason,
-    unreviewed_since: app.unreviewed_since,
+    // A reopened app waits, too, without a change.
+    unreviewed_since: app.unreviewed_changes === null ? null : app.unreviewed_since,
     name: app.name,
     version: app.version,
     package_name: app.package_name,

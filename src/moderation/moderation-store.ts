@@ -14,6 +14,7 @@ import {
   type Decision,
   decidedColumns,
   parseUnreviewed,
+  reopenedColumns,
   statusAfterDecision,
 } from '../catalogue/policy.ts'
 import { findSimilarApps, type SimilarApp } from '../catalogue/similar-names.ts'
@@ -227,7 +228,13 @@ export const moderationStore = (runner: QueryRunner) => {
       await apps.save(
         `app ${decision}`,
         app,
-        { updated_at: now, status, approved_at, rejection_reason, ...decidedColumns(now) },
+        {
+          updated_at: now,
+          status,
+          approved_at,
+          rejection_reason,
+          ...(decision === 'reopen' ? reopenedColumns(now) : decidedColumns(now)),
+        },
         actor,
       )
       return { id, slug: app.slug, status, before: app }

@@ -124,6 +124,12 @@ test.for<[decision: Decision, status: Status, isChanged: boolean, isOpen: boolea
   ['reject', 'approved', true, true],
   ['reject', 'rejected', false, false],
   ['reject', 'rejected', true, false],
+  ['reopen', 'pending', false, false],
+  ['reopen', 'pending', true, false],
+  ['reopen', 'approved', false, true],
+  ['reopen', 'approved', true, true],
+  ['reopen', 'rejected', false, true],
+  ['reopen', 'rejected', true, true],
 ])(
   '%s is possible for an app that is %s, changed since: %j; expected: %j',
   ([decision, status, isChanged, isOpen]) => {

@@ -8,7 +8,7 @@ import { copyWorld, temporaryFolder } from '../support/database.ts'
 import { commandLine, expectRefusal } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 
-const { approved, pending, bobsPending, bobs, deleted } = inject('world').apps
+const { approved, pending, rejected, bobsPending, bobs, deleted } = inject('world').apps
 
 function fileOf(text: string | Buffer): string {
   const file = join(temporaryFolder(), 'decisions.ndjson')
@@ -27,6 +27,7 @@ const mixed = `\uFEFF${toLines([
 ])}
 ${toLines([
   { id: String(approved), decision: 'approve', reason: '' },
+  { id: rejected, decision: 'reopen' },
   { id: 999, decision: 'approve' },
   { id: deleted, decision: 'reject', reason: 'Gone' },
 ])}`
@@ -42,11 +43,14 @@ test('decides what a file says, and lists each refusal', async () => {
   expect(await cli.run('moderation', 'decide', fileOf(mixed))).toEqual({
     code: 1,
     stdout: expect.stringMatching(
-      /^App 2 \(cloud-atlas\) is approved now: "Cloud Atlas", last changed \d+d ago\.\nApp 6 .* is rejected now: "Night Train", .*\n$/,
+      /^App 2 \(cloud-atlas\) is approved now: "Cloud Atlas", last changed \d+d ago\.\nApp 6 .* is rejected now: "Night Train", .*\nApp 3 .* is pending now: "Broken Compass", .*\n$/,
     ),
     stderr: `${refusals.join('\n')}\n`,
   })
-  const after = new Map(before).set(pending, 'approved').set(bobsPending, 'rejected')
+  const after = new Map(before)
+    .set(pending, 'approved')
+    .set(bobsPending, 'rejected')
+    .set(rejected, 'pending')
   expect(await statuses(cli)).toEqual(after)
   const { rejection_reason } = await cli.json('moderation', 'show', String(bobsPending))
   expect(rejection_reason).toBe('Two lines,\nin quotes.')
@@ -102,7 +106,7 @@ test.for<[what: string, text: string | Buffer, message: RegExp]>([
   [
     'an unknown decision',
     '{"id": 2, "decision": "accept"}',
-    /nothing was decided: line 1: the decision must be approve or reject, not "accept"/,
+    /nothing was decided: line 1: the decision must be approve, reject or reopen, not "accept"/,
   ],
   [
     'a rejection without a reason',
@@ -113,6 +117,11 @@ test.for<[what: string, text: string | Buffer, message: RegExp]>([
     'an approval with a reason',
     '{"id": 2, "decision": "approve", "reason": "Nice"}',
     /line 1: approve takes no reason/,
+  ],
+  [
+    'a reopened app with a reason',
+    '{"id": 1, "decision": "reopen", "reason": "Oops"}',
+    /line 1: reopen takes no reason/,
   ],
   [
     'a repeated id',

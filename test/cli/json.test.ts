@@ -82,6 +82,7 @@ const rows: Row[] = [
   ['moderation show', () => [String(apps.approved)]],
   ['moderation approve', () => [String(apps.pending), '99']],
   ['moderation reject', () => [String(apps.pending), '99', '--reason', 'Spam']],
+  ['moderation reopen', () => [String(apps.approved), '99']],
   ['moderation decide', () => [decisionFile()]],
   ['app list', () => []],
   ['app restore', () => [String(apps.deleted)]],

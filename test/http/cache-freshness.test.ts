@@ -46,6 +46,7 @@ test(`after each of ${stepCount} writes of all kinds, cached responses are those
     delete: (id) => request('DELETE', `/apps/${id}`, owned(id)),
     approve: (id) => decide('approve', id),
     reject: (id) => decide('reject', id),
+    reopen: (id) => decide('reopen', id),
     review: (id) => cached.addReviews(id, 1),
     'moderation approve': (id) => operate('moderation', 'approve', String(id)),
     'moderation reject': (id) =>

@@ -557,6 +557,8 @@ test('writes that change nothing public leave the cache as it is, and others emp
     ],
     ['the same approval, which is refused', false, () => decide('approve', apps.bobsPending)],
     ['a rejection of a listed app', true, () => decide('reject', apps.bobsPending)],
+    ['a rejected app that is reopened', false, () => decide('reopen', apps.bobsPending)],
+    ['a listed app that is reopened', true, () => decide('reopen', apps.deleted)],
     ['an import of a new app', true, () => importLine(listedLine, 'created')],
     ['an import of the same app', false, () => importLine(listedLine, 'unchanged')],
     [

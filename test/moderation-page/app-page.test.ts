@@ -229,9 +229,9 @@ test('links to the developer’s other apps in any state, and lists the newest r
 })
 
 test.for<[state: keyof typeof apps, isPublic: boolean, buttons: string[]]>([
-  ['approved', true, ['reject']],
+  ['approved', true, ['reject', 'reopen']],
   ['pending', false, ['approve', 'reject']],
-  ['rejected', false, ['approve']],
+  ['rejected', false, ['approve', 'reopen']],
   ['deleted', false, []],
 ])(
   'of an app that is %s: links to the public one: %s; decides %j',

@@ -313,10 +313,7 @@ describe('the next app is right', () => {
     const decided = await decide(ada, text, 'approve')
     await asOwner(situation, 'PUT', ids[0])
     let shown = (await follow(ada, decided)).text
-    expect([shownId(shown), reportOf(shown)]).toEqual([
-      ids[1],
-      'Changed again by the owner Needle. 3 wait.',
-    ])
+    expect([shownId(shown), reportOf(shown)]).toEqual([ids[1], 'Waiting again Needle. 3 wait.'])
     for (const id of [ids[1], ids[2], ids[0]]) {
       expect(shownId(shown)).toBe(id)
       shown = (await follow(ada, await decide(ada, shown, 'approve'))).text
@@ -387,7 +384,7 @@ describe('a wrong decision', () => {
       expect([shownId(next), reportOf(next)]).toEqual([ids[1], `${first} Needle. 3 wait.`])
 
       const shown = (await ada.get(addressOf(next, 'Needle'))).text
-      expect([shownId(shown), valuesOf(shown, 'decision')]).toEqual([ids[0], [right]])
+      expect([shownId(shown), valuesOf(shown, 'decision')]).toEqual([ids[0], [right, 'reopen']])
       const reversed = await decide(ada, shown, right, reason)
       expect(reversed.headers.location).toBe(`/apps/${ids[1]}?${games}&decided=${ids[0]}`)
       expect((await stateOf(page, ids[0] ?? 0))?.status).toBe(second.toLowerCase())
@@ -396,7 +393,7 @@ describe('a wrong decision', () => {
       const back = (await follow(ada, reversed)).text
       expect([shownId(back), reportOf(back)]).toEqual([ids[1], `${second} Needle. 3 wait.`])
       const again = (await ada.get(addressOf(back, 'Needle'))).text
-      expect(valuesOf(again, 'decision')).toEqual([wrong])
+      expect(valuesOf(again, 'decision')).toEqual([wrong, 'reopen'])
       const backAgain = await follow(ada, await decide(ada, again, wrong, reason))
       expect([shownId(backAgain.text), reportOf(backAgain.text)]).toEqual([
         ids[1],

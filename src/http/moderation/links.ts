@@ -56,6 +56,7 @@ export function createLinks(prefix: string, publicUrl: string) {
     auditEntry: (entry: number) => link('/audit', { entry }),
     /** The action of a form about an app or a queue. */
     decisions: (view?: QueueView) => link('/decisions', view && viewParameters(view)),
+    reopenings: (view?: QueueView) => link('/reopenings', view && viewParameters(view)),
     restorations: (view?: QueueView) => link('/restorations', view && viewParameters(view)),
     removedReviews: (view?: QueueView) => link('/removed-reviews', view && viewParameters(view)),
     publicApp: (id: number) => `${publicUrl}/apps/${id}`,

@@ -1,6 +1,7 @@
+import { formatReference } from '../../contract/field-rules.ts'
 import type { QueryRunner } from '../../db/engine.ts'
 import type { AppRow } from '../../db/rows.ts'
-import { findOwnDecisions } from '../../moderation/decisions.ts'
+import { findOwnActions, type ReportedAction } from '../../moderation/decisions.ts'
 import { formatCount, nounOf } from '../../util/text.ts'
 import { type Html, html } from '../html.ts'
 import type { Links, Report } from './links.ts'
@@ -12,10 +13,21 @@ import type { QueueView } from './queue-view.ts'
  * so that an address that somebody else has made reports no decision.
  */
 
-type ReportedApp = Pick<AppRow, 'id' | 'name' | 'status' | 'deleted_at' | 'unreviewed_since'>
+type ReportedApp = Pick<
+  AppRow,
+  'id' | 'revision' | 'name' | 'status' | 'deleted_at' | 'unreviewed_since'
+>
 
-/** Names that are shown of each kind. */
-const maxNames = 10
+/** What has become of an app, in the order of the sentences. */
+const titles: Record<ReportedAction | 'waiting' | 'deleted', string> = {
+  'app approve': 'Approved',
+  'app reject': 'Rejected',
+  'app reopen': 'Reopened',
+  'app restore': 'Restored',
+  'review remove': 'Removed a review of',
+  waiting: 'Waiting again',
+  deleted: 'Deleted',
+}
 
 /** `next` is the app that a reversed decision leads back to. False if nothing is reported. */
 export async function reportOf(
@@ -26,57 +38,56 @@ export async function reportOf(
   { view, next, total }: { view?: QueueView | undefined; next?: number; total?: number },
 ): Promise<Html | false> {
   if (decided.length + refused.length === 0) return false
-  const decisions = await findOwnDecisions(runner, decided, moderatorId)
+  const actions = await findOwnActions(runner, decided, moderatorId)
   const apps: ReportedApp[] = await runner
     .sql('apps')
-    .whereIn('id', [...decisions.keys(), ...refused])
+    .whereIn('id', [...actions.keys(), ...refused])
     .orderBy('id')
-    .select('id', 'name', 'status', 'deleted_at', 'unreviewed_since')
+    .select('id', 'revision', 'name', 'status', 'deleted_at', 'unreviewed_since')
   const refusedIds = new Set(refused)
   const done = apps.filter(({ id }) => !refusedIds.has(id))
   const not = apps.filter(({ id }) => refusedIds.has(id))
   if (apps.length === 0) return false
-  /** The owner may have changed or deleted the app since. */
-  const outcomeOf = (app: ReportedApp) => {
-    const state = stateOf(app)
-    return state === 'waiting' || state === 'deleted' ? state : decisions.get(app.id)
-  }
-  const sentences = [
+  const sentences = Object.entries(titles).map(([outcome, title]) =>
     sentence(
-      'Approved',
-      done.filter((app) => outcomeOf(app) === 'approve'),
+      title,
+      done.filter((app) => outcomeOf(app, actions.get(app.id)) === outcome),
     ),
-    sentence(
-      'Rejected',
-      done.filter((app) => outcomeOf(app) === 'reject'),
-    ),
-    sentence(
-      'Changed again by the owner',
-      done.filter((app) => outcomeOf(app) === 'waiting'),
-    ),
-    sentence(
-      'Deleted',
-      done.filter((app) => outcomeOf(app) === 'deleted'),
-    ),
-    ...(not.length === 0
-      ? []
-      : [html`<span class="problem">${sentence('Not decided', not, true)}</span>`]),
-  ]
+  )
+  const problem =
+    not.length > 0 && html`<span class="problem">${sentence('Not decided', not, true)}</span>`
   const waiting =
     total !== undefined && html`${formatCount(total)} ${nounOf(total, 'waits', 'wait')}.`
-  return html`<p role="status" class="report">${sentences} ${waiting}</p>`
+  const [only] = done.length === 1 ? done : []
+  return html`<div class="report">
+<p role="status">${sentences}${problem} ${waiting}</p>
+${only && isDecision(outcomeOf(only, actions.get(only.id))) && reopenForm(only)}
+</div>`
 
   function sentence(title: string, some: ReportedApp[], withState = false): Html | false {
     if (some.length === 0) return false
-    const names = some
-      .slice(0, maxNames)
-      .map(
-        (app, index) =>
-          html`${index > 0 && ', '}<a href="${links.app(app.id, view, { next })}"><bdi>${app.name}</bdi></a>${withState && ` (${refusals[stateOf(app)]})`}`,
-      )
-    const more = some.length - maxNames
-    return html`${title} ${names}${more > 0 && ` and ${formatCount(more)} more`}. `
+    const names = some.map(
+      (app, index) =>
+        html`${index > 0 && ', '}<a href="${links.app(app.id, view, { next })}"><bdi>${app.name}</bdi></a>${withState && ` (${refusals[stateOf(app)]})`}`,
+    )
+    return html`${title} ${names}. `
   }
+
+  function reopenForm(app: ReportedApp) {
+    return html`<form method="post" action="${links.reopenings(view)}">
+${next !== undefined && html`<input type="hidden" name="next" value="${next}">`}
+<button name="reopened" value="${formatReference(app)}">Back to the queue</button>
+</form>`
+  }
+}
+
+const isDecision = (outcome: string | undefined) =>
+  outcome === 'app approve' || outcome === 'app reject'
+
+/** The owner may have changed or deleted the app since a decision. */
+function outcomeOf(app: ReportedApp, action: ReportedAction | undefined) {
+  const state = stateOf(app)
+  return isDecision(action) && (state === 'waiting' || state === 'deleted') ? state : action
 }
 
 const refusals = {

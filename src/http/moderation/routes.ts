@@ -78,9 +78,7 @@ export function moderationRoutes(
     // Of the page of an app, not of a queue.
     if (fieldOf(body, 'seen') && first) {
       const seen = seenEntry(body)
-      const next = fieldOf(body, 'next')
-        ? positiveInteger('next', fieldOf(body, 'next'))
-        : undefined
+      const next = nextApp(body)
       if ('problem' in given)
         return showApp(response, 400, first.id, { seen, problem: given.problem, reason, next })
       const [result] = await decideAll([first], given, response)
@@ -109,6 +107,24 @@ export function moderationRoutes(
       response.status(status)
       response.send((await pages.queue(response, shown, form)).text)
     }
+  })
+
+  // From the line that reports a decision, back to the page that has it.
+  receive('/reopenings', async ({ body, query }, response) => {
+    const app = shownApp(fieldOf(body, 'reopened'))
+    const view = viewOf(query)
+    const next = nextApp(body)
+    const [result] = await decideAll([app], { decision: 'reopen', reason: '' }, response)
+    if (result?.error !== undefined) {
+      const problem = `Nothing was decided: ${result.error}.`
+      return showApp(response, 409, app.id, { problem, next })
+    }
+    const report = { decided: [app.id] }
+    const shown = view ?? parseQueueView({})
+    response.redirect(
+      303,
+      next === undefined ? links.queue(shown, report) : links.app(next, view, report),
+    )
   })
 
   /** Shows the page of an app again, with the form that was refused. */
@@ -237,6 +253,10 @@ export function moderationRoutes(
   return router
 }
 
+/** The app that a form leads to instead of the next one of the queue. */
+const nextApp = (body: FormFields): number | undefined =>
+  fieldOf(body, 'next') ? positiveInteger('next', fieldOf(body, 'next')) : undefined
+
 /** The last entry of the history that the page of the form has shown. */
 function seenEntry(body: FormFields): number | undefined {
   const seen = fieldOf(body, 'seen')
@@ -263,7 +283,8 @@ function parseDecision(
   if (apps.length === 0) problems.push('Select at least one app.')
   if (apps.length > maxSelected)
     problems.push(`Select at most ${maxSelected} apps, not ${apps.length}.`)
-  if (decision === 'approve' && problems.length === 0) return { decision, reason: '' }
+  const needsNoReason = decision === 'approve' || decision === 'reopen'
+  if (needsNoReason && problems.length === 0) return { decision, reason: '' }
   if (decision === 'reject') {
     try {
       const parsed = parseReason(reason)
@@ -272,6 +293,6 @@ function parseDecision(
       if (!(error instanceof OperatorError)) throw error
       problems.push(sentenceOf(error))
     }
-  } else if (decision !== 'approve') problems.push('Press Approve or Reject.')
+  } else if (!needsNoReason) problems.push('Press Approve or Reject.')
   return { problem: problems.join(' ') }
 }

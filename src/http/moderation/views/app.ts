@@ -85,7 +85,7 @@ ${
 ${wordChanges(changes.map(wholeChange))}
 </section>`
 }
-${app.unreviewed_since && changes.length === 0 && html`<p><span class="chip">Changed and reverted</span></p>`}
+${app.unreviewed_changes !== null && changes.length === 0 && html`<p><span class="chip">Changed and reverted</span></p>`}
 ${lookAlikes(frame, page)}
 <div class="columns">
 ${listing(app)}
@@ -151,6 +151,7 @@ function decisionForm(frame: Frame, page: AppPage) {
         html`${reasonField(page.reason ?? '', page.reasons)}
       <button name="decision" value="reject" class="reject">${isListed(app) ? 'Take down' : 'Reject'}</button>`
       }
+      ${canDecide('reopen', app) && html`<button name="decision" value="reopen" formnovalidate>Back to the queue</button>`}
       ${skipLink(frame, page)}
     </fieldset>
   </form>`

@@ -43,6 +43,7 @@ const actions: Record<Action, { did: string; done: string }> = {
   'app delete': { did: 'deleted', done: 'Deleted' },
   'app approve': { did: 'approved', done: 'Approved' },
   'app reject': { did: 'rejected', done: 'Rejected' },
+  'app reopen': { did: 'reopened', done: 'Reopened' },
   'app restore': { did: 'restored', done: 'Restored' },
   'app transfer': { did: 'transferred', done: 'Transferred' },
   'app import': { did: 'imported', done: 'Imported' },
