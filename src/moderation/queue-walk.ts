@@ -1,8 +1,10 @@
+import { addressColumns } from '../catalogue/app-columns.ts'
 import { findNamedApps, type NamedAppRow } from '../catalogue/app-store.ts'
 import { findSimilarApps, type SimilarApp } from '../catalogue/similar-names.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import { chunk, required } from '../util/helpers.ts'
 import { type AppFilter, appsIn, queues, resolveColumns, waitingSince } from './app-filter.ts'
+import { deceptiveHosts } from './describe.ts'
 
 /**
  * Walks through a queue in its order, from an app on, for the moderation page. A place stays valid
@@ -16,7 +18,7 @@ export type Queue = keyof typeof queues
  */
 export type Place = { id: number; waiting_since: string; isOpen?: true }
 
-/** `lookAlikes`: only apps with similar names. */
+/** `lookAlikes`: only apps with similar names or deceptive hosts. */
 export type QueueFilter = AppFilter & { lookAlikes?: boolean | undefined }
 
 /** The order of a queue for a moderator. `openElsewhere`: the apps that others have open. */
@@ -136,18 +138,18 @@ async function placesAfter(
 
 const valuesOf = ({ waiting_since, id }: Place) => [waiting_since, id]
 
-/** The ids of the apps that have look-alikes, in the same order, and these. */
+/** The ids of the apps that are look-alikes, in the same order, and the apps that they look like. */
 async function keepLookAlikes(runner: QueryRunner, ids: number[]) {
   const rows = await runner
     .sql('apps')
     .whereIn('id', ids)
-    .select('id', 'name', 'developer_id', 'status')
+    .select('id', 'name', 'developer_id', 'status', ...addressColumns)
   const byId = new Map(rows.map((row) => [row.id, row]))
   const apps = ids.map((id) => required(byId.get(id), `app ${id}`))
   const similar = await findSimilarApps(runner, apps)
   const marked = apps
-    .map(({ id }, index) => ({ id, similar: required(similar[index], 'the similar apps') }))
-    .filter((app) => app.similar.length > 0)
+    .map((app, index) => ({ ...app, similar: required(similar[index], 'the similar apps') }))
+    .filter((app) => app.similar.length > 0 || deceptiveHosts(app).length > 0)
   return { ids: marked.map(({ id }) => id), similar: marked.map((app) => app.similar) }
 }
 

@@ -1,9 +1,10 @@
 import { expect, inject, test } from 'vitest'
-import { linksOf, textOf } from '../support/html.ts'
+import { formOf, linksOf, textOf } from '../support/html.ts'
 import {
   addApps,
   type ModerationPage,
   type Moderator,
+  queued,
   startModerationPage,
 } from '../support/moderation-page.ts'
 
@@ -118,6 +119,29 @@ test('the addresses and the licence of an app are on each list and page of apps,
   expect(textOf(text)).toContain(
     'Website https://xn--exmple-4nf.org/ (ex\u0430mple.org) https://tideclock.example.org/',
   )
+})
+
+test('an app whose host imitates another counts as a look-alike', async () => {
+  const page = await startModerationPage()
+  const ada = await page.signIn('Ada')
+  const [imitation] = await addApps(page, [
+    { name: 'Imitation', website_url: 'https://ex\u0430mple.org/' },
+    { name: 'Original', website_url: 'https://example.org/' },
+  ])
+  const chip = 'Host looks like another: ex\u0430mple.org'
+  const filter = 'queue=pending&developer=Bob&category=games'
+  const { text } = await ada.get(`/?${filter}&select=all`)
+  expect([queued(text), textOf(text).split(chip).length - 1]).toEqual([
+    ['Imitation', 'Original'],
+    1,
+  ])
+  expect(textOf(text)).toContain('1 look-alike is not selected.')
+  expect(formOf(text, '/decisions')?.fields.app?.map((app) => Number.parseInt(app, 10))).toEqual([
+    (imitation ?? 0) + 1,
+  ])
+  expect(queued((await ada.get(`/?${filter}&look-alikes=on`)).text)).toEqual(['Imitation'])
+  expect(textOf((await ada.get(`/apps/${imitation}`)).text)).toContain(chip)
+  expect(textOf((await ada.get(`/apps/${(imitation ?? 0) + 1}`)).text)).not.toContain('Host looks')
 })
 
 test.for<[what: string, host: string, shown: string]>([

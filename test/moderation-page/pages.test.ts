@@ -506,6 +506,6 @@ describe.for(fillersOfEngine)('if others wrote as much as they may, of %s,', ([,
     expect(sizeOf(wrong)).toEqual([401, 'small'])
     const done = await follow(ada, await ada.post(path, { app, decision: 'reject', reason }))
     expect(sizeOf(done)).toEqual([200, 'small'])
-    expect(textOf(done.text)).toContain('and 40 more.')
+    expect(textOf(done.text)).toContain('. 2 wait.')
   })
 })

@@ -501,7 +501,7 @@ describe('select all', () => {
     expect(tickedIn(selected)).toEqual(queued(second))
     const done = await follow(ada, await decide(ada, selected, 'approve'))
     expect(textOf(done.text)).toContain('App 50, App 51')
-    expect(textOf(done.text)).toContain('and 10 more. 50 wait.')
+    expect(textOf(done.text)).toContain('App 69. 50 wait.')
     expect(queued(done.text)).toEqual([])
     expect(queued(await open(ada, done.text, 'Back to the beginning'))).toHaveLength(50)
     // The next step begins without ticks.

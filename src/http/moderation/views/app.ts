@@ -3,6 +3,7 @@ import { appColumns, type OwnerColumn, ownerColumns } from '../../../catalogue/a
 import type { AppReview, NamedAppRow, StateCounts } from '../../../catalogue/app-store.ts'
 import { canDecide, isListed, waitsSince } from '../../../catalogue/policy.ts'
 import { formatReference } from '../../../contract/field-rules.ts'
+import { deceptiveHosts } from '../../../moderation/describe.ts'
 import type { AppReviewDetails } from '../../../moderation/moderation-store.ts'
 import type { Place } from '../../../moderation/queue-walk.ts'
 import { formatCount, formatQuantity } from '../../../util/text.ts'
@@ -18,6 +19,7 @@ import {
   appLink,
   day,
   fieldList,
+  hostChips,
   icon,
   moment,
   noDefaultButton,
@@ -192,6 +194,7 @@ function facts({ links }: Frame, page: AppPage) {
       : `${app.average_rating} of 5, ${formatQuantity(app.rating_count, 'rating')}`
   return html`<section class="card">
 <h2>Facts</h2>
+${deceptiveHosts(app).length > 0 && html`<p class="chips">${hostChips(app)}</p>`}
 ${fieldList({
   Developer: html`<a href="${links.apps(app.developer_name)}"><bdi>${app.developer_name}</bdi></a> (${developerRecord(record)})`,
   ...ownerFacts(app),

@@ -6,7 +6,7 @@ import {
 } from '../../../catalogue/app-columns.ts'
 import type { NamedAppRow } from '../../../catalogue/app-store.ts'
 import type { SimilarApp } from '../../../catalogue/similar-names.ts'
-import { type Fields, similarityOf } from '../../../moderation/describe.ts'
+import { deceptiveHosts, type Fields, similarityOf } from '../../../moderation/describe.ts'
 import type { Place } from '../../../moderation/queue-walk.ts'
 import { formatDay, formatMoment } from '../../../util/time.ts'
 import { type Html, html } from '../../html.ts'
@@ -77,6 +77,11 @@ export const stateChip = ({ status, deleted_at }: State) =>
 
 export const similarChip = (links: Links, app: SimilarApp) =>
   html`<a class="chip warning" href="${links.app(app.id)}">Looks like <bdi>${app.name}</bdi>, ${similarityOf(app)}</a>`
+
+export const hostChips = (app: Parameters<typeof deceptiveHosts>[0]) =>
+  deceptiveHosts(app).map(
+    (host) => html`<span class="chip warning">Host looks like another: <bdi>${host}</bdi></span> `,
+  )
 
 /** A list of labels and texts; a text that is null is left out. */
 export const fieldList = (fields: Fields | Record<string, Html | Fields[string]>) =>

@@ -2,6 +2,7 @@ import type { OpenedApp } from '../../../accounts/moderator-store.ts'
 import type { StateCounts } from '../../../catalogue/app-store.ts'
 import type { Category } from '../../../contract/contract.ts'
 import { formatReference } from '../../../contract/field-rules.ts'
+import { deceptiveHosts } from '../../../moderation/describe.ts'
 import type { QueuedApp } from '../../../moderation/moderation-store.ts'
 import type { Place, Queue } from '../../../moderation/queue-walk.ts'
 import { pick } from '../../../util/helpers.ts'
@@ -15,6 +16,7 @@ import { type Frame, layout } from './layout.ts'
 import {
   alert,
   appLink,
+  hostChips,
   icon,
   leadsTo,
   noDefaultButton,
@@ -117,7 +119,7 @@ function summary({ apps, total, upTo, read, last, view }: QueuePage) {
 function decisionForm(frame: Frame, page: QueuePage) {
   const { links } = frame
   const { view, apps } = page
-  const marked = apps.filter(({ similar }) => similar.length > 0).length
+  const marked = apps.filter(isLookAlike).length
   return html`<form method="post" action="${links.decisions(view)}" class="decide">
 <p class="select">
   <a href="${links.queue(view, { select: 'all' })}">Select all${marked > 0 && html` but look-alikes`}</a>
@@ -144,10 +146,12 @@ ${alert(page.problem)}
 </form>`
 }
 
+const isLookAlike = (app: ShownApp) => app.similar.length > 0 || deceptiveHosts(app).length > 0
+
 function queuedApp({ links }: Frame, page: QueuePage, app: ShownApp) {
   const { view, selected, areOthersSelected, records } = page
   const reference = formatReference(app)
-  const isSelected = selected.has(reference) || (areOthersSelected && app.similar.length === 0)
+  const isSelected = selected.has(reference) || (areOthersSelected && !isLookAlike(app))
   const beginning = shortenText(app.description)
   const place = app.opened && { ...pick(app, 'id', 'waiting_since'), isOpen: true as const }
   return html`
@@ -158,7 +162,7 @@ function queuedApp({ links }: Frame, page: QueuePage, app: ShownApp) {
     <h2>${appLink(links, app, view, place)}</h2>
     <p class="quiet"><a href="${links.apps(app.developer_name)}"><bdi>${app.developer_name}</bdi></a> (${developerRecord(records.get(app.developer_id))}) · <bdi>${app.category_name}</bdi> · waits ${formatWait(app.waiting_since)}</p>
     ${app.opened && html`<p>${openChip(app.opened)}</p>`}
-    ${app.similar.length > 0 && html`<p class="chips">${app.similar.map((one) => html`${similarChip(links, one)} `)}</p>`}
+    ${isLookAlike(app) && html`<p class="chips">${app.similar.map((one) => html`${similarChip(links, one)} `)}${hostChips(app)}</p>`}
     ${app.short_description && html`<p dir="auto">${app.short_description}</p>`}
     ${leadsTo(app)}
     ${view.queue === 'changed' && changes(app)}
