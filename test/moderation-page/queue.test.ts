@@ -204,7 +204,7 @@ describe('the queue', () => {
         `After must be a place in the queue, as the link Next has it, not ${JSON.stringify(after)}.`,
       ])
       expect(linksOf(text).map(([name]) => name)).toEqual(
-        expect.arrayContaining(['Pending', 'Changed', 'Status', 'Audit', 'Go to the queue']),
+        expect.arrayContaining(['Pending', 'Changed', 'Apps', 'Audit', 'Go to the queue']),
       )
     },
   )
