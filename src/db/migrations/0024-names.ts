@@ -9,8 +9,8 @@ const batchSize = 500
 /**
  * Creates the search index anew, with the developers' names and without the looks of names; an index
  * of the names of all apps, which replaces `apps_lower_name`; and an index that has the state of
- * each app of a developer. No statement uses `audit_developer` any more. Adds the app that a session of
- * the moderation page has opened from a queue, and when.
+ * each app of a developer. No statement uses `audit_developer` any more. Adds the app that a session
+ * of the moderation page has opened from a queue, and when.
  */
 export async function up(sql: Knex, { createSearchIndex }: SchemaHelpers) {
   await createSearchIndex(sql, fill)
@@ -18,7 +18,7 @@ export async function up(sql: Knex, { createSearchIndex }: SchemaHelpers) {
   await sql.raw('drop index apps_developer')
   await sql.raw('drop index audit_developer')
   await sql.schema.alterTable('operator_sessions', (table) => {
-    table.integer('opened_app_id')
+    table.bigInteger('opened_app_id')
     table.text('opened_at')
   })
   // The condition always holds. With it, SQLite uses the index only for the apps of a developer, not
