@@ -145,6 +145,27 @@ test('known tokens are whole words of the texts, and words of the name as one', 
   expect(known.toSorted()).toEqual(['+appodd', 'common', 'rare'])
 })
 
+test.runIf(inject('engine') === 'sqlite').for<[text: string, statements: number]>([
+  ['rare', 2],
+  ['missing', 2],
+  // More matches than are sorted.
+  ['common', 3],
+])(
+  'with a beginning of words, sorting the matches of %s takes %i statements',
+  async ([text, expected]) => {
+    const database = await openCatalogue()
+    await database.snapshot(async ({ search, sql }) => {
+      let statements = 0
+      sql.on('query', () => statements++)
+      await search.firstIds(phrasesOf(toQuery(text, undefined), 'prefix'), 1001, [
+        'total_downloads',
+        'id',
+      ])
+      expect(statements).toBe(expected)
+    })
+  },
+)
+
 /** Calls of an index for lists of apps, each with the number of lists and their limit. */
 function recordCalls(index: MatchFinder) {
   const calls: string[] = []

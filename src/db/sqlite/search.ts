@@ -5,8 +5,8 @@ import type { SearchIndex } from '../engine.ts'
 import { listed, orderKeys } from '../listed-apps.ts'
 import { jsonArrayBytes, rowsOf as selectWith } from './client.ts'
 
-/** Matches are counted up to this many, which takes 4 ms. */
-const maxCounted = 20_000
+/** Matches are collected up to this many, which takes 4 ms. */
+const maxSorted = 20_000
 
 /**
  * For an order other than by rank, matches are sorted, in 2.5 µs each, or the order's own index is
@@ -44,6 +44,11 @@ const firstRanks = `(select json_group_array(rank) from ${ranksInOrder})`
 const firstNames = `(
   select json_group_array(json_object('rank', found.rank, 'nameWords', name_words))
   from ${ranksInOrder} as found cross join app_search_apps on app_id = found.rank % ${idLimit}
+)`
+
+/** Whether sorting the matches takes less time than reading the index of the order. */
+const areFew = `matches < ${maxSorted} and matches * matches <= ${sortedSquare} * (
+  select coalesce(max(app_id), 0) from app_search_apps
 )`
 
 /** Its value is a JSON array. */
@@ -117,19 +122,6 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     return new Map(lists.filter(([, words]) => words.length <= maxWords))
   }
 
-  /** A FROM clause of the matching apps that takes the least time to sort. */
-  async function sortable(expression: string): Promise<string> {
-    const [found] = await select<{ matches: number; apps: number }>(
-      `select (select count(*) from (${allRanks} limit ?)) as matches,
-         (select coalesce(max(app_id), 0) from app_search_apps) as apps`,
-      [expression, maxCounted],
-    )
-    const { matches, apps } = required(found, 'the counts')
-    return matches === maxCounted || matches ** 2 > sortedSquare * apps
-      ? `apps cross join app_search_apps on app_id = apps.id where ${listed} and +rank in (${allRanks})`
-      : `(${allRanks}) as found cross join apps on apps.id = found.rank % ${idLimit}`
-  }
-
   return {
     async index(apps) {
       if (apps.length === 0) return
@@ -179,12 +171,25 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     },
 
     async firstIds(phrases, limit, order) {
-      const [found] = await matchExpressions([phrases])
-      const expression = required(found, 'the expression')
+      const [expression] = await matchExpressions([phrases])
+      const values = [required(expression, 'the expression'), limit]
+      const inOrder = `order by ${orderKeys(order, 'desc')} limit ?`
+      const sorted = `found cross join apps on apps.id = found.rank % ${idLimit} ${inOrder}`
+      const [few] = await select<{ ids: string | null }>(
+        `with found as materialized (${allRanks} limit ${maxSorted})
+         select case when ${areFew} then (
+           select json_group_array(id) from (select apps.id from ${sorted})
+         ) end as ids
+         from (select count(*) as matches from found)`,
+        values,
+      )
+      const { ids } = required(few, 'the row')
+      if (ids !== null) return JSON.parse(ids)
       return selectJson(
         'id',
-        `(select apps.id from ${await sortable(expression)} order by ${orderKeys(order, 'desc')} limit ?)`,
-        [expression, limit],
+        `(select apps.id from apps cross join app_search_apps on app_id = apps.id
+          where ${listed} and +rank in (${allRanks}) ${inOrder})`,
+        values,
       )
     },
 
