@@ -97,7 +97,10 @@ export async function bestMatches(
     if (ranks.size >= limit) break
     const searches = tiers.map((tier) => phrasesOf(query, tier))
     const matches = await index.firstMatches({ ranks: searches }, limit)
-    for (const rank of matches.ranks.flat()) ranks.add(rank)
+    // A word of many more leads is an ordinary one, which some developers' names have, too.
+    const most = Math.max(...matches.ranks.map(({ length }) => length))
+    const lists = matches.ranks.filter(({ length }) => length >= minDeveloperShare * most)
+    for (const rank of lists.flat()) ranks.add(rank)
   }
   const found = [...ranks].slice(0, limit)
   const next = found[close]
@@ -107,6 +110,9 @@ export async function bestMatches(
     ...(next !== undefined && { nextPopularity: popularityOfRank(next) }),
   }
 }
+
+/** The tier `developer` counts only with so many of the apps whose lead has the terms. */
+const minDeveloperShare = 1 / 2
 
 function isAsWritten(terms: readonly Term[], nameWords: string): boolean {
   const name = nameWords.replaceAll(' ', '')
