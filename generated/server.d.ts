@@ -1508,8 +1508,9 @@ export interface components {
          *     Typos are corrected in words of 4 to 30 characters of a script with spaces that no listed app has: to the known words
          *     that differ by one letter added, removed, changed or swapped. `data.search.corrected` and the message have the
          *     corrections: `No results for "faceboook"; showing "facebook".` A word that up to five apps have is searched for as
-         *     it is and, after that, corrected if a similar word is at least 20 times as frequent. Words that are still unknown are
-         *     left out. If few apps match, only the first 8 words are considered.
+         *     it is and, after that, corrected if a similar word is at least 20 times as frequent. A search of one
+         *     unknown word of 8 characters or more, which no word is that near, finds words of names that differ by two letters after
+         *     the first two. Words that are still unknown are left out. If few apps match, only the first 8 words are considered.
          *
          *     A search returns at most its first 1,000 apps, in the order that `sort` describes. If more match, the message says so:
          *     `More than 1,000 apps match; these are the best 1,000.` With `sort`, they are the first 1,000.
@@ -1521,8 +1522,9 @@ export interface components {
          *     default is `latest` or, with `search`, best match: apps whose name, slug or package name equals the search; then those
          *     with every word beginning a word of the name; then those with every word as a whole in their names or at the beginning of
          *     their descriptions; then in any of the texts that are searched; then the rest. Names are ordered by how well they match
-         *     and by downloads, the rest by downloads alone. Downloads that differ by less than a fifth may count as equal; of equal
-         *     apps the newer comes first.
+         *     and by downloads, the rest by downloads alone; but apps with every word in their own or the developer's name precede
+         *     others at the beginning of whose descriptions the words are, if these are not more. Downloads that differ by less than a
+         *     fifth may count as equal; of equal apps the newer comes first.
          *
          *     `rating` sorts by a weighted (Bayesian) mean: of the app's ratings and of 10 more assumed ratings of 3.5. One rating of 5
          *     gives 3.64; a hundred that average 4.6 give 4.5. The averages shown are therefore not always in descending order. Means
@@ -1727,8 +1729,9 @@ export interface operations {
                  *     Typos are corrected in words of 4 to 30 characters of a script with spaces that no listed app has: to the known words
                  *     that differ by one letter added, removed, changed or swapped. `data.search.corrected` and the message have the
                  *     corrections: `No results for "faceboook"; showing "facebook".` A word that up to five apps have is searched for as
-                 *     it is and, after that, corrected if a similar word is at least 20 times as frequent. Words that are still unknown are
-                 *     left out. If few apps match, only the first 8 words are considered.
+                 *     it is and, after that, corrected if a similar word is at least 20 times as frequent. A search of one
+                 *     unknown word of 8 characters or more, which no word is that near, finds words of names that differ by two letters after
+                 *     the first two. Words that are still unknown are left out. If few apps match, only the first 8 words are considered.
                  *
                  *     A search returns at most its first 1,000 apps, in the order that `sort` describes. If more match, the message says so:
                  *     `More than 1,000 apps match; these are the best 1,000.` With `sort`, they are the first 1,000.
@@ -1740,8 +1743,9 @@ export interface operations {
                  *     default is `latest` or, with `search`, best match: apps whose name, slug or package name equals the search; then those
                  *     with every word beginning a word of the name; then those with every word as a whole in their names or at the beginning of
                  *     their descriptions; then in any of the texts that are searched; then the rest. Names are ordered by how well they match
-                 *     and by downloads, the rest by downloads alone. Downloads that differ by less than a fifth may count as equal; of equal
-                 *     apps the newer comes first.
+                 *     and by downloads, the rest by downloads alone; but apps with every word in their own or the developer's name precede
+                 *     others at the beginning of whose descriptions the words are, if these are not more. Downloads that differ by less than a
+                 *     fifth may count as equal; of equal apps the newer comes first.
                  *
                  *     `rating` sorts by a weighted (Bayesian) mean: of the app's ratings and of 10 more assumed ratings of 3.5. One rating of 5
                  *     gives 3.64; a hundred that average 4.6 give 4.5. The averages shown are therefore not always in descending order. Means

@@ -19,7 +19,7 @@ import {
   type Tier,
   wordOfToken,
 } from './terms.ts'
-import { isCorrectable, isWithinOneEdit, similarWords } from './typos.ts'
+import { isCorrectable, isWithinOneEdit, isWithinTwoEdits, similarWords } from './typos.ts'
 
 /** A search as users mean it: apps that have all words, then those that have only some. */
 
@@ -141,8 +141,11 @@ async function lookUp(index: MatchFinder, query: SearchQuery, terms: Term[]): Pr
   ])
   const words: Word[] = []
   for (const [term, apps] of counts) {
-    const corrections = apps <= typo.maxApps ? await correctionsOf(index, query, term, apps) : []
-    words.push({ term, isWritten: apps > 0, isKnown: known.get(term) !== 0, corrections })
+    const isKnown = known.get(term) !== 0
+    const similar = apps <= typo.maxApps ? await correctionsOf(index, query, term, apps) : []
+    const isUnlike = !isKnown && similar.length === 0 && query.terms.length === 1
+    const corrections = isUnlike ? await farCorrectionsOf(index, query, term) : similar
+    words.push({ term, isWritten: apps > 0, isKnown, corrections })
   }
   return words
 }
@@ -177,7 +180,7 @@ async function correctionsOf(
   term: Term,
   apps: number,
 ): Promise<string[]> {
-  const similar = isCorrectable(term) && isSubject(term) ? similarWords(term.text) : []
+  const similar = mayBeTypo(term) ? similarWords(term.text) : []
   const tokens = similar.flatMap((word) => [word, joinToken(word)])
   const known = tokens.length > 0 ? (await index.knownTokens(tokens)).map(wordOfToken) : []
   const likely: { word: string; apps: number }[] = []
@@ -193,6 +196,36 @@ async function correctionsOf(
     likely.push(...counts.filter((count) => count.apps > typo.ratio * apps))
   }
   return likely.sort((a, b) => b.apps - a.apps).map(({ word }) => word)
+}
+
+const mayBeTypo = (term: Term) => isCorrectable(term) && isSubject(term)
+
+/** Characters of a word that may have two typos. Shorter words are too near to others. */
+const minFar = 8
+
+/** Its first characters, which have no typo. The indexes have beginnings of names of this length. */
+const farBeginning = 2
+
+/** The words of the most popular names that a long term may be with two typos. */
+async function farCorrectionsOf(
+  index: MatchFinder,
+  query: SearchQuery,
+  term: Term,
+): Promise<string[]> {
+  const letters = [...term.text]
+  if (!mayBeTypo(term) || letters.length < minFar) return []
+  const beginning = letters.slice(0, farBeginning).join('')
+  const begins = { ...exactTerm([beginning]), isPrefix: true }
+  const { names } = await index.firstMatches(
+    { names: [phrasesOf({ ...query, terms: [begins] }, 'name')] },
+    maxMatches,
+  )
+  const words = names
+    .flat()
+    .flatMap(({ nameWords }) => [...nameWords.split(' '), nameWords.replaceAll(' ', '')])
+  return [...new Set(words)].filter(
+    (word) => word.startsWith(beginning) && isWithinTwoEdits(word, term.text),
+  )
 }
 
 /** The term that is searched for instead of a word; none if it is neither known nor corrected. */

@@ -2,7 +2,7 @@ import { required } from '../util/helpers.ts'
 import { fold } from './fold.ts'
 import type { Term } from './terms.ts'
 
-/** Finds the words that differ from another by one typing error. */
+/** Finds the words that differ from another by one typing error, or two. */
 
 /**
  * Whether a term may be a word with a typo. Emoji and runs, which are no prefixes, cannot, and
@@ -56,6 +56,26 @@ export function isWithinOneEdit(one: string, other: string): boolean {
   const others = [...other.slice(start, other.length - end)]
   if (second === undefined && others.length <= 1) return true
   return more.length === 0 && others.length === 2 && first === others[1] && second === others[0]
+}
+
+/** Whether the texts differ in at most two such edits. */
+export function isWithinTwoEdits(one: string, other: string): boolean {
+  const letters = [...one]
+  const others = [...other]
+  const different = letters.findIndex((letter, at) => letter !== others[at])
+  const start = different === -1 ? letters.length : different
+  const isRestWithinOne = (skipped: number, othersSkipped: number) =>
+    isWithinOneEdit(
+      letters.slice(start + skipped).join(''),
+      others.slice(start + othersSkipped).join(''),
+    )
+  const isSwapped = letters[start] === others[start + 1] && letters[start + 1] === others[start]
+  return (
+    isRestWithinOne(1, 0) ||
+    isRestWithinOne(0, 1) ||
+    isRestWithinOne(1, 1) ||
+    (isSwapped && isRestWithinOne(2, 2))
+  )
 }
 
 const isHighSurrogate = (unit: number) => unit >= 0xd800 && unit < 0xdc00

@@ -237,6 +237,12 @@ test.for<[what: string, text: string, order: SortOrder | undefined, calls: strin
     undefined,
     [...tiers(3), ...lookUps(1, 1), counted(1), ...tiers(1)],
   ],
+  [
+    'a long word like no other, and the names that begin like it',
+    'apqqqqqq',
+    undefined,
+    [...tiers(3), ...lookUps(1, 1, 0), '1 names, 0 ranks * 1000', ...tiers(3), parts(0)],
+  ],
   ['matches in an order', 'common', ['total_downloads', 'id'], ['1 ids * 1001']],
   [
     'no match in an order',

@@ -1,6 +1,11 @@
 import { expect, test } from 'vitest'
 import { queryTerms } from '../../src/search/terms.ts'
-import { isCorrectable, isWithinOneEdit, similarWords } from '../../src/search/typos.ts'
+import {
+  isCorrectable,
+  isWithinOneEdit,
+  isWithinTwoEdits,
+  similarWords,
+} from '../../src/search/typos.ts'
 
 test.for<[string, string, string]>([
   ['a letter more', 'facebok', 'facebook'],
@@ -59,6 +64,27 @@ test.for<[what: string, one: string, other: string, isWithin: boolean]>([
 ])('is one edit enough for %s: %s, %s: %s', ([, one, other, isWithin]) => {
   expect(isWithinOneEdit(one, other)).toBe(isWithin)
   expect(isWithinOneEdit(other, one)).toBe(isWithin)
+})
+
+test.for<[what: string, one: string, other: string, isWithin: boolean]>([
+  ['the same', 'tide', 'tide', true],
+  ['nothing and two letters', '', 'ab', true],
+  ['nothing and three letters', '', 'abc', false],
+  ['two letters more', 'tide', 'tiiide', true],
+  ['three letters more', 'tide', 'tiiiide', false],
+  ['a letter more at either end', 'tide', 'atides', true],
+  ['two other letters', 'tide', 'tola', false],
+  ['two of four letters', 'tide', 'bids', true],
+  ['two swapped, and another letter', 'tides', 'tdiea', true],
+  ['two pairs swapped', 'tide', 'ited', true],
+  ['a letter moved', 'tide', 'idet', true],
+  ['a letter less and one more', 'lanternbreak', 'lanternbrake', true],
+  ['two characters of two code units more', 'tide', 'tide🔥🔦', true],
+  ['three of them more', 'tide', 'tide🔥🔦🔥', false],
+  ['two of them swapped, and another', '🔥🔦a', '🔦🔥b', true],
+])('are two edits enough for %s: %s, %s: %s', ([, one, other, isWithin]) => {
+  expect(isWithinTwoEdits(one, other)).toBe(isWithin)
+  expect(isWithinTwoEdits(other, one)).toBe(isWithin)
 })
 
 test.for(['facebook', 'tiles512', 'шахматы', '계산기'])(
