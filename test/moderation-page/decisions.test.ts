@@ -164,8 +164,9 @@ describe('a form that is sent twice is done once, and not refused', () => {
     const { action, fields } = formOf(text, '/restorations') ?? { action: '', fields: {} }
     const send = (visitor: Visitor) => visitor.post(action, { ...fields, app: findApp(text) })
     for (let time = 0; time < 2; time++) {
-      const { status, headers } = await send(ada)
-      expect([status, headers.location]).toEqual([303, path])
+      const done = await send(ada)
+      expect(done.headers.location).toBe(`${path}${query ? '&' : '?'}decided=${apps.deleted}`)
+      expect(reportOf((await follow(ada, done)).text)).toMatch(/^Restored Gone\./)
     }
     expect(await entriesAbout(page, 'app restore')).toBe(1)
     // Another moderator, and after the owner has deleted it again.
@@ -189,8 +190,9 @@ describe('a form that is sent twice is done once, and not refused', () => {
     const send = (visitor: Visitor, reason: string, id = review) =>
       visitor.post(action, { ...fields, review: id, reason })
     for (const reason of ['An advert.', ' An advert. ']) {
-      const { status, headers } = await send(ada, reason)
-      expect([status, headers.location]).toEqual([303, path])
+      const done = await send(ada, reason)
+      expect(done.headers.location).toBe(`${path}${query ? '&' : '?'}decided=${apps.approved}`)
+      expect(reportOf((await follow(ada, done)).text)).toMatch(/^Removed a review of Tide Clock\./)
     }
     // Another reason, another moderator, and after another entry.
     expect((await send(ada, 'Spam.')).status).toBe(400)
@@ -378,7 +380,11 @@ test('an app that was deleted meanwhile is not decided, and can be restored', as
   expect(formOf(refused.text, '/decisions')).toBeUndefined()
   const app = findApp(refused.text)
   const restored = await ada.post('/restorations', { app })
-  expect([restored.status, restored.headers.location]).toEqual([303, `/apps/${apps.pending}`])
+  expect([restored.status, restored.headers.location]).toEqual([
+    303,
+    `/apps/${apps.pending}?decided=${apps.pending}`,
+  ])
+  expect(reportOf((await follow(ada, restored)).text)).toBe('Restored Cloud Atlas.')
   expect(await stateOf(page, apps.pending)).toMatchObject({ status: 'pending', deleted_at: null })
   expect((await newestEntries(page, 1))[0]).toMatchObject({
     action: 'app restore',
@@ -458,6 +464,8 @@ test('removes a review with a reason, and keeps it in the history', async () => 
       'Tide Clock – Moderation',
       `Nothing was done: a reason must have 1 to 1000 characters, not ${length}.`,
     ])
+    // The form is shown on demand, and open if it was refused.
+    expect(refused.text.match(/<details open>\s*<summary>Remove/g)).toHaveLength(1)
     // The reason stays with its review, and is not in the fields of the decision and other reviews.
     expect(valuesOf(refused.text, 'reason').filter(Boolean)).toEqual([reason].filter(Boolean))
     expect(formOf(refused.text, action)?.fields.reason).toEqual([reason])
@@ -465,10 +473,14 @@ test('removes a review with a reason, and keeps it in the history', async () => 
   expect((await service.get(path)).body.data.app.review_count).toBe(3)
 
   const removed = await remove('An advert.')
-  expect([removed.status, removed.headers.location]).toEqual([303, path])
+  expect([removed.status, removed.headers.location]).toEqual([
+    303,
+    `${path}?decided=${apps.approved}`,
+  ])
   // The public service sees it at once.
   expect((await service.get(path)).body.data.app.review_count).toBe(2)
   const { text } = await follow(ada, removed)
+  expect(reportOf(text)).toBe('Removed a review of Tide Clock.')
   expect(valuesOf(text, 'review')).not.toContain(review)
   expect(textOf(text)).toMatch(/Review removed by Ada \(signed in\), .*: An advert\./)
   // What it was is in the audit log, too.

@@ -135,7 +135,7 @@ const forms: [
       fields: { app: await referenceTo(page, apps.deleted) },
     }),
     async (page) => (await stateOf(page, apps.deleted))?.deleted_at === null,
-    `/apps/${apps.deleted}`,
+    `/apps/${apps.deleted}?decided=${apps.deleted}`,
   ],
   [
     'a review to be removed',
@@ -145,7 +145,7 @@ const forms: [
     }),
     async ({ database }) =>
       (await database.read(({ sql }) => sql('reviews').where({ id: 1 }))).length === 0,
-    `/apps/${apps.approved}`,
+    `/apps/${apps.approved}?decided=${apps.approved}`,
   ],
 ]
 

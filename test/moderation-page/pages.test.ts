@@ -480,7 +480,7 @@ describe.for(fillersOfEngine)('if others wrote as much as they may, of %s,', ([,
     const reviews = valuesOf(text, 'review')
     expect(reviews).toHaveLength(reviewed)
     const whole = await openLink(text, `Show review ${reviews[1]} whole`)
-    expect(has(whole.text, `>${fill(20_000)}</p>`)).toBe(true)
+    expect(has(whole.text, `>${fill(20_000)}</bdi>`)).toBe(true)
     expect(valuesOf(whole.text, 'review')).toEqual([reviews[1]])
   })
 

@@ -683,7 +683,7 @@ test('restoring an app, and removing a review, stays in the queue', async () => 
   const deleted = formOf((await ada.get(`/apps/${apps.deleted}?${view}`)).text, '/restorations')
   const app = valuesOf((await ada.get(`/apps/${apps.deleted}?${view}`)).text, 'app')
   const restored = await ada.post(deleted?.action ?? '', { app })
-  expect(restored.headers.location).toBe(`/apps/${apps.deleted}?${view}`)
+  expect(restored.headers.location).toBe(`/apps/${apps.deleted}?${view}&decided=${apps.deleted}`)
   const { text } = await ada.get(`/apps/${apps.approved}?${view}`)
   const form = formOf(text, '/removed-reviews')
   const [review = ''] = valuesOf(text, 'review')
@@ -691,7 +691,9 @@ test('restoring an app, and removing a review, stays in the queue', async () => 
   const refused = await send('')
   expect(refused.status).toBe(400)
   expect(formOf(refused.text, '/removed-reviews')?.action).toBe(form?.action)
-  expect((await send('Spam.')).headers.location).toBe(`/apps/${apps.approved}?${view}`)
+  expect((await send('Spam.')).headers.location).toBe(
+    `/apps/${apps.approved}?${view}&decided=${apps.approved}`,
+  )
 })
 
 test('a visitor without a session decides nothing on the way', async () => {

@@ -238,13 +238,14 @@ export function moderationRoutes(
     form: RefusedForm & { seen: number | undefined },
     { work, isGiven }: { work: () => Promise<number>; isGiven: (last: AuditEntry) => boolean },
   ) {
+    const leadTo = (app: number) => response.redirect(303, links.app(app, view, { decided: [app] }))
     try {
-      response.redirect(303, links.app(await work(), view))
+      leadTo(await work())
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error
       const moderator = moderatorOf(response)
       if (await database.snapshot((runner) => isRepeated(runner, id, moderator.id, isGiven)))
-        return response.redirect(303, links.app(id, view))
+        return leadTo(id)
       const problem = `Nothing was done: ${error.message}.`
       await showApp(response, 400, id, { ...form, problem })
     }

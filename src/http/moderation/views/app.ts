@@ -116,7 +116,7 @@ function bar(frame: Frame, page: AppPage) {
       ${queue?.number !== undefined && html`<span>${formatCount(queue.number)} of ${formatCount(queue.total ?? 0)}</span>`}
     </p>
   </div>
-  ${waiting !== null && page.opened && html`<p>${openChip(page.opened)}</p>`}
+  ${waiting !== null && page.opened && html`<p class="chips">${openChip(page.opened)}</p>`}
   ${alert(page.problem)}
   ${app.deleted_at ? restoreForm(frame, page) : decisionForm(frame, page)}
 </div>`
@@ -266,15 +266,16 @@ ${
     const shown = isReviewWhole ? comment : shortenText(comment)
     return html`
 <li>
-<p><bdi>${reviewer_name}</bdi>, ${rating} of 5, ${moment(created_at)}</p>
-<p class="text" dir="auto">${shown}</p>
-${shown !== comment && html`<p><a href="${links.app(app.id, queue?.view, { review: id })}">Show review ${id} whole</a></p>`}
+<p><span class="quiet"><bdi>${reviewer_name}</bdi>, ${rating} of 5, ${moment(created_at)}</span> <bdi${isReviewWhole && html` class="text"`}>${shown}</bdi>${shown !== comment && html` <a href="${links.app(app.id, queue?.view, { review: id })}">Show review ${id} whole</a>`}</p>
+<details${removal?.review === id && html` open`}>
+<summary>Remove<span class="hidden"> the review of ${reviewer_name}</span></summary>
 <form method="post" action="${links.removedReviews(queue?.view)}">
 <input type="hidden" name="app" value="${app.id}">
 ${seenField(page)}
 <label class="reason"><span>Reason<span class="hidden"> for removing the review of ${reviewer_name}</span></span> <input name="reason" maxlength="1000" required value="${removal?.review === id && removal.reason}"></label>
 <button name="review" value="${id}" class="reject">Remove</button>
 </form>
+</details>
 </li>`
   })}
 </ul>

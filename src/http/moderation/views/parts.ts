@@ -36,7 +36,7 @@ export const appLink = (
 /** Says who else has the app open. */
 export const openChip = (opened: OpenedApp | undefined) =>
   opened &&
-  html`<span class="chip warning open">Open elsewhere: <bdi>${opened.moderator}</bdi>, since ${moment(opened.since)}</span>`
+  html`<span class="chip warning">Open elsewhere: <bdi>${opened.moderator}</bdi>, since ${moment(opened.since)}</span>`
 
 export const alert = (problem: string | undefined) =>
   problem !== undefined && html`<p role="alert" class="problem">${problem}</p>`

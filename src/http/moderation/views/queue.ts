@@ -161,7 +161,7 @@ function queuedApp({ links }: Frame, page: QueuePage, app: ShownApp) {
   <div>
     <h2>${appLink(links, app, view, place)}</h2>
     <p class="quiet"><a href="${links.apps(app.developer_name)}"><bdi>${app.developer_name}</bdi></a> (${developerRecord(records.get(app.developer_id))}) · <bdi>${app.category_name}</bdi> · waits ${formatWait(app.waiting_since)}</p>
-    ${app.opened && html`<p>${openChip(app.opened)}</p>`}
+    ${app.opened && html`<p class="chips">${openChip(app.opened)}</p>`}
     ${isLookAlike(app) && html`<p class="chips">${app.similar.map((one) => html`${similarChip(links, one)} `)}${hostChips(app)}</p>`}
     ${app.short_description && html`<p dir="auto">${app.short_description}</p>`}
     ${leadsTo(app)}
