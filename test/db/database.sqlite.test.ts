@@ -26,7 +26,7 @@ import {
 import { databaseFile } from '../../src/db/sqlite/database-file.ts'
 import { copyWorld, copyWorldFile, openWorld, temporaryFolder } from '../support/database.ts'
 import { holdWrite } from '../support/held-write.ts'
-import { runProcess } from '../support/process.ts'
+import { expectRefusal, run, runProcess } from '../support/process.ts'
 
 /**
  * Tests of src/db/database.ts that run on SQLite only: PRAGMAs, files that cannot be opened,
@@ -272,10 +272,15 @@ test('a write while another process holds the lock is refused, and the next one 
   const address = await copyWorld()
   const [database, other] = [openDatabase(address), openDatabase(address)]
   const release = await holdWrite(other)
+  const advice = `Another program holds the write lock of ${database.name}: wait for it, or end it.`
   await expect(database.write(async () => {})).rejects.toMatchObject({
     code: 'unavailable',
-    cause: { code: 'SQLITE_BUSY' },
+    cause: { message: advice },
   })
+  const added = await run(['category', 'add', '--slug', 'new', '--name', 'New'], {
+    DATABASE_URL: address,
+  })
+  expectRefusal(added, new RegExp(`^apps-service: ${advice}\n$`))
   await release()
   expect(await database.write(async () => 'done')).toBe('done')
   await Promise.all([database.close(), other.close()])

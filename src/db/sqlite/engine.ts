@@ -75,7 +75,10 @@ export function openSqlite(filename: string): Engine {
         }
       }
     },
-    explain,
+    explain(error) {
+      const meaning = explain(error)
+      return isBusy(error) ? { ...meaning, advice: lockAdvice(filename) } : meaning
+    },
     // There is one writer at a time, so all earlier ones have ended.
     committedBefore: () => writer.transaction(async () => new Date()),
     // For the same reason ids are committed in their order. It does not take the write lock, for
@@ -92,6 +95,9 @@ export function openSqlite(filename: string): Engine {
     },
   }
 }
+
+const lockAdvice = (filename: string) =>
+  `Another program holds the write lock of ${filename}: wait for it, or end it.`
 
 /**
  * Creates the file if it is missing. SQLite gives its other files the same permissions, which the
