@@ -123,7 +123,7 @@ test.for<[where: string, file: string, variables: NodeJS.ProcessEnv, path: strin
     expect(status).toBe(1)
   }
   const { stdout } = run(executable, folder, 'migrate', variables)
-  expect(stdout).toContain(`Migrated the database ${join(folder, path)}: 0001-`)
+  expect(stdout).toContain(`Migrated the new database ${join(folder, path)}: 0001-`)
 })
 
 test('says how to install the dependencies if there are none', () => {

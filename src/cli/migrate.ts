@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { knownMigrations } from '../db/migrations.ts'
 import { withUncheckedDatabase } from './command.ts'
 import { errorPrefix, print, printInfo } from './output.ts'
 
@@ -15,8 +16,9 @@ export const command = new Command('migrate')
         )
       const names = await (check ? database.pendingMigrations() : database.migrate(onWait))
       if (names.length === 0) return print(`The database ${database.name} is up to date.`)
+      const isNew = !check && names.length === (await knownMigrations()).length
       const done = check ? 'Pending migrations of' : 'Migrated'
-      print(`${done} the database ${database.name}: ${names.join(', ')}.`)
+      print(`${done} the ${isNew ? 'new ' : ''}database ${database.name}: ${names.join(', ')}.`)
       if (check) process.exitCode = 1
     }),
   )

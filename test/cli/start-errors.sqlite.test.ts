@@ -31,7 +31,13 @@ describe('one line and exit code 1', () => {
       'for migrating a path that cannot be a file',
       ['migrate'],
       () => '/dev/null/x/apps.sqlite',
-      /\/dev\/null/,
+      /^apps-service: the database \S+ cannot be migrated: cannot create \/dev\/null\/x: not a directory \(DATABASE_URL is set in the environment\)$/m,
+    ],
+    [
+      'for migrating a file two directories below one that exists',
+      ['migrate'],
+      () => join(temporaryFolder(), 'none/data/apps.sqlite'),
+      /cannot create \S+\/none\/data: no such file or directory \(DATABASE_URL is set in the environment\)$/m,
     ],
     [
       'for a key on a database that is not migrated',

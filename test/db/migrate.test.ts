@@ -29,7 +29,7 @@ test('four concurrent migrations and two servers of an empty database: one migra
   const { name, close } = openDatabase(address)
   await close()
   expect(ended.map(({ stdout }) => stdout).toSorted()).toEqual([
-    `Migrated the database ${name}: ${migrations.join(', ')}.\n`,
+    `Migrated the new database ${name}: ${migrations.join(', ')}.\n`,
     ...Array.from({ length: 3 }, () => `The database ${name} is up to date.\n`),
   ])
   for (const served of serving) {
@@ -86,7 +86,7 @@ test('after kill -9 during a migration, at any time, the next one completes it',
     if (code === null) half.killed++
     const { run: again } = commandLine(address)
     const { stdout, stderr } = await again('migrate')
-    expect(stdout).toMatch(/^Migrated the database |^The database .* is up to date\.\n$/)
+    expect(stdout).toMatch(/^Migrated the new database |^The database .* is up to date\.\n$/)
     expect(stderr).toBe('')
     if (stdout.startsWith('Migrated ')) half.older++
     expect(await ageOf(address)).toBe('current')

@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { dirname } from 'node:path'
+import { getSystemErrorMessage } from 'node:util'
 import { OperatorError } from '../../contract/errors.ts'
 import type { Engine } from '../engine.ts'
 import { UnusableDatabase } from '../errors.ts'
@@ -96,6 +97,11 @@ export function openSqlite(filename: string): Engine {
   }
 }
 
+function throwUnlessExists({ code, errno = 0, path }: NodeJS.ErrnoException) {
+  if (code !== 'EEXIST')
+    throw new OperatorError(`cannot create ${path}: ${getSystemErrorMessage(errno)}`)
+}
+
 const lockAdvice = (filename: string) =>
   `Another program holds the write lock of ${filename}: wait for it, or end it.`
 
@@ -105,12 +111,9 @@ const lockAdvice = (filename: string) =>
  * another program's.
  */
 async function createFile(filename: string) {
-  await mkdir(dirname(filename), { recursive: true })
-  await writeFile(filename, '', { flag: 'wx', mode: newFileMode }).catch(
-    (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error
-    },
-  )
+  // Not its parents: a path with a typo would become a second catalogue.
+  await mkdir(dirname(filename)).catch(throwUnlessExists)
+  await writeFile(filename, '', { flag: 'wx', mode: newFileMode }).catch(throwUnlessExists)
   if ((await inspectFile(filename)) === 'foreign') throw new OperatorError(`it ${foreignDatabase}`)
 }
 
