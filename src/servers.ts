@@ -24,7 +24,9 @@ export async function serveUntilSignal(config: Config, database: Database) {
   const document = await readDocument()
   const docsPage = await readPage()
   const metrics = metricsPort === 0 ? undefined : await createMetrics(document.info.version)
-  const stopMetrics = await metrics?.listen(config).catch(rethrowListenError('METRICS_PORT'))
+  const stopMetrics = await metrics
+    ?.listen(config)
+    .catch(rethrowListenError('METRICS_PORT', metricsPort))
   await serveApp(
     (isDraining) =>
       createApp({ config, database, document, docsPage, logger, metrics, isDraining }),
@@ -94,7 +96,9 @@ async function serveApp(
   const { logger, portVariable } = options
   let draining = false
   const app = await makeApp(() => draining)
-  const { port, drain } = await listen(app, options, logger).catch(rethrowListenError(portVariable))
+  const { port, drain } = await listen(app, options, logger).catch(
+    rethrowListenError(portVariable, options.port),
+  )
   onListening(port)
   // Keeps V8's young generation at 32 MB. Under load it would grow to 128 MB, for only 4 % more
   // throughput.
@@ -115,12 +119,14 @@ async function createMetrics(version: string) {
   return new Metrics({ version, schema: await newestMigration() })
 }
 
-/**
- * Node's message, such as "listen EADDRINUSE: address already in use 127.0.0.1:3000", and what to
- * do.
- */
-const rethrowListenError = (variable: string) => (error: Error) => {
-  throw new ServiceError('unavailable', `${error.message}; change HOST or ${variable}`)
+/** Says what to type if the port is taken, or else what to change, and Node's message. */
+const rethrowListenError = (variable: string, port: number) => (error: NodeJS.ErrnoException) => {
+  throw new ServiceError(
+    'unavailable',
+    error.code === 'EADDRINUSE'
+      ? `set another port, such as ${variable}=${port + (port < 60_000 ? 1000 : -1000)}: ${error.message}`
+      : `${error.message}; change HOST or ${variable}`,
+  )
 }
 
 /**

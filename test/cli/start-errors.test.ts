@@ -18,7 +18,7 @@ describe('a failure is one line and exit code 1', () => {
       'for a port that is taken',
       ['serve'],
       takenPort,
-      /address already in use 127\.0\.0\.1:\d+; change HOST or PORT$/m,
+      /^apps-service: set another port, such as PORT=\d+: listen EADDRINUSE: address already in use 127\.0\.0\.1:\d+$/m,
     ],
     [
       'for a host that is not an address of the machine',
