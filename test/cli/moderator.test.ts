@@ -343,7 +343,9 @@ describe('moderation serve', () => {
     const refused = await start({ MODERATION_PORT: port })
     expect([refused.code, refused.stderr]).toEqual([
       1,
-      expect.stringMatching(/^apps-service: set another port, such as MODERATION_PORT=\d+: .*EADDRINUSE/),
+      expect.stringMatching(
+        /^apps-service: set another port, such as MODERATION_PORT=\d+: .*EADDRINUSE/,
+      ),
     ])
     expectRefusal(
       await start({ MODERATION_PORT: 'x', MODERATION_URL: 'ftp://x' }),
