@@ -6,6 +6,7 @@ import { OperatorError } from './contract/errors.ts'
 import { parsePersonName, personNameFormat } from './contract/field-rules.ts'
 import { databaseUrlFormats, isDatabaseUrl } from './db/database-url.ts'
 import { defaultPoolSize } from './db/engine.ts'
+import { isWithinOneEdit } from './search/typos.ts'
 import { required } from './util/helpers.ts'
 
 export type Config = ReturnType<typeof readConfig>
@@ -100,6 +101,27 @@ export function readConfig(environment = process.env) {
   }
   if (problems.length > 0) throw new OperatorError(`bad environment: ${problems.join('; ')}`)
   return Object.freeze(config)
+}
+
+/** The names of the environment variables that `readConfig` reads. */
+export function settingNames(): string[] {
+  const names: string[] = []
+  readConfig(new Proxy({}, { get: (_, name) => void names.push(String(name)) }))
+  return names
+}
+
+/**
+ * Variables that are no setting, but one letter away from one. Names as short as PORT are near too
+ * many others.
+ */
+export function findMisspelledSettings(environment = process.env) {
+  const settings = settingNames()
+  return Object.keys(environment)
+    .filter((name) => !settings.includes(name))
+    .flatMap((name) => {
+      const setting = settings.find((one) => one.length > 4 && isWithinOneEdit(name, one))
+      return setting === undefined ? [] : [{ name, setting }]
+    })
 }
 
 export const baseUrlFormat =

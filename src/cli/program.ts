@@ -9,7 +9,7 @@ import {
 import { parseEnv } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import { envFile } from '../config.ts'
+import { envFile, findMisspelledSettings } from '../config.ts'
 import { OperatorError, UsageError } from '../contract/errors.ts'
 import { readText } from '../import-export/read-lines.ts'
 import { formatCommands } from '../util/command.ts'
@@ -72,6 +72,8 @@ export async function run(args: string[]) {
   }
   try {
     await loadEnvFile()
+    for (const { name, setting } of findMisspelledSettings())
+      printInfo(`${errorPrefix}${name} is not a setting; did you mean ${setting}?`)
     await program.parseAsync(words, { from: 'user' })
   } catch (error) {
     // commander has printed the error or the help.

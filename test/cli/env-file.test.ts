@@ -119,3 +119,20 @@ describe('.env in the working directory', () => {
     expect(stdout).toContain('games')
   })
 })
+
+test('misspelled settings are named, of .env and of the environment', () => {
+  const folder = temporaryFolder()
+  writeFileSync(join(folder, '.env'), 'WRITE_LIMITS=1\nPGPASSWORD=x\nLOG_LEVEL=warn\n')
+  const { status, stderr } = spawnSync(executable, ['status'], {
+    cwd: folder,
+    env: { PATH: process.env.PATH, DATABSE_URL: 'sqlite:x', HOST: '::', BASE_URL: 'http://x' },
+    encoding: 'utf8',
+  })
+  expect([status, stderr.split('\n').slice(0, -2)]).toEqual([
+    1,
+    [
+      'apps-service: DATABSE_URL is not a setting; did you mean DATABASE_URL?',
+      'apps-service: WRITE_LIMITS is not a setting; did you mean WRITE_LIMIT?',
+    ],
+  ])
+})
