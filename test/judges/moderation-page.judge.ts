@@ -218,7 +218,10 @@ const findBrokenWords = (page: Page) =>
     return broken
   })
 
-/** Looks at a page: axe finds nothing, no word is broken, and nothing is wider than the window. */
+/**
+ * Looks at a page: axe finds nothing, no word is broken, nothing is wider than the window, and
+ * neither tabs nor look-alikes are cut.
+ */
 async function inspect(page: Page, name: string) {
   for (const { view, viewport, colorScheme } of looks) {
     await page.setViewportSize(viewport)
@@ -226,6 +229,10 @@ async function inspect(page: Page, name: string) {
     expect({ name, view, found: await findViolations(page) }).toEqual({ name, view, found: [] })
     const widest = await page.evaluate(() => document.documentElement.scrollWidth)
     expect([name, view, widest]).toEqual([name, view, viewport.width])
+    const cut = await page
+      .locator('header nav, .scroll')
+      .evaluateAll((all) => all.filter((one) => one.scrollWidth > one.clientWidth).length)
+    expect([name, view, cut]).toEqual([name, view, 0])
     expect([name, view, await findBrokenWords(page)]).toEqual([name, view, []])
     await saveScreenshot(page, `moderation-${name}-${view}-${colorScheme}`)
   }

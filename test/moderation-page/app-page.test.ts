@@ -139,6 +139,8 @@ test('has a history of sentences, whose values are folded', async () => {
   expect(textOf(text)).toContain('Category Tools → Games')
   expect(textOf(text)).toContain('Status rejected → pending')
   expect(text).not.toContain('<details open>')
+  // Lines of decisions say all: only those of the owner have values.
+  expect(text.match(/<details/g)).toHaveLength(3)
   // Also of an entry alone, the only one that has the former category.
   const [entry] = await page.database.read(({ sql }) =>
     sql('audit').where({ action: 'app update', app_id: apps.bobsPending }).pluck('id'),
@@ -193,6 +195,32 @@ test('has the text as it is, without links, and what the owner changed', async (
     /<section class="card" id="changes">([\s\S]*?)<\/section>/.exec(text) ?? []
   expect(changes.match(/<dt>/g)).toHaveLength(1)
   expect(textOf(`<body>${changes}`)).toMatch(/^Changed since the last decision Description /)
+})
+
+test('has the name once as a heading', async () => {
+  const page = await startModerationPage()
+  const ada = await page.signIn('Ada')
+  const { text } = await ada.get(`/apps/${apps.approved}`)
+  expect(text.match(/<h\d><bdi>Tide Clock<\/bdi>/g)).toEqual(['<h1><bdi>Tide Clock</bdi>'])
+  expect(text.match(/class="icon"/g)).toHaveLength(1)
+})
+
+test('has short values whole before and after a change, and the changed words of longer ones', async () => {
+  const service = await startService()
+  const page = await startModerationPage({ databaseUrl: service.databaseUrl })
+  const ada = await page.signIn('Ada')
+  const json = {
+    name: 'Tide Clock 2',
+    short_description: `${'High and low water. '.repeat(2)}`,
+    license: '',
+  }
+  await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json })
+  const { text } = await ada.get(`/apps/${apps.approved}`)
+  const [, changes = ''] =
+    /<section class="card" id="changes">([\s\S]*?)<\/section>/.exec(text) ?? []
+  expect(changes).toContain('<del>Tide Clock</del> → <ins>Tide Clock 2</ins>')
+  expect(changes).toContain('<del>MIT</del> → <span class="quiet">none</span>')
+  expect(changes).toContain('High and low water<ins>. High and low water.</ins>')
 })
 
 test('names each address that the owner changed', async () => {
@@ -442,7 +470,7 @@ test('each column of owners is on the pages and in the commands', async () => {
       for (const [place, text] of Object.entries({ changedQueue, changedLines, shown }))
         expect(textOf(`<body>${text}`), `${place} of ${column}`).toContain(String(value))
     const inListing = ['name', 'short_description', 'description'].includes(column)
-    const listing = inListing ? sectionWith('listing"') : facts
+    const listing = inListing ? `${/<h1>.*/.exec(app)}${sectionWith('listing"')}` : facts
     expect(textOf(`<body>${listing}`), column).toContain(name)
     if (column !== 'description')
       expect(textOf(`<body>${sectionWith('Look-alikes side')}`), column).toContain(name)

@@ -52,10 +52,8 @@ test('says who did what, newest first, with links to the apps', async () => {
   const { text } = await ada.get('/audit')
   expect(titleOf(text)).toBe('Audit log – Moderation')
   const entries = shownIn(text)
-  expect(entries[0]).toMatch(/ · Bo \(signed in\) approved Cloud Atlas /)
-  expect(entries[1]).toMatch(
-    / · Ada <b> \(signed in\) rejected Night Train: No & no\. Status Status pending → rejected$/,
-  )
+  expect(entries[0]).toMatch(/ · Bo \(signed in\) approved Cloud Atlas$/)
+  expect(entries[1]).toMatch(/ · Ada <b> \(signed in\) rejected Night Train: No & no\.$/)
   expect(linksOf(text)).toContainEqual(['Night Train', `/apps/${apps.bobsPending}`])
   expect(timesIn(text)).toEqual((await entriesOf(page)).map(({ at }) => at))
   expect(textOf(text)).toContain('Times are in UTC.')
@@ -258,7 +256,7 @@ test('who went on with a key of another moderator is named by that key', async (
   expect((await own.post('/decisions', fields)).status).toBe(303)
   const bo = await own.signIn('Bo')
   expect(shownIn((await bo.get(`/audit?app=${apps.pending}`)).text)[0]).toMatch(
-    / · Cy \(signed in\) approved Cloud Atlas /,
+    / · Cy \(signed in\) approved Cloud Atlas$/,
   )
 })
 

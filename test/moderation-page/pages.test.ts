@@ -103,7 +103,7 @@ describe('texts with markup, reversed and terminal characters', () => {
       await sql('apps').where({ id: listed }).update({ review_count: 1 })
       await sql('audit').insert({
         at: new Date().toISOString(),
-        action: 'app reject',
+        action: 'app update',
         app_id: listed,
         developer_id: bobsId,
         operator: text('account'),

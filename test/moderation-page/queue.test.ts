@@ -81,9 +81,10 @@ describe('the queue', () => {
     expect(textOf(text)).toMatch(/Oldest Bob \([^)]*\) · Games · waits [\d,]+ days Old & <new> /)
     // A name in a right-to-left script must not move what is beside it.
     expect(text).toMatch(/<bdi>Oldest<\/bdi>[\s\S]*<bdi>Bob<\/bdi>/)
-    // The beginning of the description, folded.
-    expect(text).toContain(`>${'x'.repeat(199)}…</p>`)
-    expect(text).not.toContain('<details open>')
+    // The beginning of the description, without a fold.
+    expect(text).toContain(`<p class="beginning" dir="auto">${'x'.repeat(199)}…</p>`)
+    expect(text).not.toContain('<details>')
+    expect(textOf(text)).toMatch(/Cloud Atlas Ada \([^)]*, 2 waiting\)/)
     expect(valuesOf(text, 'app')).toEqual(
       await Promise.all(
         valuesOf(text, 'app').map((app) => referenceTo(page, Number.parseInt(app, 10))),
@@ -127,6 +128,19 @@ describe('the queue', () => {
       '2 fields changed Name Bird Song → Bird Songs In short none → They sing',
     )
     expect(textOf(text)).toContain('Changed and reverted')
+  })
+
+  test('has an address that changed once, before and after', async () => {
+    const databaseUrl = await copyWorld()
+    const service = await startService({ databaseUrl })
+    const own = await startModerationPage({ databaseUrl })
+    const json = { website_url: 'https://new.example/' }
+    await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json })
+    const { text } = await (await own.signIn('Ada')).get('/?queue=changed')
+    expect(textOf(text)).toContain('Website https://tideclock.example.org/ → https://new.example/')
+    expect(text.match(/https:\/\/new\.example\//g)).toHaveLength(1)
+    // The others stand beside it.
+    expect(textOf(text)).toContain('Source code https://code.example.org/tide-clock')
   })
 
   const everything = ['Oldest', 'Cloud Atlas', 'Night Train', 'Newer', 'Tide Cl0ck']

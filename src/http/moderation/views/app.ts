@@ -167,13 +167,6 @@ const inListing = new Set<OwnerColumn>(['name', 'short_description', 'descriptio
 
 /** As readers of a shop window see it. */
 const listing = (app: NamedAppRow) => html`<section class="card listing">
-<div class="title">
-${icon(app.name)}
-<div>
-<h2><bdi>${app.name}</bdi></h2>
-<p class="quiet"><bdi>${app.developer_name}</bdi> · <bdi>${app.category_name}</bdi></p>
-</div>
-</div>
 ${app.short_description && html`<p dir="auto"><strong>${app.short_description}</strong></p>`}
 <p class="text" dir="auto">${app.description}</p>
 </section>`

@@ -13,13 +13,19 @@ const none = html`<span class="quiet">none</span>`
 export const changeList = (changes: ShownChange[], whole: string) =>
   list(changes, (change) => html`<dd dir="auto" class="text">${values(change, whole)}</dd>`)
 
+/** Characters. Of a longer value, the words that differ are easier to find. */
+const wholeLength = 30
+
+const isShort = ({ before, after }: ShownChange) =>
+  [before, after].every((value) => (value ?? '').length < wholeLength)
+
 /**
- * The words that differ, or both values side by side if most of them do. Addresses are as they are,
- * because a word of them could hide what differs.
+ * The words that differ, or both values side by side if most of them do. Short values are whole.
+ * Addresses are, too, because a word of them could hide what differs.
  */
 export const wordChanges = (changes: ShownChange[]) =>
   list(changes, (change) =>
-    isAddressColumn(change.field)
+    isAddressColumn(change.field) || isShort(change)
       ? html`<dd dir="auto" class="text">${values(change)}</dd>`
       : words(change),
   )

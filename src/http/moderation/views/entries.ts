@@ -55,8 +55,12 @@ const isReason = ({ column, after }: ShownEntry['changes'][number]) =>
 const reason = ({ changes }: ShownEntry) =>
   changes.filter(isReason).map(({ after }) => html`: <q dir="auto">${after}</q>`)
 
-function entryValues({ id, changes }: ShownEntry, { links, names, areOpen }: Options) {
-  const values = changes.filter((change) => !isReason(change))
+const decisions = ['app approve', 'app reject']
+
+function entryValues({ id, action, changes }: ShownEntry, { links, names, areOpen }: Options) {
+  // The line says all about a decision.
+  const isSaid = !areOpen && decisions.includes(action)
+  const values = isSaid ? [] : changes.filter((change) => !isReason(change))
   const isCut = changes.some((change) => change.isCut)
   if (values.length === 0) return isCut && whole()
   return html`<details${areOpen && html` open`}>

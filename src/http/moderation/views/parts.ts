@@ -50,11 +50,18 @@ export const addressText = (address: string) =>
 
 const leadingColumns = [...addressColumns, 'license'] as const
 
-/** The addresses and the licence of an app in a list, shortened; false if it has none. */
-export function leadsTo(app: Pick<NamedAppRow, (typeof leadingColumns)[number]>) {
+/**
+ * The addresses and the licence of an app in a list, shortened, except those that stand among its
+ * changes; false if there are none.
+ */
+export function leadsTo(
+  app: Pick<NamedAppRow, (typeof leadingColumns)[number]>,
+  changes: readonly { field: string }[] = [],
+) {
+  const changed = new Set(changes.map(({ field }) => field))
   const parts = leadingColumns.flatMap((column) => {
     const value = app[column]
-    if (value === null) return []
+    if (value === null || changed.has(column)) return []
     const shown = columnText(column, shortValue(column, value))
     return html`<span><span class="quiet">${columnLabel(column)}</span> ${shown}</span> `
   })

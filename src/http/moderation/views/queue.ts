@@ -152,8 +152,8 @@ function queuedApp({ links }: Frame, page: QueuePage, app: ShownApp) {
   const { view, selected, areOthersSelected, records } = page
   const reference = formatReference(app)
   const isSelected = selected.has(reference) || (areOthersSelected && !isLookAlike(app))
-  const beginning = shortenText(app.description)
   const place = app.opened && { ...pick(app, 'id', 'waiting_since'), isOpen: true as const }
+  const changes = view.queue === 'changed' ? app.changes : []
   return html`
 <li class="card">
   <label class="tick"><input type="checkbox" name="app" value="${reference}"${isSelected && html` checked`}> <span class="hidden">Select ${app.name}</span></label>
@@ -164,20 +164,17 @@ function queuedApp({ links }: Frame, page: QueuePage, app: ShownApp) {
     ${app.opened && html`<p class="chips">${openChip(app.opened)}</p>`}
     ${isLookAlike(app) && html`<p class="chips">${app.similar.map((one) => html`${similarChip(links, one)} `)}${hostChips(app)}</p>`}
     ${app.short_description && html`<p dir="auto">${app.short_description}</p>`}
-    ${leadsTo(app)}
-    ${view.queue === 'changed' && changes(app)}
-    <details>
-      <summary>Description</summary>
-      <p class="text" dir="auto">${beginning}</p>
-    </details>
+    ${leadsTo(app, changes)}
+    ${view.queue === 'changed' && listOfChanges()}
+    <p class="beginning" dir="auto">${shortenText(app.description)}</p>
   </div>
 </li>`
 
-  function changes({ id, changes }: ShownApp) {
+  function listOfChanges() {
     if (changes.length === 0) return html`<p><span class="chip">Changed and reverted</span></p>`
     return html`<details open>
       <summary>${formatQuantity(changes.length, 'field')} changed</summary>
-      ${changeList(changes, `${links.app(id, view)}#changes`)}
+      ${changeList(changes, `${links.app(app.id, view)}#changes`)}
     </details>`
   }
 }

@@ -79,12 +79,13 @@ export function valueText(column: string, value: string, names: Names): string {
 
 const isTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
 
-/** The decisions about a developer's apps. */
+/** The decisions about a developer's apps, and how many wait if it is more than one. */
 export function developerRecord(record: StateCounts | undefined): string {
   if (!record) return 'new'
-  const { approved, rejected } = record
+  const { approved, rejected, pending } = record
   const decided = Object.entries({ approved, rejected })
     .filter(([, count]) => count > 0)
     .map(([state, count]) => `${formatCount(count)} ${state}`)
-  return decided.length === 0 ? 'new' : decided.join(', ')
+  const waiting = pending > 1 ? [`${formatCount(pending)} waiting`] : []
+  return [...(decided.length === 0 ? ['new'] : decided), ...waiting].join(', ')
 }
