@@ -345,6 +345,9 @@ test('of two moderators on one app, the second sees what the first decided', asy
   const won = await decide(bo, before, 'reject', { reason: 'It rains.' })
   const lost = await decide(ada, before, 'approve')
   expectStatuses([won, lost], [303, 409])
+  expect(problemOf(lost.text)).toMatch(
+    /^Nothing was decided: Bo Diddley \(signed in\) rejected it (?:a moment|\d+ seconds?) ago\.$/,
+  )
   expect(textOf(`<body>${newsOf(lost.text)}`)).toMatch(
     /^Rejected by Bo Diddley \(signed in\), .*: It rains\. Status Status pending → rejected$/,
   )

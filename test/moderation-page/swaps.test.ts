@@ -14,7 +14,7 @@ const rounds = Number(process.env.MODERATION_SWAPS ?? 30)
 type Texts = { name: string; description: string }
 
 const descriptionIn = (part: string) =>
-  /<p class="text" dir="auto">(.*?)<\/p>/.exec(part)?.[1] ?? ''
+  /<p class="(?:text|beginning)" dir="auto">(.*?)<\/p>/.exec(part)?.[1] ?? ''
 
 /** The texts that a moderator sees on the page of an app. */
 const shownOn = (page: string): Texts => ({

@@ -30,6 +30,7 @@ import { type ShownEntry, shortChange, shortEntry, wholeEntry } from './short-te
 import { appPage } from './views/app.ts'
 import { appsPage } from './views/apps.ts'
 import { auditPage } from './views/audit.ts'
+import { refusalText } from './views/entries.ts'
 import type { Frame, Tab } from './views/layout.ts'
 import { queuePage } from './views/queue.ts'
 import type { Names } from './views/words.ts'
@@ -128,7 +129,7 @@ export function createPages(database: Database, links: Links) {
 
   /**
    * The page of an app. `seen` is the last audit entry of a page that was shown before: later ones
-   * are pointed out. Throws an OperatorError if there is no such app or review.
+   * are pointed out. `refusal` says why a decision was not made. Throws an OperatorError if there is no such app or review.
    */
   function app(
     response: Response,
@@ -136,13 +137,19 @@ export function createPages(database: Database, links: Links) {
     {
       seen,
       next,
+      refusal,
       ...form
-    }: RefusedForm & { seen?: number | undefined; next?: number | undefined } = {},
+    }: RefusedForm & {
+      seen?: number | undefined
+      next?: number | undefined
+      refusal?: string | undefined
+    } = {},
   ) {
     const { req } = response
     return read(req, async (runner) => {
       const details = await moderationStore(runner).reviewDetails(id, historySize, shortEntry)
       const { app, similar, history } = details
+      const newEntries = seen === undefined ? [] : history.filter((entry) => entry.id > seen)
       const reviewId = fieldOf(req.query, 'review')
       const opened = await openElsewhere(runner, response)
       const openIds = [...opened.keys()]
@@ -153,7 +160,7 @@ export function createPages(database: Database, links: Links) {
       const frame = await frameOf(runner, response, queue?.view.queue)
       return appPage(frame, {
         ...details,
-        problem,
+        problem: refusal === undefined ? problem : refusalText(refusal, newEntries),
         ...form,
         queue,
         opened: opened.get(id),
@@ -176,7 +183,7 @@ export function createPages(database: Database, links: Links) {
           next: id,
           ...(queue?.total !== undefined && { total: queue.total }),
         }),
-        newEntries: seen === undefined ? [] : history.filter((entry) => entry.id > seen),
+        newEntries,
       })
     })
   }

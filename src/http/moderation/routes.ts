@@ -82,10 +82,8 @@ export function moderationRoutes(
       if ('problem' in given)
         return showApp(response, 400, first.id, { seen, problem: given.problem, reason, next })
       const [result] = await decideAll([first], given, response)
-      if (result?.error !== undefined) {
-        const problem = `Nothing was decided: ${result.error}.`
-        return showApp(response, 409, first.id, { seen, problem, reason, next })
-      }
+      if (result?.error !== undefined)
+        return showApp(response, 409, first.id, { seen, refusal: result.error, reason, next })
       const report = { decided: [first.id] }
       const place = view?.after ?? (result?.before && placeOf(result.before))
       if (!view) response.redirect(303, links.app(first.id, undefined, report))

@@ -1,4 +1,5 @@
 import { isAddressColumn } from '../../../catalogue/app-columns.ts'
+import { formatWait } from '../../../util/time.ts'
 import { html } from '../../html.ts'
 import type { Links } from '../links.ts'
 import type { ShownEntry } from '../short-texts.ts'
@@ -56,6 +57,14 @@ const reason = ({ changes }: ShownEntry) =>
   changes.filter(isReason).map(({ after }) => html`: <q dir="auto">${after}</q>`)
 
 const decisions = ['app approve', 'app reject']
+
+/** Why nothing was decided: somebody else decided last, or else the given refusal. */
+export function refusalText(refusal: string, newEntries: ShownEntry[]): string {
+  const last = newEntries.at(-1)
+  return last && decisions.includes(last.action)
+    ? `Nothing was decided: ${last.actor} ${actionWords(last.action).did} it ${formatWait(last.at)} ago.`
+    : `Nothing was decided: ${refusal}.`
+}
 
 function entryValues({ id, action, changes }: ShownEntry, { links, names, areOpen }: Options) {
   // The line says all about a decision.
