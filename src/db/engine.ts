@@ -103,8 +103,11 @@ export type RestoreResult = Readonly<{
 /** The methods of a `QueryRunner` that each engine implements. */
 export type EngineQueryRunner = Readonly<{
   sql: Knex
-  /** Returns the engine with its version, and the size of the database with its indexes. */
-  describe: () => Promise<{ engine: string; bytes: number }>
+  /**
+   * Returns the engine with its version, the size of the database with its indexes, and the free
+   * space of its disk; null on another machine.
+   */
+  describe: () => Promise<{ engine: string; bytes: number; free_bytes: number | null }>
   /**
    * Returns the rows of a SQL statement with `?` for its values. Faster than knex, which builds the
    * statement again for each request.

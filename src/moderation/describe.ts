@@ -99,10 +99,11 @@ export function appFields({ app, developer }: { app: NamedAppRow; developer: Acc
 }
 
 export function statusFields(status: Awaited<ReturnType<typeof readStatus>>): Fields {
-  const { engine, bytes, pending_migrations, catalogue } = status
+  const { engine, bytes, free_bytes, pending_migrations, catalogue } = status
+  const free = free_bytes === null ? '' : `, ${formatMegabytes(free_bytes)} free`
   return {
     ...(catalogue && catalogueFields(catalogue)),
-    Database: `${engine}, ${formatMegabytes(bytes)}`,
+    Database: `${engine}, ${formatMegabytes(bytes)}${free}`,
     Migrations:
       pending_migrations.length === 0
         ? null

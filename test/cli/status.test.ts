@@ -1,9 +1,12 @@
+import { renameSync } from 'node:fs'
 import { expect, inject, test } from 'vitest'
+import document from '../../generated/openapi.json' with { type: 'json' }
 import { generateKey } from '../../src/accounts/keys.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { newestMigration } from '../../src/db/migrations.ts'
-import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
-import { commandLine, expectRefusal } from '../support/process.ts'
+import { copyWorld, emptyDatabaseUrl, filePath } from '../support/database.ts'
+import { freePort } from '../support/free-port.ts'
+import { commandLine, expectRefusal, run, serve } from '../support/process.ts'
 
 const past = '2020-01-01T00:00:00.000Z'
 const inDays = (days: number) => new Date(Date.now() + days * 24 * 60 * 60 * 1000).toISOString()
@@ -14,7 +17,10 @@ test('status shows what waits, the keys that expire, the last import and the dat
   const cli = commandLine(address)
   const database = {
     engine: expect.stringMatching(inject('engine') === 'sqlite' ? /^SQLite 3\./ : /^PostgreSQL \d/),
+    version: document.info.version,
+    server: expect.stringMatching(/^(ready|not ready|no answer)$/),
     bytes: expect.any(Number),
+    free_bytes: inject('engine') === 'sqlite' ? expect.any(Number) : null,
     pending_migrations: [],
   }
   const catalogue = {
@@ -65,7 +71,7 @@ test('status shows what waits, the keys that expire, the last import and the dat
     `Expiring keys   6 within 30 days, first apps_${expiring[0].id} of Ada on ${soon.slice(0, 16).replace('T', ' ')}\n`,
   )
   expect(stdout).toMatch(
-    /\nLast import +20\d\d-\d\d-\d\d \d\d:\d\d by \S+\nDatabase +(SQLite|PostgreSQL) [\d.]+.*, [\d.]+ MB\n$/,
+    /\nLast import +20\d\d-\d\d-\d\d \d\d:\d\d by \S+\nDatabase +(SQLite|PostgreSQL) [\d.]+.*, [\d.]+ MB(, [\d,.]+ MB free)?\nServer +[a-z ]+\nVersion +\d[\d.]+\n$/,
   )
 })
 
@@ -79,10 +85,30 @@ test('status of a database that lacks migrations names them', async () => {
   const cli = commandLine(migrated)
   expect(await cli.json('status')).toMatchObject({ pending_migrations: [newest], catalogue: null })
   expect((await cli.run('status')).stdout).toMatch(
-    new RegExp(`^Database .*\\nMigrations +missing: ${newest}; run ./apps-service migrate\\n$`),
+    new RegExp(
+      `^Database .*\\nMigrations +missing: ${newest}; run ./apps-service migrate\\nServer .*\\nVersion .*\\n$`,
+    ),
   )
   await useDatabase(migrated, ({ sql }) => sql('knex_migrations').insert({ name: '9999-later.ts' }))
   expectRefusal(await cli.run('status'), /the database \S+ was migrated by a newer version/)
+})
+
+test('status says whether the server is ready', async () => {
+  const [address, served] = [await copyWorld(), await copyWorld()]
+  const port = String(await freePort())
+  const state = async () =>
+    JSON.parse((await run(['status', '--json'], { DATABASE_URL: address, PORT: port })).stdout)
+      .server
+  expect(await state()).toBe('no answer')
+  const server = await serve(served, { PORT: port })
+  expect(await state()).toBe('ready')
+  if (inject('engine') === 'sqlite') {
+    renameSync(filePath(served), `${filePath(served)}.gone`)
+    expect(await state()).toBe('not ready')
+  }
+  server.process.kill('SIGTERM')
+  await server.exited
+  expect(await state()).toBe('no answer')
 })
 
 async function useDatabase(

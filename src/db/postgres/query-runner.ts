@@ -11,7 +11,7 @@ export const queryRunnerOf = (sql: Knex): EngineQueryRunner => ({
     const { rows } = await sql.raw(
       `select current_setting('server_version') as version, pg_database_size(current_database()) as bytes`,
     )
-    return { engine: `PostgreSQL ${rows[0].version}`, bytes: rows[0].bytes }
+    return { engine: `PostgreSQL ${rows[0].version}`, bytes: rows[0].bytes, free_bytes: null }
   },
   rows: rowsOf(sql),
   search: searchIndex(sql),

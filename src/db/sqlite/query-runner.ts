@@ -1,3 +1,5 @@
+import { statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import type { Knex } from 'knex'
 import { chunk } from '../../util/helpers.ts'
 import type { EngineQueryRunner, NewRow } from '../engine.ts'
@@ -9,9 +11,11 @@ export const queryRunnerOf = (sql: Knex): EngineQueryRunner => ({
   sql,
   async describe() {
     const [row] = await sql.raw(
-      'select sqlite_version() as version, page_count * page_size as bytes from pragma_page_count, pragma_page_size',
+      `select sqlite_version() as version, page_count * page_size as bytes, file
+       from pragma_page_count, pragma_page_size, pragma_database_list where name = 'main'`,
     )
-    return { engine: `SQLite ${row.version}`, bytes: row.bytes }
+    const { bavail, bsize } = await statfs(dirname(row.file))
+    return { engine: `SQLite ${row.version}`, bytes: row.bytes, free_bytes: bavail * bsize }
   },
   rows: rowsOf(sql),
   search: searchIndex(sql),
