@@ -8,10 +8,11 @@ import { isWithinOneEdit } from '../search/typos.ts'
  */
 const minLength = 6
 
-/** What a name has beside what it says about the app. */
-const editions = `app|apps|official|original|real|new|the|pro|plus|lite|free|premium|hd|vip|gold|deluxe|full|beta|update|updated|latest|mobile|android`
-const editionsBefore = new RegExp(`^(?:${editions})+(?=.{${minLength}})`, 'u')
-const editionsBehind = new RegExp(`(?<=.{${minLength}})(?:${editions})+$`, 'u')
+/** Up to three words that a name has beside what it says about the app, if six letters are left. */
+const editionsBefore =
+  /^(?:apps?|official|original|real|new|the|pro|plus|lite|free|premium|hd|vip|gold|deluxe|full|beta|updated?|latest|mobile|android){1,3}(?=.{6})/u
+const editionsBehind =
+  /(?<=.{6})(?:apps?|official|original|real|new|the|pro|plus|lite|free|premium|hd|vip|gold|deluxe|full|beta|updated?|latest|mobile|android){1,3}$/u
 
 const withoutEditions = (look: string) =>
   look.replace(editionsBefore, '').replace(editionsBehind, '')

@@ -16,7 +16,8 @@ import { parseArgs } from 'node:util'
 /**
  * Replaces a text of the code in a copy of the project, one at a time, and reports which of these
  * mistakes no test notices. Each line of patches.jsonl, or of the file that it gets, is a `Patch` in
- * JSON. Lines whose text is no longer in the code are reported first.
+ * JSON. Lines whose text is no longer in the code are reported first. A mistake must compile: any test
+ * notices a name that is gone.
  */
 type Patch = {
   file: string
@@ -95,6 +96,23 @@ function firstFailure({ tests = '', engine = 'sqlite' }: Patch): string | undefi
   return broken.message.split('\n', 1).join()
 }
 
+const compiles = (): boolean =>
+  spawnSync(
+    'tsc',
+    [
+      '--noUnusedLocals',
+      'false',
+      '--noUnusedParameters',
+      'false',
+      '--tsBuildInfoFile',
+      join(copy, 'types.tsbuildinfo'),
+    ],
+    {
+      cwd: copy,
+      stdio: 'ignore',
+    },
+  ).status === 0
+
 function isNoticed(patch: Patch): boolean {
   const path = join(copy, patch.file)
   const code = readFileSync(path, 'utf8')
@@ -102,14 +120,17 @@ function isNoticed(patch: Patch): boolean {
     path,
     code.replace(patch.find, () => patch.replace),
   )
-  const failure = firstFailure(patch)
+  const isCompiled = compiles()
+  const failure = isCompiled ? firstFailure(patch) : undefined
   writeFileSync(path, code)
   const change = `${patch.file}: ${JSON.stringify(patch.find)} → ${JSON.stringify(patch.replace)}`
-  console.log(
-    failure === undefined
-      ? `NOT NOTICED  ${change}`
-      : `noticed      ${change}\n             by ${failure}`,
-  )
+  if (!isCompiled) console.log(`DOES NOT COMPILE  ${change}`)
+  else
+    console.log(
+      failure === undefined
+        ? `NOT NOTICED  ${change}`
+        : `noticed      ${change}\n             by ${failure}`,
+    )
   return failure !== undefined
 }
 
