@@ -6,6 +6,12 @@ import { keyPrefix, parseDeveloperName, parseKeyName } from '../contract/field-r
 import type { Database } from '../db/database.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import type { ApiKeyRow } from '../db/rows.ts'
+import {
+  developerEntry,
+  developerOfEntry,
+  developerPhrasesOf,
+  toIndexedDeveloper,
+} from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
 import { generateKey, keyState } from './keys.ts'
 
@@ -28,13 +34,22 @@ const developerNotFound = (name: string) =>
   new OperatorError(`there is no developer ${JSON.stringify(name.trim())}`)
 
 /** Adds developers whose names are free and valid, and returns their rows. */
-export const addDevelopers = (runner: QueryRunner, names: string[], created_at: string) => {
+export async function addDevelopers(runner: QueryRunner, names: string[], created_at: string) {
   const changed_at = new Date().toISOString()
-  return runner.insertRows(
+  const added = await runner.insertRows(
     'developers',
     names.map((name) => ({ name, created_at, changed_at })),
   )
+  await runner.names.index(added.map(toIndexedDeveloper))
+  return added
 }
+
+/** Developers with a word like those of a text that are found, at most. */
+const maxFound = 20
+
+/** The ids of developers whose names have words that begin with those of a text, the newest first. */
+export const findDevelopersByWords = async ({ names }: QueryRunner, text: string) =>
+  (await names.newestWith(developerPhrasesOf(text), maxFound)).map(developerOfEntry)
 
 /** Before a write about a developer: see `requireDeveloper`. */
 export const assertDeveloper = (database: Database, name: string) =>
@@ -61,10 +76,15 @@ export const accountStore = (runner: QueryRunner) => {
   async function requireDeveloper(name: string) {
     const developer = await findDeveloper(name)
     if (developer) return developer
-    const similar = await findSimilarDevelopers(runner, name)
-    throw similar.length === 0
+    const found = await sql('developers')
+      .whereIn('id', await findDevelopersByWords(runner, name))
+      .pluck('name')
+    const similar = new Set([...(await findSimilarDevelopers(runner, name)), ...found])
+    throw similar.size === 0
       ? developerNotFound(name)
-      : new OperatorError(`${developerNotFound(name).message}; similar: ${similar.join(', ')}`)
+      : new OperatorError(
+          `${developerNotFound(name).message}; similar: ${[...similar].toSorted().join(', ')}`,
+        )
   }
 
   /** By name. */
@@ -105,7 +125,8 @@ export const accountStore = (runner: QueryRunner) => {
         .insert({ name, created_at: now, changed_at: now })
         .onConflict('name')
         .ignore()
-        .returning('id')
+        .returning(['id', 'name'])
+      await runner.names.index(added.map(toIndexedDeveloper))
       return { ...(await lookUpDeveloper(name)), isNew: added.length > 0 }
     },
 
@@ -141,6 +162,7 @@ export const accountStore = (runner: QueryRunner) => {
       runner.markPublicChange()
       const renamed = await sql('developers').where(before).update({ name, changed_at: at })
       if (renamed === 0) throw developerNotFound(from)
+      await runner.names.index([toIndexedDeveloper({ id, name })])
       await audit.record(actor, {
         action: 'developer rename',
         at,
@@ -166,6 +188,7 @@ export const accountStore = (runner: QueryRunner) => {
       // None if another transaction has removed or renamed the developer in the meantime.
       if ((await sql('developers').where({ id, name }).delete()) === 0)
         throw developerNotFound(text)
+      await runner.names.remove(developerEntry(id))
       await audit.record(actor, {
         action: 'developer remove',
         at,

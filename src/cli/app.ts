@@ -24,15 +24,16 @@ const list = buildListCommand({
     .description('list apps in any state, newest first, or find them by a text')
     .argument(
       '[text]',
-      'id, slug, package name, developer, or words of the name or their beginnings',
+      'id, slug, package name or a part of it, or words of the name or the developer',
     )
     .addOption(new Option('--status <status>', 'only apps in this state').choices(states)),
   help: `
 A text finds apps in all states, categories and of all developers: first those
 with this id, slug or package name, then those whose names look like it, those
 of the developer with exactly this name, those whose names have all of its
-words, whole or as beginnings, and those with such a part of the package name.
-It finds at most 1,000 apps. A deleted app counts only as deleted.
+words, whole or as beginnings, those with such a part of the package name, and
+those of developers with such words. It finds at most 1,000 apps. A deleted app
+counts only as deleted.
 
 Examples:
   ./apps-service app list "tide clock"

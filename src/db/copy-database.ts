@@ -2,7 +2,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
-import { toIndexedName } from '../search/terms.ts'
+import { toIndexedDeveloper, toIndexedName } from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
 import { withTemporaryDirectory } from '../util/temporary-directory.ts'
 import { assertUsable, type Database, openDatabase, openMigratedDatabase } from './database.ts'
@@ -133,6 +133,10 @@ async function copyRows(
       // insertRows ensures that the target generates only greater ids later.
       if (hasGeneratedIds(table)) await target.insertRows(table, rows as NewRow[])
       else for (const row of rows) await target.sql<Row>(table).insert(row)
+      if (table === 'developers')
+        await target.names.index(
+          rows.map(({ id, name }) => toIndexedDeveloper({ id: Number(id), name: String(name) })),
+        )
       if (table === 'apps') {
         const ids = rows.map(({ id }) => Number(id))
         const apps = await target

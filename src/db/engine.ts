@@ -115,7 +115,7 @@ export type EngineQueryRunner = Readonly<{
   rows: <Row>(statement: string, values: (string | number)[]) => Promise<Row[]>
   /** The full-text index of the listed apps. */
   search: SearchIndex
-  /** The index of the names of all apps. */
+  /** The index of the names of all apps and developers. */
   names: NameIndex
   /**
    * Returns a subquery whose value is its rows as a JSON array, so that one statement reads an app
@@ -174,13 +174,17 @@ export type SearchIndex = MatchFinder &
     remove: (ids: number[]) => Promise<void>
   }>
 
-/** The index of the names of apps in any state. Changes to it are part of the transaction. */
+/**
+ * The index of the names of apps, in any state, and of developers. Changes to it are part of the
+ * transaction.
+ */
 export type NameIndex = Readonly<{
-  /** Adds names, or replaces those of the same apps. */
+  /** Adds names, or replaces those with the same ids. */
   index: (names: IndexedName[]) => Promise<void>
-  /** The ids of the newest apps with a phrase of each list, in descending order. */
+  remove: (id: number) => Promise<void>
+  /** The greatest ids of names with a phrase of each list, in descending order. */
   newestWith: (phrases: Phrase[][], limit: number) => Promise<number[]>
-  /** The ids of the oldest apps with each of the tokens, in no order. */
+  /** The least ids of names with each of the tokens, in no order. */
   oldestWithEach: (tokens: string[], limit: number) => Promise<{ token: string; ids: number[] }[]>
 }>
 

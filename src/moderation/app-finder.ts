@@ -1,4 +1,5 @@
 import document from '../../generated/openapi.json' with { type: 'json' }
+import { findDevelopersByWords } from '../accounts/account-store.ts'
 import { packageKey } from '../catalogue/app-store.ts'
 import { parseReference } from '../contract/field-rules.ts'
 import type { QueryRunner } from '../db/engine.ts'
@@ -13,8 +14,9 @@ const maxTextLength = document.components.schemas.PackageName.maxLength
  * The apps, also deleted ones, that a text names: the one with this id (`108`, `#108`, `108@k3f9a`),
  * slug or package name (in any case), those whose names look like the text, those of the developer
  * with exactly this name, those whose names have all of its words, first whole and then as
- * beginnings, and those with a part of the package name that begins with it. Each app once, the
- * newest of a kind first.
+ * beginnings, those with a part of the package name that begins with it, and those of developers
+ * whose names have words that begin with all of its words. Each app once, the newest of a kind
+ * first.
  */
 export async function findApps(
   runner: QueryRunner,
@@ -25,7 +27,14 @@ export async function findApps(
   const trimmed = text.replaceAll('\0', ' ').trim()
   if (trimmed === '' || trimmed.length > maxTextLength) return { ids: [], hasMore: false }
   const ids = new Set<number>()
-  for (const find of [findExact, findLookAlikes, findOfDeveloper, findByWords, findByPackagePart]) {
+  for (const find of [
+    findExact,
+    findLookAlikes,
+    findOfDeveloper,
+    findByWords,
+    findByPackagePart,
+    findOfDevelopers,
+  ]) {
     for (const id of await find(runner, trimmed, limit + 1)) ids.add(id)
     if (ids.size > limit) break
   }
@@ -69,3 +78,15 @@ async function findByPackagePart({ names }: QueryRunner, text: string, limit: nu
   if (!/^\w+$/.test(text)) return []
   return names.newestWith([[{ tokens: [packagePartToken(text)], isPrefix: true }]], limit)
 }
+
+const findOfDevelopers = async (
+  runner: QueryRunner,
+  text: string,
+  limit: number,
+): Promise<number[]> =>
+  runner
+    .sql('apps')
+    .whereIn('developer_id', await findDevelopersByWords(runner, text))
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .pluck('id')

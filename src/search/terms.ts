@@ -246,7 +246,7 @@ const keyToken = (name: string) => `${marks.key}${hashed(nameKey(name))}`
 /** A hash, because a token has no spaces and is short. */
 const hashed = (text: string) => hash('sha256', text).slice(0, 16)
 
-/** The entry of an app in the index of names. */
+/** The entry of an app, or a developer, in the index of names. */
 export type IndexedName = Readonly<{ id: number; tokens: readonly string[] }>
 
 /** The words of the name, all of them as one, its looks, and the parts of the package name. */
@@ -263,6 +263,24 @@ export function toIndexedName(app: {
     tokens: [...new Set([...words, joined, ...lookTokens(app.name), ...parts])].filter(Boolean),
   }
 }
+
+/** A developer in the index of names, with an id that no app has. */
+export const toIndexedDeveloper = ({ id, name }: { id: number; name: string }): IndexedName => ({
+  id: developerEntry(id),
+  tokens: indexTokens(name).map((word) => `${marks.developer}${word}`),
+})
+
+export const developerEntry = (id: number) => idLimit + id
+export const developerOfEntry = (entry: number) => entry - idLimit
+
+/** The beginnings of words of developers' names that a text has. */
+export const developerPhrasesOf = (text: string): Phrase[][] =>
+  namePhrasesOf(text, { isPrefix: true }).map((list) =>
+    list.map(({ tokens, isPrefix }) => ({
+      tokens: tokens.map((token) => `${marks.developer}${token}`),
+      isPrefix,
+    })),
+  )
 
 /** A part of a package name between dots, which is no word of a name. */
 export const packagePartToken = (part: string) => `/${part.toLowerCase()}`

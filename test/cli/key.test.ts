@@ -183,6 +183,10 @@ test('a command that finds no developer of a name lists similar ones, and does n
       'apps-service: there is no developer "Harbor Software"; similar: Harbour Software\n',
     ])
   }
+  // Names with words that begin with those of the text.
+  expect((await cli.run('key', 'list', '--developer', 'soft harb')).stderr).toBe(
+    'apps-service: there is no developer "soft harb"; similar: Harbour Software\n',
+  )
 })
 
 test.for<[what: string, args: string[], outcome: object]>([

@@ -77,6 +77,7 @@ const isOlderThanFirst = (all: Entry[]) => {
 
 test.for<[query: string, count: Count]>([
   [`app=${apps.rejected}`, (all) => all.filter(({ app_id }) => app_id === apps.rejected).length],
+  ['app=compass', (all) => all.filter(({ app_id }) => app_id === apps.rejected).length],
   ['developer=Bob', (all) => all.filter(({ developer_name }) => developer_name === 'Bob').length],
   ['moderator=Bo', () => 1],
   ['moderator=%20Bo%20', () => 1],
@@ -133,8 +134,8 @@ test('the day of an address of earlier versions is its midnight', async () => {
 const choose = 'Choose one of app, developer and moderator; an app has the fewest entries.'
 
 test.for<[query: string, problem: string]>([
-  ['app=999', 'There is no app 999.'],
-  ['app=x', 'The app must be a whole number from 1, not "x".'],
+  ['app=999', 'There is no app "999".'],
+  ['app=x', 'There is no app "x".'],
   ['developer=Nobody', 'There is no developer "Nobody".'],
   ['moderator=Nobody', 'There is no moderator "Nobody"; there are: Ada <b>, Bo.'],
   ['entry=x', 'The entry must be a whole number from 1, not "x".'],

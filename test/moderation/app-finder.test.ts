@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
+import { accountStore, addDevelopers } from '../../src/accounts/account-store.ts'
 import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
 import { categoryStore } from '../../src/catalogue/category-store.ts'
 import type { Database } from '../../src/db/database.ts'
@@ -46,6 +46,8 @@ const apps: Partial<NewAppRow>[] = [
   { id: 25, slug: 'bob', name: 'Rob', developer_id: 2, ...pending },
   { id: 26, slug: 'yoho', name: '天気予報アプリ' },
   { id: 27, slug: 'new-pipe', name: 'NewPipe' },
+  { id: 29, slug: 'one', name: 'One', developer_id: 3 },
+  { id: 30, slug: 'two', name: 'Two', developer_id: 4, ...deleted },
   { id: 28, slug: 'marsh', name: 'Marsh', package_name: 'org.sample.low_water' },
 ]
 
@@ -73,6 +75,7 @@ share(async () => {
   await database.write(async (runner) => {
     await accountStore(runner).findOrAddDeveloper('Ada')
     await accountStore(runner).findOrAddDeveloper('Bob')
+    await addDevelopers(runner, ['Harbour Software', 'Old Harbour'], past)
     await categoryStore(runner).add('tools', 'Tools', actor)
     for (const app of apps) await appStore(runner).insertAll('app create', [toInsert(app)], actor)
   })
@@ -104,6 +107,11 @@ test.for<[what: string, text: string, ids: number[]]>([
   ['what is behind an underscore of a part, which is none', 'water', []],
   ['a part with a word behind it, which is none', 'example ebb', []],
   ['a developer, the newest app first', 'Bob', [25, 24, 23]],
+  ['a word of developers', 'harbour', [30, 29]],
+  ['the beginning of another word of one, in another case', 'SOFT', [29]],
+  ['two words of one', 'harbour soft', [29]],
+  ['a word of a developer and one of an app, which is none', 'harbour one', []],
+  ['the end of a word of developers, which is none', 'ware', []],
   ['a slug that is the name of a developer in lower case', 'bob', [25, 24, 23]],
   ['a word of names, the newest app first, then its beginning, in another case', 'TIDE', [2, 1, 3]],
   ['a word with a space at its end', 'tide ', [5, 2, 1, 3]],
@@ -182,6 +190,19 @@ test('a renamed app is found by its new name only', () =>
       expect((await findApps(runner, 'tide clo', 50)).ids).toEqual([])
       expect((await findApps(runner, 'tide bell', 50)).ids).toEqual([1])
       expect((await findApps(runner, 'tide', 50)).ids).toEqual([5, 2, 1, 3])
+    },
+  ))
+
+test('a renamed developer is found by the new name only, a removed one not at all', () =>
+  after(
+    async (runner) => {
+      await accountStore(runner).rename('Harbour Software', 'Quay Works', actor)
+      await runner.sql('apps').where({ developer_id: 4 }).update({ developer_id: 3 })
+      await accountStore(runner).remove('Old Harbour', actor)
+    },
+    async (runner) => {
+      expect((await findApps(runner, 'harbour', 50)).ids).toEqual([])
+      expect((await findApps(runner, 'works', 50)).ids).toEqual([30, 29])
     },
   ))
 

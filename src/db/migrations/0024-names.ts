@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
-import { toIndexedName } from '../../search/terms.ts'
+import { toIndexedDeveloper, toIndexedName } from '../../search/terms.ts'
+import { chunk } from '../../util/helpers.ts'
 import type { EngineQueryRunner, SchemaHelpers } from '../engine.ts'
 import { indexListedApps } from '../listed-apps.ts'
 
@@ -8,7 +9,7 @@ const batchSize = 500
 
 /**
  * Creates the search index anew, with the developers' names and without the looks of names; an index
- * of the names of all apps, which replaces `apps_lower_name`; and an index that has the state of
+ * of the names of all apps and developers, which replaces `apps_lower_name`; and an index that has the state of
  * each app of a developer. No statement uses `audit_developer` any more. Adds the app that a session
  * of the moderation page has opened from a queue, and when.
  */
@@ -30,6 +31,9 @@ export async function up(sql: Knex, { createSearchIndex }: SchemaHelpers) {
 }
 
 async function fill(runner: EngineQueryRunner) {
+  const developers = await runner.sql('developers').select('id', 'name')
+  for (const batch of chunk(developers, batchSize))
+    await runner.names.index(batch.map(toIndexedDeveloper))
   for (let last = 0; ; ) {
     const apps = await runner
       .sql('apps')

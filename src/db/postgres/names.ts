@@ -9,14 +9,18 @@ export const nameIndex = (sql: Knex): NameIndex => {
   return {
     async index(names) {
       if (names.length === 0) return
-      const rows = names.map(({ id, tokens }) => ({ app_id: id, tokens: tokens.join(' ') }))
+      const rows = names.map(({ id, tokens }) => ({ id, tokens: tokens.join(' ') }))
       await select(
-        `insert into app_names (app_id, tokens)
-         select app_id, array_to_tsvector(string_to_array(tokens, ' '))
-         from json_to_recordset(?::json) as name (app_id bigint, tokens text)
-         on conflict (app_id) do update set tokens = excluded.tokens`,
+        `insert into app_names (id, tokens)
+         select id, array_to_tsvector(string_to_array(tokens, ' '))
+         from json_to_recordset(?::json) as name (id bigint, tokens text)
+         on conflict (id) do update set tokens = excluded.tokens`,
         [JSON.stringify(rows)],
       )
+    },
+
+    async remove(id) {
+      await sql.raw('delete from app_names where id = ?', [id])
     },
 
     async newestWith(phrases, limit) {
@@ -26,8 +30,8 @@ export const nameIndex = (sql: Knex): NameIndex => {
       )
       const found = await select<{ id: number }>(
         // Materialized: the planner would otherwise read all apps if it expects many matches.
-        `with matches as materialized (select app_id from app_names where tokens @@ ?::tsquery)
-         select app_id as id from matches order by app_id desc limit ?`,
+        `with matches as materialized (select id from app_names where tokens @@ ?::tsquery)
+         select id from matches order by id desc limit ?`,
         [lists.map((list) => `(${list.join(' | ')})`).join(' & '), limit],
       )
       return found.map(({ id }) => id)
@@ -37,8 +41,8 @@ export const nameIndex = (sql: Knex): NameIndex => {
       const found = await select<{ token: string; ids: number[] }>(
         // Materialized, as above.
         `select token, ids from json_to_recordset(?) as asked (token text, query tsquery) cross join lateral (
-           with matches as materialized (select app_id from app_names where app_names.tokens @@ asked.query)
-           select array(select app_id from matches order by app_id limit ?) as ids
+           with matches as materialized (select id from app_names where app_names.tokens @@ asked.query)
+           select array(select id from matches order by id limit ?) as ids
          ) as found`,
         [JSON.stringify(tokens.map((token) => ({ token, query: lexemeOf(token, false) }))), limit],
       )

@@ -3,7 +3,7 @@ import type { Phrase } from '../../search/terms.ts'
 import type { NameIndex } from '../engine.ts'
 import { jsonArrayBytes, rowsOf as selectWith } from './client.ts'
 
-/** The names in FTS5, without the positions of tokens. The rowid of an app is its id. */
+/** The names in FTS5, without the positions of tokens. The rowid is the id. */
 export const nameIndex = (sql: Knex): NameIndex => {
   const select = selectWith(sql)
   return {
@@ -14,6 +14,10 @@ export const nameIndex = (sql: Knex): NameIndex => {
         'insert or replace into app_names (rowid, tokens) select value->>0, value->>1 from jsonb_each(cast(? as text))',
         [jsonArrayBytes(rows)],
       )
+    },
+
+    async remove(id) {
+      await sql.raw('delete from app_names where rowid = ?', [id])
     },
 
     async newestWith(phrases, limit) {

@@ -258,7 +258,7 @@ export function createPages(database: Database, links: Links) {
     async function readEntries() {
       const before = fieldOf(query, 'before')
       const filter = {
-        app: form.app ? positiveInteger('the app', form.app) : undefined,
+        app: form.app ? await readShort((runner) => firstApp(runner, form.app)) : undefined,
         developer: form.developer || undefined,
         moderator: form.moderator || undefined,
         until: form.until ? timeInUtc('"Begin before"', form.until) : undefined,
@@ -270,6 +270,13 @@ export function createPages(database: Database, links: Links) {
   }
 
   return { queue, app, apps, audit }
+}
+
+/** The first app that a text names. Throws an OperatorError if there is none. */
+async function firstApp(runner: QueryRunner, text: string): Promise<number> {
+  const [id] = (await findApps(runner, text, 1)).ids
+  if (id === undefined) throw new OperatorError(`there is no app ${JSON.stringify(text)}`)
+  return id
 }
 
 /** The message as a sentence. */

@@ -34,7 +34,7 @@ ${alert(page.problem)}
 <details class="filters"${isFiltered && html` open`}>
   <summary>Filter</summary>
   <form method="get" action="${links.audit()}" role="search">
-    <label>App <input name="app" inputmode="numeric" value="${form.app}"></label>
+    <label>App <input name="app" value="${form.app}"></label>
     <label>or developer <input name="developer" value="${form.developer}"></label>
     <label>or moderator <input name="moderator" list="moderators" autocomplete="off" value="${form.moderator}"></label>
     <datalist id="moderators">${moderators.map((name) => html`<option value="${name}">`)}</datalist>
