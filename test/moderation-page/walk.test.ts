@@ -1,4 +1,5 @@
 import { describe, expect, inject, test } from 'vitest'
+import { accountStore } from '../../src/accounts/account-store.ts'
 import { auditStore } from '../../src/audit/audit-store.ts'
 import type { NewAppRow } from '../../src/catalogue/app-store.ts'
 import { expectStatuses } from '../support/check.ts'
@@ -313,7 +314,7 @@ describe('the next app is right', () => {
     const decided = await decide(ada, text, 'approve')
     await asOwner(situation, 'PUT', ids[0])
     let shown = (await follow(ada, decided)).text
-    expect([shownId(shown), reportOf(shown)]).toEqual([ids[1], 'Waiting again Needle. 3 wait.'])
+    expect([shownId(shown), reportOf(shown)]).toEqual([ids[1], 'Approved Needle. 3 wait.'])
     for (const id of [ids[1], ids[2], ids[0]]) {
       expect(shownId(shown)).toBe(id)
       shown = (await follow(ada, await decide(ada, shown, 'approve'))).text
@@ -648,8 +649,8 @@ describe('once it is made, a decision is never answered as an error', () => {
   test('also if the developer of the filter has another name now', async () => {
     const { page, ada, ids } = await start(3, games)
     const { text } = await ada.get(`/apps/${ids[0]}?${games}`)
-    await page.database.write(({ sql }) =>
-      sql('developers').where({ id: bobsId }).update({ name: 'Robert' }),
+    await page.database.write((runner) =>
+      accountStore(runner).rename('Bob', 'Robert', { operator: 'test' }),
     )
     const decided = await decide(ada, text, 'approve')
     expect(await stateOf(page, ids[0] ?? 0)).toMatchObject({ status: 'approved' })

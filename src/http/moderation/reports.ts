@@ -1,3 +1,4 @@
+import { canDecide } from '../../catalogue/policy.ts'
 import { formatReference } from '../../contract/field-rules.ts'
 import type { QueryRunner } from '../../db/engine.ts'
 import type { AppRow } from '../../db/rows.ts'
@@ -18,15 +19,13 @@ type ReportedApp = Pick<
   'id' | 'revision' | 'name' | 'status' | 'deleted_at' | 'unreviewed_since'
 >
 
-/** What has become of an app, in the order of the sentences. */
-const titles: Record<ReportedAction | 'waiting' | 'deleted', string> = {
+/** In the order of the sentences. */
+const titles: Record<ReportedAction, string> = {
   'app approve': 'Approved',
   'app reject': 'Rejected',
   'app reopen': 'Reopened',
   'app restore': 'Restored',
   'review remove': 'Removed a review of',
-  waiting: 'Waiting again',
-  deleted: 'Deleted',
 }
 
 /** `next` is the app that a reversed decision leads back to. False if nothing is reported. */
@@ -48,10 +47,10 @@ export async function reportOf(
   const done = apps.filter(({ id }) => !refusedIds.has(id))
   const not = apps.filter(({ id }) => refusedIds.has(id))
   if (apps.length === 0) return false
-  const sentences = Object.entries(titles).map(([outcome, title]) =>
+  const sentences = Object.entries(titles).map(([action, title]) =>
     sentence(
       title,
-      done.filter((app) => outcomeOf(app, actions.get(app.id)) === outcome),
+      done.filter(({ id }) => actions.get(id) === action),
     ),
   )
   const problem =
@@ -61,7 +60,7 @@ export async function reportOf(
   const [only] = done.length === 1 ? done : []
   return html`<div class="report">
 <p role="status">${sentences}${problem} ${waiting}</p>
-${only && isDecision(outcomeOf(only, actions.get(only.id))) && reopenForm(only)}
+${only && isDecision(actions.get(only.id)) && canReopen(only) && reopenForm(only)}
 </div>`
 
   function sentence(title: string, some: ReportedApp[], withState = false): Html | false {
@@ -81,14 +80,11 @@ ${next !== undefined && html`<input type="hidden" name="next" value="${next}">`}
   }
 }
 
-const isDecision = (outcome: string | undefined) =>
-  outcome === 'app approve' || outcome === 'app reject'
+const isDecision = (action: ReportedAction | undefined) =>
+  action === 'app approve' || action === 'app reject'
 
-/** The owner may have changed or deleted the app since a decision. */
-function outcomeOf(app: ReportedApp, action: ReportedAction | undefined) {
-  const state = stateOf(app)
-  return isDecision(action) && (state === 'waiting' || state === 'deleted') ? state : action
-}
+/** The owner may have changed or deleted the app since. */
+const canReopen = (app: ReportedApp) => app.deleted_at === null && canDecide('reopen', app)
 
 const refusals = {
   approved: 'approved meanwhile',
