@@ -79,14 +79,17 @@ async function findByPackagePart({ names }: QueryRunner, text: string, limit: nu
   return names.newestWith([[{ tokens: [packagePartToken(text)], isPrefix: true }]], limit)
 }
 
-const findOfDevelopers = async (
+async function findOfDevelopers(
   runner: QueryRunner,
   text: string,
   limit: number,
-): Promise<number[]> =>
-  runner
+): Promise<number[]> {
+  const developers = await findDevelopersByWords(runner, text)
+  if (developers.length === 0) return []
+  return runner
     .sql('apps')
-    .whereIn('developer_id', await findDevelopersByWords(runner, text))
+    .whereIn('developer_id', developers)
     .orderBy('id', 'desc')
     .limit(limit)
     .pluck('id')
+}

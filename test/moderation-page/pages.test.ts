@@ -211,13 +211,13 @@ describe('a page that does not exist', () => {
     ['/nowhere', 404, 'Not found; check the path and the id.'],
     // The page exists; its filter is wrong.
     ['/?after=0', 400, 'After must be a place in the queue, as the link Next has it, not "0".'],
-    ['/audit?app=abc', 400, 'The app must be a whole number from 1, not "abc".'],
+    ['/audit?app=abc', 400, 'There is no app "abc".'],
     [
       '/audit?since=yesterday',
       400,
       '"Stop at" must be a time in UTC such as 2027-01-31T09:30, not "yesterday".',
     ],
-    ['/audit?app=9999', 400, 'There is no app 9999.'],
+    ['/audit?app=9999', 400, 'There is no app "9999".'],
     ['/?developer=Nobody', 400, 'There is no developer "Nobody".'],
   ])('%s is a %i', async ([path, status, message]) => {
     const page = await startModerationPage()
