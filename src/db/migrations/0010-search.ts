@@ -1,2 +1,2 @@
-/** Empty since version 2.1.0: 0017-search.ts creates the search index anew. */
+/** Empty since version 2.1.0: 0024-names.ts creates the search index anew. */
 export async function up() {}

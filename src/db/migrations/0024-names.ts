@@ -9,15 +9,21 @@ const batchSize = 500
 
 /**
  * Creates the search index anew, with the developers' names and without the looks of names; an index
- * of the names of all apps and developers, which replaces `apps_lower_name`; and an index that has the state of
- * each app of a developer. No statement uses `audit_developer` any more. Adds the app that a session
- * of the moderation page has opened from a queue, and when.
+ * of the names of all apps and developers, which replaces `apps_lower_name`; and an index that has
+ * the state of each app of a developer. No statement uses `audit_developer`, or the names in
+ * `apps_queue`, any more. Adds the app that a session of the moderation page has opened from a queue,
+ * and when.
  */
 export async function up(sql: Knex, { createSearchIndex }: SchemaHelpers) {
   await createSearchIndex(sql, fill)
   await sql.raw('drop index apps_lower_name')
   await sql.raw('drop index apps_developer')
   await sql.raw('drop index audit_developer')
+  await sql.raw('drop index apps_queue')
+  await sql.raw(
+    `create index apps_queue on apps (coalesce(unreviewed_since, created_at), id, developer_id)
+     where status = 'pending' and deleted_at is null`,
+  )
   await sql.schema.alterTable('operator_sessions', (table) => {
     table.bigInteger('opened_app_id')
     table.text('opened_at')
