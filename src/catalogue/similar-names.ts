@@ -66,20 +66,23 @@ export async function findSimilarApps(
 async function findBatch(runner: QueryRunner, apps: ComparedApp[]): Promise<SimilarApp[][]> {
   const all: Candidates[] = []
   const matcher = new NameMatcher<Candidates>()
-  const byLook = new Map<string, Candidates[]>()
+  const looking: { token: string; candidates: Candidates }[] = []
   for await (const { name, developer_id, status } of yieldBetween(apps, runner.signal)) {
     const candidates = { developer_id, isPending: status === 'pending', ids: new Set<number>() }
     all.push(candidates)
-    matcher.add(candidates, looksOf(name))
-    for (const look of lookTokens(name)) byLook.set(look, [...(byLook.get(look) ?? []), candidates])
+    const looks = looksOf(name)
+    matcher.add(candidates, looks)
+    for (const token of lookTokens(looks)) looking.push({ token, candidates })
   }
-  const lookAlikes = await runner.names.oldestWithEach([...byLook.keys()], maxLookAlikes)
-  for (const { token, ids } of lookAlikes)
-    for (const candidates of byLook.get(token) ?? []) for (const id of ids) candidates.ids.add(id)
+  const tokens = [...new Set(looking.map(({ token }) => token))]
+  const found = await runner.names.oldestWithEach(tokens, maxLookAlikes)
+  const lookAlikes = new Map(found.map(({ token, ids }) => [token, ids]))
+  for (const { token, candidates } of looking)
+    for (const id of lookAlikes.get(token) ?? []) candidates.ids.add(id)
   await addPopular(runner, matcher)
 
-  const found = await readFoundApps(runner, [...new Set(all.flatMap(({ ids }) => [...ids]))])
-  return all.map((candidates) => firstOf(found, candidates))
+  const rows = await readFoundApps(runner, [...new Set(all.flatMap(({ ids }) => [...ids]))])
+  return all.map((candidates) => firstOf(rows, candidates))
 }
 
 /** Adds the first of the popular apps with similar names to each candidate. */

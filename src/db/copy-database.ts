@@ -2,12 +2,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
-import { toIndexedDeveloper, toIndexedName } from '../search/terms.ts'
+import { toIndexedDeveloper } from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
 import { withTemporaryDirectory } from '../util/temporary-directory.ts'
 import { assertUsable, type Database, openDatabase, openMigratedDatabase } from './database.ts'
 import type { NewRow, QueryRunner } from './engine.ts'
-import { indexListedApps } from './listed-apps.ts'
+import { indexApps } from './listed-apps.ts'
 import { findSchemaError } from './migrations.ts'
 import { optimizeAtEnd } from './write-pacing.ts'
 
@@ -137,15 +137,11 @@ async function copyRows(
         await target.names.index(
           rows.map(({ id, name }) => toIndexedDeveloper({ id: Number(id), name: String(name) })),
         )
-      if (table === 'apps') {
-        const ids = rows.map(({ id }) => Number(id))
-        const apps = await target
-          .sql('apps')
-          .whereIn('id', ids)
-          .select('id', 'name', 'package_name')
-        await target.names.index(apps.map(toIndexedName))
-        await indexListedApps(target, ids)
-      }
+      if (table === 'apps')
+        await indexApps(
+          target,
+          rows.map(({ id }) => Number(id)),
+        )
       onCopied(rows.length)
     }
   }

@@ -1,5 +1,5 @@
 import type { SortOrder } from '../search/best-matches.ts'
-import { toSearchDocument } from '../search/terms.ts'
+import { toIndexedName, toSearchDocument } from '../search/terms.ts'
 import type { QueryRunner } from './engine.ts'
 
 /** The public list in SQL: its condition, its orders, and its part of the search index. */
@@ -24,6 +24,16 @@ export function nearestSlice(total: number, limit: number, offset: number): Slic
 /** For ORDER BY. */
 export const orderKeys = (order: SortOrder, direction: Slice['direction']) =>
   order.map((column) => `apps.${column} ${direction}`).join(', ')
+
+/** Writes the current rows of these apps, which are new, into the indexes of names and of searches. */
+export async function indexApps(
+  runner: Pick<QueryRunner, 'sql' | 'search' | 'names'>,
+  ids: number[],
+) {
+  const apps = await runner.sql('apps').whereIn('id', ids).select('id', 'name', 'package_name')
+  await runner.names.index(apps.map(toIndexedName))
+  await indexListedApps(runner, ids)
+}
 
 /**
  * Writes the current rows of these apps into the search index, without the apps that are not

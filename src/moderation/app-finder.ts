@@ -3,6 +3,7 @@ import { findDevelopersByWords } from '../accounts/account-store.ts'
 import { packageKey } from '../catalogue/app-store.ts'
 import { parseReference } from '../contract/field-rules.ts'
 import type { QueryRunner } from '../db/engine.ts'
+import { looksOf } from '../search/looks.ts'
 import { lookTokens, namePhrasesOf, packagePartToken } from '../search/terms.ts'
 
 /** Finds the apps in any state that a text names, for moderators. */
@@ -53,20 +54,17 @@ async function findExact({ sql }: QueryRunner, text: string): Promise<number[]> 
 }
 
 const findLookAlikes = ({ names }: QueryRunner, text: string, limit: number): Promise<number[]> =>
-  names.newestWith([lookTokens(text).map((token) => ({ tokens: [token], isPrefix: false }))], limit)
+  names.newestWith(
+    [lookTokens(looksOf(text)).map((token) => ({ tokens: [token], isPrefix: false }))],
+    limit,
+  )
 
 async function findOfDeveloper(
-  { sql }: QueryRunner,
+  runner: QueryRunner,
   name: string,
   limit: number,
 ): Promise<number[]> {
-  const developer = await sql('developers').where({ name }).first('id')
-  if (!developer) return []
-  return sql('apps')
-    .where({ developer_id: developer.id })
-    .orderBy('id', 'desc')
-    .limit(limit)
-    .pluck('id')
+  return appsOf(runner, await runner.sql('developers').where({ name }).pluck('id'), limit)
 }
 
 async function findByWords({ names }: QueryRunner, text: string, limit: number): Promise<number[]> {
@@ -84,10 +82,12 @@ async function findOfDevelopers(
   text: string,
   limit: number,
 ): Promise<number[]> {
-  const developers = await findDevelopersByWords(runner, text)
+  return appsOf(runner, await findDevelopersByWords(runner, text), limit)
+}
+
+async function appsOf({ sql }: QueryRunner, developers: number[], limit: number) {
   if (developers.length === 0) return []
-  return runner
-    .sql('apps')
+  return sql('apps')
     .whereIn('developer_id', developers)
     .orderBy('id', 'desc')
     .limit(limit)

@@ -260,7 +260,9 @@ export function toIndexedName(app: {
   const parts = app.package_name?.split('.').map(packagePartToken) ?? []
   return {
     id: app.id,
-    tokens: [...new Set([...words, joined, ...lookTokens(app.name), ...parts])].filter(Boolean),
+    tokens: [...new Set([...words, joined, ...lookTokens(looksOf(app.name)), ...parts])].filter(
+      Boolean,
+    ),
   }
 }
 
@@ -285,9 +287,9 @@ export const developerPhrasesOf = (text: string): Phrase[][] =>
 /** A part of a package name between dots, which is no word of a name. */
 export const packagePartToken = (part: string) => `/${part.toLowerCase()}`
 
-/** Apps have one of these in common if their names look the same. */
-export const lookTokens = (name: string): string[] =>
-  looksOf(name).map((look) => `${marks.key}${hashed(look)}`)
+/** Names that look the same have one of these in common. */
+export const lookTokens = (looks: string[]): string[] =>
+  looks.map((look) => `${marks.key}${hashed(look)}`)
 
 /** The phrases of a text in the index of names: whole words, or their beginnings. */
 export const namePhrasesOf = (text: string, { isPrefix }: { isPrefix: boolean }): Phrase[][] =>

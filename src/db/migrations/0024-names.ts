@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
-import { toIndexedDeveloper, toIndexedName } from '../../search/terms.ts'
+import { toIndexedDeveloper } from '../../search/terms.ts'
 import { chunk } from '../../util/helpers.ts'
 import type { EngineQueryRunner, SchemaHelpers } from '../engine.ts'
-import { indexListedApps } from '../listed-apps.ts'
+import { indexApps } from '../listed-apps.ts'
 
 /** Apps that are read and indexed at a time: some megabytes. */
 const batchSize = 500
@@ -41,18 +41,14 @@ async function fill(runner: EngineQueryRunner) {
   for (const batch of chunk(developers, batchSize))
     await runner.names.index(batch.map(toIndexedDeveloper))
   for (let last = 0; ; ) {
-    const apps = await runner
+    const ids: number[] = await runner
       .sql('apps')
       .where('id', '>', last)
       .orderBy('id')
       .limit(batchSize)
-      .select('id', 'name', 'package_name')
-    await runner.names.index(apps.map(toIndexedName))
-    await indexListedApps(
-      runner,
-      apps.map(({ id }) => id),
-    )
-    last = apps.at(-1)?.id ?? last
-    if (apps.length < batchSize) return
+      .pluck('id')
+    await indexApps(runner, ids)
+    last = ids.at(-1) ?? last
+    if (ids.length < batchSize) return
   }
 }

@@ -129,7 +129,8 @@ export function createPages(database: Database, links: Links) {
 
   /**
    * The page of an app. `seen` is the last audit entry of a page that was shown before: later ones
-   * are pointed out. `refusal` says why a decision was not made. Throws an OperatorError if there is no such app or review.
+   * are pointed out. `refusal` says why a decision was not made. Throws an OperatorError if there is
+   * no such app or review.
    */
   function app(
     response: Response,
