@@ -10,24 +10,45 @@ const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((fi
 )
 const codeOf = (file: string) =>
   readFileSync(join(src, file), 'utf8').replace(/\/\*[\s\S]*?\*\/|(?<![:'"])\/\/.*$/gm, '')
-const importsOf = (file: string) =>
-  [...codeOf(file).matchAll(/(?:from|import\(|^import) ?'([^']+)'/gm)].map(([, name = '']) => name)
-/** The directory of a file, or its own name at the top level. */
-const placeOf = (file: string) => file.split('/', 1).join()
-const outsideDb = files.filter((file) => placeOf(file) !== 'db')
-const localImportsOf = (file: string) =>
-  importsOf(file)
+/** Files that import by a computed name, and the directory whose files these are. */
+const directoriesImportedBy: Record<string, string> = {
+  'cli/program.ts': 'cli',
+  'db/migrations.ts': 'db/migrations',
+}
+const importsComputedName = (code: string) => /\bimport\(\s*[^'\s]/.test(code)
+const namesImportedBy = (code: string) =>
+  [
+    ...code.matchAll(
+      /(?:\bfrom|^import|\bimport\(|\bcreateRequire\(import\.meta\.url\)\()\s*'([^']+)'/gm,
+    ),
+  ].map(([, name = '']) => name)
+const importsOf = (file: string) => namesImportedBy(codeOf(file))
+const outsideDb = files.filter((file) => directoryOf(file) !== 'db')
+const resolveLocal = (file: string, names: string[]) =>
+  names
     .filter((name) => name.startsWith('.'))
     .map((name) => normalize(join(dirname(file), name)))
     .filter((name) => !name.startsWith('..'))
+const localImportsOf = (file: string) => [
+  ...resolveLocal(file, importsOf(file)),
+  ...files.filter((other) => other !== file && dirname(other) === directoriesImportedBy[file]),
+]
 
-/** A place can import itself and those below. */
+/** The first directory of a file, or its own name at the top level. */
+function directoryOf(file: string): string {
+  return file.split('/', 1).join()
+}
+
+/** A layer can import itself and those below. */
 const layers = [
   'apps-service.js',
   'main.ts',
   'cli',
   'servers.ts',
+  'http/moderation',
   'http',
+  'http/moderation/views',
+  'http/html.ts',
   'import-export',
   'moderation',
   'accounts',
@@ -40,11 +61,63 @@ const layers = [
   'contract',
 ]
 
+/** The layer with the longest name that a path begins with; -1 if there is none. */
+const layerOf = (file: string): number =>
+  layers
+    .map((layer, index) => ({ layer, index }))
+    .filter(({ layer }) => file === layer || file.startsWith(`${layer}/`))
+    .toSorted((a, b) => b.layer.length - a.layer.length)[0]?.index ?? -1
+
+const upwardImports = (file: string, imported: string[]): string[] =>
+  imported.filter((name) => layerOf(name) < layerOf(file))
+
 test.for(files)('%s imports downwards', (file) => {
-  const place = layers.indexOf(placeOf(file))
-  expect(place, `${placeOf(file)} is missing from the layers in this test`).not.toBe(-1)
-  expect(localImportsOf(file).filter((name) => layers.indexOf(placeOf(name)) < place)).toEqual([])
+  expect(layerOf(file), `${file} is missing from the layers in this test`).not.toBe(-1)
+  expect(upwardImports(file, localImportsOf(file))).toEqual([])
 })
+
+test.for([
+  ['http/moderation/views/app.ts', '../pages/page.ts'],
+  ['http/moderation/views/app.ts', '../../body.ts'],
+  ['http/moderation/views/app.ts', '../../../servers.ts'],
+  ['http/express-app.ts', './moderation/app.ts'],
+  ['http/html.ts', './home.ts'],
+  ['moderation/queue.ts', '../http/moderation/views/links.ts'],
+  ['db/rows.ts', '../catalogue/app-store.ts'],
+])('an import upwards is recognized: %s imports %s', ([file, name]) => {
+  expect(upwardImports(file, resolveLocal(file, [name]))).toHaveLength(1)
+})
+
+test.for([
+  ['http/moderation/pages/app.ts', '../views/app.ts'],
+  ['http/moderation/routes.ts', '../body.ts'],
+  ['http/moderation/views/app.ts', '../../html.ts'],
+  ['http/moderation/views/app.ts', './layout.ts'],
+  ['http/home.ts', './html.ts'],
+])('an import downwards is not taken for one upwards: %s imports %s', ([file, name]) => {
+  expect(upwardImports(file, resolveLocal(file, [name]))).toEqual([])
+})
+
+test.for([
+  "import 'knex'",
+  "import {\n  Knex,\n} from 'knex'",
+  "export * from 'knex'",
+  "await import('knex')",
+  "type Knex = import('knex').Knex",
+  "createRequire(import.meta.url)(\n  'knex',\n)",
+])('the name of an import is read: %j', (code) => {
+  expect(namesImportedBy(code)).toEqual(['knex'])
+})
+
+test('files that import by a computed name are named in this test', () => {
+  const computing = files.filter((file) => importsComputedName(codeOf(file)))
+  expect(computing.toSorted()).toEqual(Object.keys(directoriesImportedBy))
+})
+
+test.for(['import(file)', 'import(`./types.ts`)', 'import(\n  join(directory, name),\n)'])(
+  'an import by a computed name is recognized: %j',
+  (code) => expect(importsComputedName(code)).toBe(true),
+)
 
 test('no files import each other in a circle, types included', () => {
   const circles: string[][] = []
@@ -116,7 +189,7 @@ test.for([
 
 test.for(['express', 'openapi-backend'])('only http/ imports %s', (library) => {
   const naming = files.filter(
-    (file) => placeOf(file) !== 'http' && importsOf(file).some((name) => name === library),
+    (file) => directoryOf(file) !== 'http' && importsOf(file).some((name) => name === library),
   )
   expect(naming).toEqual([])
 })

@@ -4,7 +4,7 @@ import { OperatorError } from '../contract/errors.ts'
 import { parseReason, parseReference, referenceFormat } from '../contract/field-rules.ts'
 import { describeSyntaxError } from '../contract/json-text.ts'
 import { readLines } from '../import-export/read-lines.ts'
-import type { GivenDecision } from '../moderation/decisions.ts'
+import type { AppDecision } from '../moderation/decisions.ts'
 import { cannotRead } from './file-errors.ts'
 
 /** Invalid lines that an error message names. */
@@ -14,10 +14,10 @@ const maxNamedLines = 10
  * Reads decisions from NDJSON, one object per line; `-` is standard input. Throws an OperatorError
  * that names the invalid lines.
  */
-export async function readDecisions(file: string): Promise<GivenDecision[]> {
+export async function readDecisions(file: string): Promise<AppDecision[]> {
   const ids = new Set<number>()
   const problems: string[] = []
-  const decisions: GivenDecision[] = []
+  const decisions: AppDecision[] = []
   const source = file === '-' ? process.stdin : createReadStream(file)
   try {
     for await (const line of readLines(source)) {
@@ -44,7 +44,7 @@ export async function readDecisions(file: string): Promise<GivenDecision[]> {
 }
 
 /** The decision of a line, or its problem. */
-function parseLine(text: string, number: number): GivenDecision | string {
+function parseLine(text: string, number: number): AppDecision | string {
   try {
     // A value that is not an object becomes one without the fields, and so an invalid line.
     return parseDecision(Object(JSON.parse(text)))
@@ -59,7 +59,7 @@ function parseDecision({
   decision,
   reason: givenReason,
   ...others
-}: Record<string, unknown>): GivenDecision {
+}: Record<string, unknown>): AppDecision {
   const reason = givenReason ?? ''
   if (typeof reason !== 'string') throw new OperatorError('the reason must be text')
   const [other] = Object.keys(others)

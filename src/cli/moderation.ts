@@ -6,7 +6,7 @@ import { readConfig } from '../config.ts'
 import { type AppReference, formatReference, parseReason } from '../contract/field-rules.ts'
 import type { Database } from '../db/database.ts'
 import type { AppFilter } from '../moderation/app-filter.ts'
-import { decideEach, type GivenDecision } from '../moderation/decisions.ts'
+import { type AppDecision, decideEach } from '../moderation/decisions.ts'
 import { appFields, formatAddress, formatSimilar } from '../moderation/describe.ts'
 import {
   type AppReviewDetails,
@@ -306,7 +306,7 @@ JSON: an array in the order of the file: {id, slug, status}, or {id, error}.`,
  * Applies the decisions. Prints each result unless `json`, and each refusal as an error. Returns the
  * results in the order of the decisions.
  */
-async function decideAll(database: Database, decisions: GivenDecision[], json?: true) {
+async function decideAll(database: Database, decisions: AppDecision[], json?: true) {
   const results: (DecisionResult | { id: number; error: string })[] = []
   for await (const result of decideEach(database, decisions, currentOperator())) {
     if ('error' in result) {

@@ -67,22 +67,57 @@ export async function findEntriesAfter(database: Database, after: number, limit:
   return { entries, hasNewer: false }
 }
 
+/** The current names of what the values of entries refer to, by id. */
+export type NamesById = Record<'app' | 'category' | 'developer', ReadonlyMap<string, string>>
+
+type EntryWithChanges = {
+  app_id: number | null
+  changes: { column: string; before?: string | null; after: string | null }[]
+}
+
+/** The names of the apps of entries, and of the categories and developers in their values. */
+export async function namesInEntries(
+  { sql }: QueryRunner,
+  entries: EntryWithChanges[],
+): Promise<NamesById> {
+  const valuesOf = (column: string) =>
+    entries.flatMap(({ changes }) =>
+      changes
+        .filter((change) => change.column === column)
+        .flatMap(({ before, after }) => [before, after])
+        .map(Number)
+        .filter(Number.isSafeInteger),
+    )
+  const appIds = entries.flatMap(({ app_id }) => app_id ?? [])
+  const namesOf = async (table: 'apps' | 'categories' | 'developers', ids: number[]) => {
+    const rows = await sql(table)
+      .whereIn('id', [...new Set(ids)])
+      .select('id', 'name')
+    return new Map(rows.map(({ id, name }) => [String(id), name]))
+  }
+  return {
+    app: await namesOf('apps', appIds),
+    category: await namesOf('categories', valuesOf('category_id')),
+    developer: await namesOf('developers', valuesOf('developer_id')),
+  }
+}
+
 const maxNames = 100
 
 /** The names of moderators, also of former ones; at most 100. */
 export const moderatorNames = ({ sql }: QueryRunner): Promise<string[]> =>
   sql('operators').distinct('name').orderBy('name').limit(maxNames).pluck('name')
 
-/** Names that an error message lists, at most. */
-const maxListed = 10
+/** Names that an error message suggests, at most. */
+const maxSuggested = 10
 
 /** The ids of a moderator's keys. Throws an OperatorError if no moderator has exactly this name. */
 async function requireModeratorKeys(runner: QueryRunner, name: string): Promise<string[]> {
   const keys: string[] = await runner.sql('operators').where({ name: name.trim() }).pluck('id')
   if (keys.length > 0) return keys
   const names = await moderatorNames(runner)
-  const isListed = names.length > 0 && names.length <= maxListed
+  const areSuggested = names.length > 0 && names.length <= maxSuggested
   throw new OperatorError(
-    `there is no moderator ${JSON.stringify(name.trim())}${isListed ? `; there are: ${names.join(', ')}` : ''}`,
+    `there is no moderator ${JSON.stringify(name.trim())}${areSuggested ? `; there are: ${names.join(', ')}` : ''}`,
   )
 }

@@ -9,7 +9,10 @@ import { type DecisionResult, moderationStore } from './moderation-store.ts'
 
 /** Decisions about apps, for the command line and the moderation page. */
 
-export type GivenDecision = AppReference & { decision: Decision; reason: string }
+/** `reason` is empty unless the decision is to reject. */
+export type ReasonedDecision = { decision: Decision; reason: string }
+
+export type AppDecision = AppReference & ReasonedDecision
 
 /** `before` is the app that the decision is about. After an outage, it may have been decided. */
 type DecisionAttempt =
@@ -19,13 +22,13 @@ type DecisionAttempt =
 /** Applies each decision in its own transaction. A refusal is a result, too. */
 export async function* decideEach(
   database: Database,
-  decisions: GivenDecision[],
+  decisions: AppDecision[],
   actor: Actor,
 ): AsyncGenerator<DecisionAttempt> {
-  for (const { id, decision, ...given } of decisions) {
+  for (const { id, decision, ...options } of decisions) {
     try {
       yield await database.write(
-        (runner) => moderationStore(runner).decide(decision, id, actor, given),
+        (runner) => moderationStore(runner).decide(decision, id, actor, options),
         { app: id },
       )
     } catch (error) {
@@ -43,17 +46,17 @@ export async function isRepeated(
   runner: QueryRunner,
   appId: number,
   moderatorId: string,
-  isGiven: (last: AuditEntry) => boolean,
+  isSame: (last: AuditEntry) => boolean,
 ): Promise<boolean> {
   const [last] = await auditStore(runner).newest({ appId }, 1)
-  return last?.operator_id === moderatorId && isGiven(last)
+  return last?.operator_id === moderatorId && isSame(last)
 }
 
 /** The apps for which `isRepeated` finds this decision. */
 export async function findRepeated(
   runner: QueryRunner,
   ids: number[],
-  { decision, reason }: Omit<GivenDecision, keyof AppReference>,
+  { decision, reason }: ReasonedDecision,
   moderatorId: string,
 ): Promise<Set<number>> {
   const repeated = new Set<number>()
@@ -70,33 +73,61 @@ export async function findRepeated(
   return repeated
 }
 
-/** Milliseconds. A page that reports a decision may be loaded again. */
-const reportTime = 60 * 60 * 1000
+/** Milliseconds. A page that says what was decided may be loaded again. */
+const ownActionTime = 60 * 60 * 1000
 
-/** The actions of moderators that a page reports. */
-const reportedActions = [
+/** The actions of moderators of which the next page says that they were done. */
+const ownActions = [
   'app approve',
   'app reject',
   'app reopen',
   'app restore',
   'review remove',
 ] as const
-export type ReportedAction = (typeof reportedActions)[number]
+export type OwnAction = (typeof ownActions)[number]
 
-/** The last action of this moderator on each of the apps, within the last hour. */
-export async function findOwnActions(
+export type DecidedApp = Pick<
+  AppRow,
+  'id' | 'revision' | 'name' | 'status' | 'deleted_at' | 'unreviewed_since'
+>
+
+/** By id. `action` is the moderator's last one on the app within the last hour. */
+export type DecidedApps = { done: (DecidedApp & { action: OwnAction })[]; refused: DecidedApp[] }
+
+/** The apps that a moderator has decided, of the given ones, and those for which it was refused. */
+export async function findDecidedApps(
+  runner: QueryRunner,
+  decided: number[],
+  refused: number[],
+  moderatorId: string,
+): Promise<DecidedApps> {
+  const actions = await findOwnActions(runner, decided, moderatorId)
+  const apps: DecidedApp[] = await runner
+    .sql('apps')
+    .whereIn('id', [...actions.keys(), ...refused])
+    .orderBy('id')
+    .select('id', 'revision', 'name', 'status', 'deleted_at', 'unreviewed_since')
+  const refusedIds = new Set(refused)
+  const done = apps.flatMap((app) => {
+    const action = actions.get(app.id)
+    return action === undefined || refusedIds.has(app.id) ? [] : { ...app, action }
+  })
+  return { done, refused: apps.filter(({ id }) => refusedIds.has(id)) }
+}
+
+async function findOwnActions(
   { sql }: QueryRunner,
   ids: number[],
   moderatorId: string,
-): Promise<Map<number, ReportedAction>> {
+): Promise<Map<number, OwnAction>> {
   if (ids.length === 0) return new Map()
-  const entries: { app_id: number; action: ReportedAction }[] = await sql('audit')
+  const entries: { app_id: number; action: OwnAction }[] = await sql('audit')
     // Literal, as in the partial index. An app can have many entries.
     .whereRaw('operator_id is not null')
     .where({ operator_id: moderatorId })
-    .where('at', '>=', new Date(Date.now() - reportTime).toISOString())
+    .where('at', '>=', new Date(Date.now() - ownActionTime).toISOString())
     .whereRaw(`${withoutIndex('app_id')} in (${ids.map(() => '?')})`, ids)
-    .whereIn('action', reportedActions)
+    .whereIn('action', ownActions)
     .orderBy('id')
     .select('app_id', 'action')
   return new Map(entries.map(({ app_id, action }) => [Number(app_id), action]))

@@ -29,11 +29,8 @@ export const similarityOf = ({ status, total_downloads }: SimilarApp) =>
 export const formatSimilar = (app: SimilarApp) =>
   `${app.id} ${app.name} by ${app.developer_name}, ${similarityOf(app)}`
 
-/**
- * Characters of a text in a list of the moderation page. One takes six bytes of HTML at most: a
- * quotation mark.
- */
-export const maxListed = 200
+/** Characters of a text in a list, of which each has at most six bytes of HTML: a quotation mark. */
+export const maxExcerptLength = 200
 
 /**
  * An address as browsers send it, and its host as people read it in brackets if that differs:

@@ -25,9 +25,15 @@ import type { AppRow, AppStatus } from '../db/rows.ts'
 import { cutNote, maxMatches } from '../search/best-matches.ts'
 import { chunk, pick, required } from '../util/helpers.ts'
 import { type AppFilter, type AppState, findPage, queues, states } from './app-filter.ts'
-import { findApps } from './app-finder.ts'
-import { maxListed } from './describe.ts'
-import { findNextApps, type Place, placeOf, type Queue, type QueueOrder } from './queue-walk.ts'
+import { findAppsByText } from './app-finder.ts'
+import { maxExcerptLength } from './describe.ts'
+import {
+  findNextApps,
+  positionOf,
+  type Queue,
+  type QueueOrder,
+  type QueuePosition,
+} from './queue-walk.ts'
 
 /**
  * A field that the owner has changed since the last decision. The value of `category` is its slug.
@@ -112,8 +118,8 @@ export const moderationStore = (runner: QueryRunner) => {
     ...pick(app, 'developer_id', 'developer_name', 'category_slug', 'category_name'),
     ...pick(app, 'created_at', 'updated_at'),
     // One more than is shown, which then ends with ….
-    description: app.description.slice(0, maxListed + 1),
-    waiting_since: placeOf(app).waiting_since,
+    description: app.description.slice(0, maxExcerptLength + 1),
+    waiting_since: positionOf(app).waiting_since,
     changes: ownerChanges(app, slugs),
   })
 
@@ -128,7 +134,7 @@ export const moderationStore = (runner: QueryRunner) => {
     }))
   }
 
-  async function findListed(ids: number[]) {
+  async function readListRows(ids: number[]) {
     const apps = await findNamedApps(runner, ids)
     return apps.map((app) =>
       pick(
@@ -160,8 +166,8 @@ export const moderationStore = (runner: QueryRunner) => {
       return { apps: await withSimilar(apps), ...page }
     },
 
-    /** The next apps of a queue after a place, or from its beginning; `findNextApps` says more. */
-    async walkQueue(order: QueueOrder, after: Place | undefined, limit: number) {
+    /** The next apps of a queue after a position, or from its beginning; `findNextApps` says more. */
+    async walkQueue(order: QueueOrder, after: QueuePosition | undefined, limit: number) {
       const { apps, similar, ...step } = await findNextApps(runner, order, after, limit)
       const slugs = await categorySlugs()
       const queued = apps.map((app) => toQueued(app, slugs))
@@ -171,14 +177,14 @@ export const moderationStore = (runner: QueryRunner) => {
     /** A page of the apps in a state, or in any, newest first, and the total. */
     async list(state: AppState | undefined, filter: AppFilter, limit: number, offset: number) {
       const { ids, total } = await findPage(runner, states[state ?? 'any'], filter, limit, offset)
-      return { apps: await findListed(ids), total }
+      return { apps: await readListRows(ids), total }
     },
 
     /** A page of the apps that a text finds, and their number. */
     async find(text: string, limit: number, offset: number) {
-      const { ids, hasMore } = await findApps(runner, text, maxMatches)
+      const { ids, hasMore } = await findAppsByText(runner, text, maxMatches)
       return {
-        apps: await findListed(ids.slice(offset, offset + limit)),
+        apps: await readListRows(ids.slice(offset, offset + limit)),
         total: ids.length,
         ...(hasMore && { note: cutNote('first') }),
       }
@@ -263,6 +269,19 @@ export const moderationStore = (runner: QueryRunner) => {
     },
   }
 }
+
+/** The newest other apps of an app's developer, in any state. */
+export const findOtherApps = (
+  { sql }: QueryRunner,
+  { id, developer_id }: Pick<AppRow, 'id' | 'developer_id'>,
+  limit: number,
+): Promise<Pick<AppRow, 'id' | 'name' | 'status' | 'deleted_at'>[]> =>
+  sql('apps')
+    .where({ developer_id })
+    .whereNot({ id })
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .select('id', 'name', 'status', 'deleted_at')
 
 /** Throws an OperatorError if the app has another revision than the given one. */
 function assertRevision({ id, revision }: AppRow, given: string | undefined) {

@@ -6,7 +6,7 @@ import { auditStore } from '../../src/audit/audit-store.ts'
 import { appStore } from '../../src/catalogue/app-store.ts'
 import { findSimilarApps } from '../../src/catalogue/similar-names.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
-import { findApps } from '../../src/moderation/app-finder.ts'
+import { findAppsByText } from '../../src/moderation/app-finder.ts'
 import {
   type EntryFilter,
   findEntries,
@@ -220,7 +220,7 @@ test.for([300, 2000])('statements of %i apps read no rows in vain', async (size,
   const named = ['7', 'many 17', 'org.example.none', 'Bob', 'Ada', 'Nobody'].map(
     (text): [string, () => Promise<unknown>] => [
       `apps named ${text}`,
-      () => service.database.read((runner) => findApps(runner, text, 20)),
+      () => service.database.read((runner) => findAppsByText(runner, text, 20)),
     ],
   )
   const filters: EntryFilter[] = [

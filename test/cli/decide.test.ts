@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, inject, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
-import { decideEach, type GivenDecision } from '../../src/moderation/decisions.ts'
+import { type AppDecision, decideEach } from '../../src/moderation/decisions.ts'
 import { importLines, toLines } from '../support/catalogue-file.ts'
 import { copyWorld, temporaryFolder } from '../support/database.ts'
 import { commandLine, expectRefusal } from '../support/process.ts'
@@ -231,7 +231,7 @@ test('a mix of decisions is applied one by one; the same mix again decides nothi
   const { apps, keys } = world
   // Approved, with changes that wait.
   await service.request('PUT', `/apps/${bobs}`, { key: keys.bob, json: { version: '2' } })
-  const mix: GivenDecision[] = [
+  const mix: AppDecision[] = [
     { id: bobs, decision: 'approve', reason: '' },
     { id: approved, decision: 'reject', reason: 'One' },
     { id: 999, decision: 'approve', reason: '' },

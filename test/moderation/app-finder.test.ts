@@ -4,7 +4,7 @@ import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
 import { categoryStore } from '../../src/catalogue/category-store.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
-import { findApps } from '../../src/moderation/app-finder.ts'
+import { findAppsByText } from '../../src/moderation/app-finder.ts'
 import { required } from '../../src/util/helpers.ts'
 import { openEmptyCatalogue } from '../support/database.ts'
 import { share } from '../support/lifetime.ts'
@@ -81,7 +81,7 @@ share(async () => {
   })
 })
 
-const find = (text: string) => database.read((runner) => findApps(runner, text, 50))
+const find = (text: string) => database.read((runner) => findAppsByText(runner, text, 50))
 
 test.for<[what: string, text: string, ids: number[]]>([
   ['an id', '3', [3]],
@@ -186,10 +186,10 @@ test('a renamed app is found by its new name only', () =>
       await appStore(runner).save('app update', app, { name: 'Tide Bell' }, actor)
     },
     async (runner) => {
-      expect((await findApps(runner, 'tide clock', 50)).ids).toEqual([])
-      expect((await findApps(runner, 'tide clo', 50)).ids).toEqual([])
-      expect((await findApps(runner, 'tide bell', 50)).ids).toEqual([1])
-      expect((await findApps(runner, 'tide', 50)).ids).toEqual([5, 2, 1, 3])
+      expect((await findAppsByText(runner, 'tide clock', 50)).ids).toEqual([])
+      expect((await findAppsByText(runner, 'tide clo', 50)).ids).toEqual([])
+      expect((await findAppsByText(runner, 'tide bell', 50)).ids).toEqual([1])
+      expect((await findAppsByText(runner, 'tide', 50)).ids).toEqual([5, 2, 1, 3])
     },
   ))
 
@@ -201,8 +201,8 @@ test('a renamed developer is found by the new name only, a removed one not at al
       await accountStore(runner).remove('Old Harbour', actor)
     },
     async (runner) => {
-      expect((await findApps(runner, 'harbour', 50)).ids).toEqual([])
-      expect((await findApps(runner, 'works', 50)).ids).toEqual([30, 29])
+      expect((await findAppsByText(runner, 'harbour', 50)).ids).toEqual([])
+      expect((await findAppsByText(runner, 'works', 50)).ids).toEqual([30, 29])
     },
   ))
 
@@ -214,8 +214,8 @@ test('an app is found by a part of its new package name only', () =>
       await appStore(runner).save('app update', app, changes, actor)
     },
     async (runner) => {
-      expect((await findApps(runner, 'example', 50)).ids).toEqual([4])
-      expect((await findApps(runner, 'bell', 50)).ids).toEqual([1])
+      expect((await findAppsByText(runner, 'example', 50)).ids).toEqual([4])
+      expect((await findAppsByText(runner, 'bell', 50)).ids).toEqual([1])
     },
   ))
 
@@ -230,7 +230,7 @@ test('a rare word finds its app among any number of apps with the frequent one',
     },
     async (runner) => {
       for (const text of ['tide clock', 'clock tide', 'ti cl'])
-        expect((await findApps(runner, text, 50)).ids, text).toEqual([1])
+        expect((await findAppsByText(runner, text, 50)).ids, text).toEqual([1])
     },
   ))
 
@@ -243,7 +243,7 @@ test.for([1000, 1001])('of %i apps with a word, 1,000 are found', (count) =>
         actor,
       ),
     async (runner) => {
-      const found = await findApps(runner, 'many', 1000)
+      const found = await findAppsByText(runner, 'many', 1000)
       expect(found).toMatchObject({ hasMore: count > 1000 })
       const newest = await runner.sql('apps').orderBy('id', 'desc').limit(1000).pluck('id')
       expect(found.ids).toEqual(newest)

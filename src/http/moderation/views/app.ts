@@ -3,17 +3,14 @@ import { appColumns, type OwnerColumn, ownerColumns } from '../../../catalogue/a
 import type { AppReview, NamedAppRow, StateCounts } from '../../../catalogue/app-store.ts'
 import { canDecide, isListed, waitsSince } from '../../../catalogue/policy.ts'
 import { formatReference } from '../../../contract/field-rules.ts'
+import type { NamesById } from '../../../moderation/audit-entries.ts'
 import { deceptiveHosts } from '../../../moderation/describe.ts'
 import type { AppReviewDetails } from '../../../moderation/moderation-store.ts'
-import type { Place } from '../../../moderation/queue-walk.ts'
+import type { QueuePosition } from '../../../moderation/queue-walk.ts'
 import { formatCount, formatQuantity } from '../../../util/text.ts'
 import { formatWait } from '../../../util/time.ts'
 import { type Html, html } from '../../html.ts'
-import type { QueueView } from '../queue-view.ts'
-import { type ShownEntry, shortenText, wholeChange } from '../short-texts.ts'
 import { wordChanges } from './changes.ts'
-import { historyList } from './entries.ts'
-import { type Frame, layout } from './layout.ts'
 import {
   alert,
   appLink,
@@ -27,8 +24,12 @@ import {
   ownerValue,
   reasonField,
   stateChip,
-} from './parts.ts'
-import { developerRecord, type Names } from './words.ts'
+} from './components.ts'
+import { historyList, refusalText } from './entries.ts'
+import { excerptOf, type ShownEntry, wholeChange } from './excerpts.ts'
+import { developerRecord } from './labels.ts'
+import { type Frame, layout } from './layout.ts'
+import type { QueueView } from './links.ts'
 
 /** Everything about an app, and the forms that decide on it. */
 
@@ -42,12 +43,12 @@ export type AppPage = AppReviewDetails<ShownEntry> & {
   otherApps: Pick<NamedAppRow, 'id' | 'name' | 'status' | 'deleted_at'>[]
   hasOtherApps: boolean
   reasons: string[]
-  names: Names
+  names: NamesById
   /** The queue that the page leads through, and where the app is in it. */
   queue?:
     | {
         view: QueueView
-        place: Place
+        position: QueuePosition
         number?: number
         total?: number
       }
@@ -56,18 +57,20 @@ export type AppPage = AppReviewDetails<ShownEntry> & {
   opened: OpenedApp | undefined
   /** The app to go on with after the decision, instead of the next one. */
   next?: number | undefined
-  /** Report of the decisions made just before. */
-  report: Html | false
+  /** What the form before the page did. */
+  notice: Html | false
   /** The entries of the history that were written after the page that the moderator decided on. */
   newEntries: ShownEntry[]
-  /** Of the form that was sent, if it was refused. */
   problem?: string | undefined
+  /** Why the decision of the form that was sent was not made. */
+  refusal?: string | undefined
+  /** Of the form that was sent, if it was refused. */
   reason?: string | undefined
   /** The review that was not removed, and the reason that was typed. */
   removal?: { review: number; reason: string } | undefined
 }
 
-export function appPage(frame: Frame, page: AppPage) {
+export function appPage(frame: Frame, page: AppPage): Html {
   const { app, history, newEntries, changes } = page
   const older = history.filter((entry) => !newEntries.includes(entry))
   const options = { links: frame.links, names: page.names }
@@ -75,7 +78,7 @@ export function appPage(frame: Frame, page: AppPage) {
   return layout(
     frame,
     app.name,
-    html`${page.report}
+    html`${page.notice}
 ${bar(frame, page)}
 ${
   newEntries.length > 0 &&
@@ -117,7 +120,7 @@ function bar(frame: Frame, page: AppPage) {
     </p>
   </div>
   ${waiting !== null && page.opened && html`<p class="chips">${openChip(page.opened)}</p>`}
-  ${alert(page.problem)}
+  ${alert(page.refusal === undefined ? page.problem : refusalText(page.refusal, page.newEntries))}
   ${app.deleted_at ? restoreForm(frame, page) : decisionForm(frame, page)}
 </div>`
 }
@@ -140,7 +143,7 @@ function restoreForm(frame: Frame, page: AppPage) {
 
 function decisionForm(frame: Frame, page: AppPage) {
   const { app, queue } = page
-  return html`<form method="post" action="${frame.links.decisions(queue && { ...queue.view, after: queue.place })}">
+  return html`<form method="post" action="${frame.links.decisions(queue && { ...queue.view, after: queue.position })}">
     <fieldset>
       <legend class="hidden">Decision</legend>
       ${noDefaultButton}
@@ -161,7 +164,7 @@ function decisionForm(frame: Frame, page: AppPage) {
 
 const skipLink = ({ links }: Frame, { queue, next }: AppPage) =>
   queue &&
-  html`<a class="skip" rel="next" href="${next === undefined ? links.next(queue.view, queue.place) : links.app(next, queue.view)}">Skip</a>`
+  html`<a class="skip" rel="next" href="${next === undefined ? links.next(queue.view, queue.position) : links.app(next, queue.view)}">Skip</a>`
 
 const inListing = new Set<OwnerColumn>(['name', 'short_description', 'description'])
 
@@ -256,7 +259,7 @@ ${
 }
 <ul class="reviews">${reviews.map((review) => {
     const { id, reviewer_name, rating, comment, created_at } = review
-    const shown = isReviewWhole ? comment : shortenText(comment)
+    const shown = isReviewWhole ? comment : excerptOf(comment)
     return html`
 <li>
 <p><span class="quiet"><bdi>${reviewer_name}</bdi>, ${rating} of 5, ${moment(created_at)}</span> <bdi${isReviewWhole && html` class="text"`}>${shown}</bdi>${shown !== comment && html` <a href="${links.app(app.id, queue?.view, { review: id })}">Show review ${id} whole</a>`}</p>

@@ -1,8 +1,8 @@
 import type { NamedAppRow } from '../../../catalogue/app-store.ts'
 import { formatQuantity } from '../../../util/text.ts'
 import { html } from '../../html.ts'
+import { appLink, day, icon, leadsTo, stateChip } from './components.ts'
 import { type Frame, layout } from './layout.ts'
-import { appLink, day, icon, leadsTo, stateChip } from './parts.ts'
 
 /** Finds apps in any state. */
 

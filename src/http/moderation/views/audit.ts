@@ -1,27 +1,28 @@
-import type { EntryFilter } from '../../../moderation/audit-entries.ts'
-import { html } from '../../html.ts'
-import type { ShownEntry } from '../short-texts.ts'
+import type { EntryFilter, NamesById } from '../../../moderation/audit-entries.ts'
+import { type Html, html } from '../../html.ts'
+import { alert } from './components.ts'
 import { entryList } from './entries.ts'
+import type { ShownEntry } from './excerpts.ts'
 import { type Frame, layout } from './layout.ts'
-import { alert } from './parts.ts'
-import type { Names } from './words.ts'
 
 /** The audit log, the newest entries first. */
 
-export type AuditPage = {
+/** The fields of the filter. */
+export type AuditForm = Record<'app' | 'developer' | 'moderator' | 'until' | 'since', string>
+
+export type AuditList = { filter: EntryFilter; entries: ShownEntry[]; hasOlder: boolean }
+
+export type AuditPage = AuditList & {
   /** As it was given, even if it is refused. */
-  form: Record<'app' | 'developer' | 'moderator' | 'until' | 'since', string>
-  filter: EntryFilter
+  form: AuditForm
   /** Whether the page shows an entry whole, and no others. */
   isOneEntry: boolean
-  entries: ShownEntry[]
-  names: Names
-  hasOlder: boolean
+  names: NamesById
   moderators: string[]
   problem?: string | undefined
 }
 
-export function auditPage(frame: Frame, page: AuditPage) {
+export function auditPage(frame: Frame, page: AuditPage): Html {
   const { form, filter, isOneEntry, entries, names, moderators } = page
   const { links } = frame
   const isFiltered = Object.values(form).some((value) => value !== '')

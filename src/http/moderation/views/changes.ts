@@ -1,9 +1,9 @@
 import { isAddressColumn } from '../../../catalogue/app-columns.ts'
 import { wordDifference } from '../../../util/word-difference.ts'
 import { type Html, html } from '../../html.ts'
-import type { ShownChange } from '../short-texts.ts'
-import { addressText } from './parts.ts'
-import { columnLabel } from './words.ts'
+import { addressText } from './components.ts'
+import type { ShownChange } from './excerpts.ts'
+import { columnLabel } from './labels.ts'
 
 /** The changes of an owner. */
 

@@ -1,14 +1,15 @@
 import { isAddressColumn } from '../../../catalogue/app-columns.ts'
+import type { NamesById } from '../../../moderation/audit-entries.ts'
 import { formatWait } from '../../../util/time.ts'
 import { html } from '../../html.ts'
-import type { Links } from '../links.ts'
-import type { ShownEntry } from '../short-texts.ts'
-import { addressText, moment } from './parts.ts'
-import { actionWords, columnLabel, type Names, valueText } from './words.ts'
+import { addressText, moment } from './components.ts'
+import type { ShownEntry } from './excerpts.ts'
+import { actionWords, columnLabel, valueText } from './labels.ts'
+import type { Links } from './links.ts'
 
 /** Entries of the audit log, as sentences with their values folded. */
 
-type Options = { links: Links; names: Names; areOpen?: boolean }
+type Options = { links: Links; names: NamesById; areOpen?: boolean }
 
 /** Labels that a summary has at most. */
 const maxLabels = 4

@@ -2,7 +2,7 @@ import type { ModeratorRow } from '../../../db/rows.ts'
 import type { Queue } from '../../../moderation/queue-walk.ts'
 import { formatCount } from '../../../util/text.ts'
 import { type Html, html } from '../../html.ts'
-import type { Links } from '../links.ts'
+import type { Links } from './links.ts'
 
 /** The common parts of all pages. */
 

@@ -4,15 +4,12 @@ import type { Category } from '../../../contract/contract.ts'
 import { formatReference } from '../../../contract/field-rules.ts'
 import { deceptiveHosts } from '../../../moderation/describe.ts'
 import type { QueuedApp } from '../../../moderation/moderation-store.ts'
-import type { Place, Queue } from '../../../moderation/queue-walk.ts'
+import type { Queue, QueuePosition } from '../../../moderation/queue-walk.ts'
 import { pick } from '../../../util/helpers.ts'
 import { formatCount, formatQuantity, nounOf } from '../../../util/text.ts'
 import { formatWait } from '../../../util/time.ts'
 import { type Html, html } from '../../html.ts'
-import type { QueueView } from '../queue-view.ts'
-import { type ShownChange, shortenText } from '../short-texts.ts'
 import { changeList } from './changes.ts'
-import { type Frame, layout } from './layout.ts'
 import {
   alert,
   appLink,
@@ -23,32 +20,39 @@ import {
   openChip,
   reasonField,
   similarChip,
-} from './parts.ts'
-import { developerRecord } from './words.ts'
+} from './components.ts'
+import { excerptOf, shortChange } from './excerpts.ts'
+import { developerRecord } from './labels.ts'
+import { type Frame, layout } from './layout.ts'
+import type { QueueView } from './links.ts'
 
 /** A queue, and a form that decides the selected apps. */
 
 /** `opened`: by somebody else. */
-type ShownApp = QueuedApp & { changes: ShownChange[]; opened?: OpenedApp | undefined }
+type ShownApp = QueuedApp & { opened?: OpenedApp | undefined }
 
-export type QueuePage = {
-  view: QueueView
-  apps: ShownApp[]
-  records: ReadonlyMap<number, StateCounts>
+export type QueuedApps = {
+  apps: QueuedApp[]
   /** The next page begins after this. */
-  last?: Place | undefined
+  last?: QueuePosition | undefined
   /** Apps whose look-alikes were looked for to find these, if the filter asks for them. */
   read?: number | undefined
   /** Apps that the developer and the category leave in the queue, and those before this page. */
   total: number
   upTo: number
+}
+
+export type QueuePage = QueuedApps & {
+  view: QueueView
+  apps: ShownApp[]
+  records: ReadonlyMap<number, StateCounts>
   /** Whether the developer and the category exist. */
   isFilterValid: boolean
   categories: Category[]
   developers: string[]
   reasons: string[]
-  /** Report of the decisions made just before. */
-  report: Html | false
+  /** What the form before the page did. */
+  notice: Html | false
   /** Of the form that was sent, if it was refused. */
   problem?: string | undefined
   reason?: string | undefined
@@ -59,14 +63,14 @@ export type QueuePage = {
 
 const titles: Record<Queue, string> = { pending: 'Pending apps', changed: 'Changed apps' }
 
-export function queuePage(frame: Frame, page: QueuePage) {
+export function queuePage(frame: Frame, page: QueuePage): Html {
   const { links } = frame
   const { view, apps } = page
   return layout(
     frame,
     titles[view.queue],
     html`<h1>${titles[view.queue]}</h1>
-${page.report}
+${page.notice}
 ${apps.length === 0 && alert(page.problem)}
 ${filterForm(page)}
 ${page.isFilterValid && html`<p class="quiet">${summary(page)}</p>`}
@@ -152,21 +156,21 @@ function queuedApp({ links }: Frame, page: QueuePage, app: ShownApp) {
   const { view, selected, areOthersSelected, records } = page
   const reference = formatReference(app)
   const isSelected = selected.has(reference) || (areOthersSelected && !isLookAlike(app))
-  const place = app.opened && { ...pick(app, 'id', 'waiting_since'), isOpen: true as const }
-  const changes = view.queue === 'changed' ? app.changes : []
+  const position = app.opened && { ...pick(app, 'id', 'waiting_since'), isOpen: true as const }
+  const changes = view.queue === 'changed' ? app.changes.map(shortChange) : []
   return html`
 <li class="card">
   <label class="tick"><input type="checkbox" name="app" value="${reference}"${isSelected && html` checked`}> <span class="hidden">Select ${app.name}</span></label>
   ${icon(app.name)}
   <div>
-    <h2>${appLink(links, app, view, place)}</h2>
+    <h2>${appLink(links, app, view, position)}</h2>
     <p class="quiet"><a href="${links.apps(app.developer_name)}"><bdi>${app.developer_name}</bdi></a> (${developerRecord(records.get(app.developer_id))}) · <bdi>${app.category_name}</bdi> · waits ${formatWait(app.waiting_since)}</p>
     ${app.opened && html`<p class="chips">${openChip(app.opened)}</p>`}
     ${isLookAlike(app) && html`<p class="chips">${app.similar.map((one) => html`${similarChip(links, one)} `)}${hostChips(app)}</p>`}
     ${app.short_description && html`<p dir="auto">${app.short_description}</p>`}
     ${leadsTo(app, changes)}
     ${view.queue === 'changed' && listOfChanges()}
-    <p class="beginning" dir="auto">${shortenText(app.description)}</p>
+    <p class="beginning" dir="auto">${excerptOf(app.description)}</p>
   </div>
 </li>`
 

@@ -1,11 +1,10 @@
-import { html } from '../../html.ts'
-import { type FormFields, fieldsOf } from '../fields.ts'
-import type { Links } from '../links.ts'
+import { type Html, html } from '../../html.ts'
+import { alert } from './components.ts'
 import { layout } from './layout.ts'
-import { alert } from './parts.ts'
+import type { Links } from './links.ts'
 
 /** The form for the sign-in key. `next` is the address to open after it. */
-export const signInPage = (links: Links, next: string, problem?: string) =>
+export const signInPage = (links: Links, next: string, problem?: string): Html =>
   layout(
     { links, moderator: undefined },
     'Sign in',
@@ -19,12 +18,15 @@ ${alert(problem)}
 ${howToGetAKey}`,
   )
 
-/** Asks for the key to go on with a form that was sent without a valid session. */
+/** A form that was sent without a valid session. `fields`: what it asks for, with repeated names. */
+export type UnsentForm = { action: string; fields: [name: string, value: string][] }
+
+/** Asks for the key to go on with a form. */
 export const signInToGoOnPage = (
   links: Links,
-  { action, fields }: { action: string; fields: FormFields },
+  { action, fields }: UnsentForm,
   problem: string,
-) =>
+): Html =>
   layout(
     { links, moderator: undefined },
     'Sign in to go on',
@@ -33,13 +35,7 @@ ${alert(problem)}
 <p>Nothing was done yet. What you typed is kept, and is sent when you sign in.</p>
 <form method="post" action="${action}" class="card sign-in">
   ${keyField}
-  ${Object.keys(fields).map(
-    (name) =>
-      name !== 'key' &&
-      fieldsOf(fields, name).map(
-        (value) => html`<input type="hidden" name="${name}" value="${value}">`,
-      ),
-  )}
+  ${fields.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
   <button class="primary">Sign in and go on</button>
 </form>
 ${howToGetAKey}`,

@@ -1,20 +1,20 @@
-import type { AuditEntry } from '../../audit/audit-store.ts'
-import { actorOf, changesOf, type EntryChange, subjectOf } from '../../audit/describe-entry.ts'
-import { isAddressColumn } from '../../catalogue/app-columns.ts'
-import { formatAddress, maxListed } from '../../moderation/describe.ts'
-import type { Change } from '../../moderation/moderation-store.ts'
-import { lengthOf, shorten } from '../../util/text.ts'
+import type { AuditEntry } from '../../../audit/audit-store.ts'
+import { actorOf, changesOf, type EntryChange, subjectOf } from '../../../audit/describe-entry.ts'
+import { isAddressColumn } from '../../../catalogue/app-columns.ts'
+import { formatAddress, maxExcerptLength } from '../../../moderation/describe.ts'
+import type { Change } from '../../../moderation/moderation-store.ts'
+import { lengthOf, shorten } from '../../../util/text.ts'
 
-/** Cuts what others wrote, so that no page has more than two megabytes. */
+/** Excerpts of what others wrote, so that no page has more than two megabytes. */
 
-export const shortenText = (text: string) => shorten(text, maxListed, lengthOf)
+export const excerptOf = (text: string): string => shorten(text, maxExcerptLength, lengthOf)
 
 /** A value of an owner or an audit entry. */
-export const wholeValue = (column: string, text: string) =>
+export const wholeValue = (column: string, text: string): string =>
   isAddressColumn(column) ? formatAddress(text) : text
 
-export const shortValue = (column: string, text: string) =>
-  isAddressColumn(column) ? formatAddress(text, maxListed) : shortenText(text)
+export const shortValue = (column: string, text: string): string =>
+  isAddressColumn(column) ? formatAddress(text, maxExcerptLength) : excerptOf(text)
 
 type Values = { before?: string | null; after: string | null }
 
@@ -37,8 +37,10 @@ function toShown<Change extends Values>(
 /** A change of an owner. */
 export type ShownChange = Shown<Change>
 
-export const wholeChange = (change: Change) => toShown(change, change.field, wholeValue)
-export const shortChange = (change: Change) => toShown(change, change.field, shortValue)
+export const wholeChange = (change: Change): ShownChange =>
+  toShown(change, change.field, wholeValue)
+export const shortChange = (change: Change): ShownChange =>
+  toShown(change, change.field, shortValue)
 
 /** An entry of the audit log. */
 export type ShownEntry = Pick<AuditEntry, 'id' | 'at' | 'action' | 'app_id'> & {
@@ -47,8 +49,8 @@ export type ShownEntry = Pick<AuditEntry, 'id' | 'at' | 'action' | 'app_id'> & {
   changes: Shown<EntryChange>[]
 }
 
-export const wholeEntry = (entry: AuditEntry) => toShownEntry(entry, wholeValue)
-export const shortEntry = (entry: AuditEntry) => toShownEntry(entry, shortValue)
+export const wholeEntry = (entry: AuditEntry): ShownEntry => toShownEntry(entry, wholeValue)
+export const shortEntry = (entry: AuditEntry): ShownEntry => toShownEntry(entry, shortValue)
 
 const toShownEntry = (entry: AuditEntry, shownValue: typeof wholeValue): ShownEntry => ({
   id: entry.id,

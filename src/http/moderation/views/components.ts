@@ -7,15 +7,14 @@ import {
 import type { NamedAppRow } from '../../../catalogue/app-store.ts'
 import type { SimilarApp } from '../../../catalogue/similar-names.ts'
 import { deceptiveHosts, type Fields, similarityOf } from '../../../moderation/describe.ts'
-import type { Place } from '../../../moderation/queue-walk.ts'
+import type { QueuePosition } from '../../../moderation/queue-walk.ts'
 import { formatDay, formatMoment } from '../../../util/time.ts'
 import { type Html, html } from '../../html.ts'
-import type { Links } from '../links.ts'
-import type { QueueView } from '../queue-view.ts'
-import { shortValue, wholeValue } from '../short-texts.ts'
-import { columnLabel, stateNames } from './words.ts'
+import { shortValue, wholeValue } from './excerpts.ts'
+import { columnLabel, stateNames } from './labels.ts'
+import type { Links, QueueView } from './links.ts'
 
-/** Parts of several pages. */
+/** Components that several pages have. */
 
 export const day = (at: string) => html`<time datetime="${at}">${formatDay(at)}</time>`
 
@@ -30,8 +29,8 @@ export const appLink = (
   links: Links,
   { id, name }: { id: number; name: string },
   view?: QueueView,
-  place?: Place,
-) => html`<a href="${links.app(id, view, { place })}"><bdi>${name}</bdi></a>`
+  position?: QueuePosition,
+) => html`<a href="${links.app(id, view, { position })}"><bdi>${name}</bdi></a>`
 
 /** Says who else has the app open. */
 export const openChip = (opened: OpenedApp | undefined) =>

@@ -1,6 +1,7 @@
 import type { Action } from '../../../audit/audit-store.ts'
 import { type AppColumn, appColumns } from '../../../catalogue/app-columns.ts'
 import type { StateCounts } from '../../../catalogue/app-store.ts'
+import type { NamesById } from '../../../moderation/audit-entries.ts'
 import { formatCount } from '../../../util/text.ts'
 import { formatMoment } from '../../../util/time.ts'
 
@@ -64,11 +65,8 @@ const actions: Record<Action, { did: string; done: string }> = {
 export const actionWords = (action: string): { did: string; done: string } =>
   Object.hasOwn(actions, action) ? actions[action as Action] : { did: action, done: action }
 
-/** The current names of what an entry's values refer to, by id. */
-export type Names = Record<'app' | 'category' | 'developer', ReadonlyMap<string, string>>
-
 /** A value of an entry as people write it. */
-export function valueText(column: string, value: string, names: Names): string {
+export function valueText(column: string, value: string, names: NamesById): string {
   if (column === 'category_id') return names.category.get(value) ?? `category ${value}`
   if (column === 'developer_id') return names.developer.get(value) ?? `developer ${value}`
   if (/_(at|since)$/.test(column) && isTime.test(value)) return `${formatMoment(value)} UTC`
@@ -89,3 +87,7 @@ export function developerRecord(record: StateCounts | undefined): string {
   const waiting = pending > 1 ? [`${formatCount(pending)} waiting`] : []
   return [...(decided.length === 0 ? ['new'] : decided), ...waiting].join(', ')
 }
+
+/** The message of an error as a sentence. */
+export const sentenceOf = ({ message }: Error): string =>
+  `${message.charAt(0).toUpperCase()}${message.slice(1)}${/[.!?]$/.test(message) ? '' : '.'}`

@@ -2,8 +2,10 @@ import { parse } from 'node:querystring'
 import type { RequestHandler } from 'express'
 import { OperatorError, ServiceError } from '../../contract/errors.ts'
 import { type AppReference, parseReference } from '../../contract/field-rules.ts'
+import type { QueuePosition } from '../../moderation/queue-walk.ts'
 import { parseTime } from '../../util/time.ts'
 import { readBytes } from '../body.ts'
+import type { DecidedIds, QueueView } from './views/links.ts'
 
 /**
  * Reads forms, and fields of forms and queries. A repeated field is a list. Throws an OperatorError
@@ -12,9 +14,6 @@ import { readBytes } from '../body.ts'
 
 /** A parsed form or query. */
 export type FormFields = Record<string, unknown>
-
-/** Parameters of a query to be written. Undefined and false are left out. */
-export type Parameters = Record<string, string | number | boolean | undefined>
 
 /** Apps that a form can decide at once: those of a page. */
 export const maxSelected = 50
@@ -44,8 +43,11 @@ export const fieldsOf = (fields: FormFields, name: string): string[] =>
 /** The first value; an empty text if there is none. */
 export const fieldOf = (fields: FormFields, name: string): string => fieldsOf(fields, name)[0] ?? ''
 
+/** A number of up to 15 digits is exact. */
+const isPositiveInteger = (text: string): boolean => /^[1-9]\d{0,14}$/.test(text)
+
 export function positiveInteger(name: string, text: string): number {
-  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text)
+  if (isPositiveInteger(text)) return Number(text)
   throw new OperatorError(`${name} must be a whole number from 1, not ${JSON.stringify(text)}`)
 }
 
@@ -59,10 +61,12 @@ export function timeInUtc(name: string, text: string): string {
 
 /** Ids of apps, at most as many as a form can decide. */
 export const idList = (text: string): number[] =>
-  text
-    .split(' ', maxSelected)
-    .filter((id) => /^[1-9]\d{0,14}$/.test(id))
-    .map(Number)
+  text.split(' ', maxSelected).filter(isPositiveInteger).map(Number)
+
+export const decidedIds = (query: FormFields): DecidedIds => ({
+  decided: idList(fieldOf(query, 'decided')),
+  refused: idList(fieldOf(query, 'refused')),
+})
 
 /** An app at the revision that was shown. */
 export function shownApp(text: string): AppReference {
@@ -71,4 +75,42 @@ export function shownApp(text: string): AppReference {
   throw new OperatorError(
     `an app must be a reference such as 108@k3f9a, not ${JSON.stringify(text)}`,
   )
+}
+
+/** The queue that the page of an app leads through, if it does. */
+export const viewOf = (query: FormFields): QueueView | undefined =>
+  fieldOf(query, 'queue') ? parseQueueView(query) : undefined
+
+/** From the address of a link, or from the form of the filter. */
+export function parseQueueView(query: FormFields): QueueView {
+  const after = fieldOf(query, 'after')
+  return {
+    queue: fieldOf(query, 'queue') === 'changed' ? 'changed' : 'pending',
+    filter: {
+      developer: fieldOf(query, 'developer').trim() || undefined,
+      category: fieldOf(query, 'category') || undefined,
+      lookAlikes: fieldOf(query, 'look-alikes') !== '' || undefined,
+    },
+    after: after ? parsePosition(after) : undefined,
+  }
+}
+
+function parsePosition(text: string): QueuePosition {
+  const [, waiting_since, id, isOpen] =
+    /^(\d{4}-\d{2}-\d{2}T[\d:.]{8,15}Z)~([1-9]\d{0,14})(~open)?$/.exec(text) ?? []
+  if (waiting_since !== undefined)
+    return { waiting_since, id: Number(id), ...(isOpen && { isOpen: true }) }
+  throw new OperatorError(
+    `after must be a place in the queue, as the link Next has it, not ${JSON.stringify(text)}`,
+  )
+}
+
+/** The app that a form leads to instead of the next one of the queue. */
+export const nextApp = (body: FormFields): number | undefined =>
+  fieldOf(body, 'next') ? positiveInteger('next', fieldOf(body, 'next')) : undefined
+
+/** The last entry of the history that the page of the form has shown. */
+export function seenEntry(body: FormFields): number | undefined {
+  const seen = fieldOf(body, 'seen')
+  return /^\d{1,15}$/.test(seen) ? Number(seen) : undefined
 }

@@ -16,11 +16,12 @@ import {
 import { securityHeaders } from '../headers.ts'
 import { healthRoutes } from '../health.ts'
 import { createRateLimits } from '../rate-limits.ts'
-import { createLinks } from './links.ts'
-import { createPages, sentenceOf } from './pages.ts'
-import { moderationRoutes } from './routes.ts'
+import { refuseOtherSites } from './own-origin.ts'
+import { pageRoutes } from './routes.ts'
 import { createSessions } from './sessions.ts'
+import { sentenceOf } from './views/labels.ts'
 import { messagePage } from './views/layout.ts'
+import { createLinks } from './views/links.ts'
 
 /**
  * The moderation page: HTML for moderators who sign in, without scripts. `moderation serve` serves
@@ -62,17 +63,21 @@ export async function createModerationApp(options: ModerationOptions): Promise<E
   const { baseUrl, prefix } = config.moderation
   const limits = createRateLimits({ ...config, writeLimit: 0, readLimit: 0 })
   const links = createLinks(prefix, config.baseUrl)
-  const sessions = createSessions(database, limits['refused-keys'], config.moderation, links)
-  const pages = createPages(database, links)
+  const sessions = createSessions({
+    database,
+    links,
+    limit: limits['refused-keys'],
+    ...config.moderation,
+  })
   const style = await readStyle()
 
   const routes = Router({ strict: true, caseSensitive: true })
   routes.get('/style.css', (_request, response) => {
     response.type('css').set('Cache-Control', 'no-cache').send(style)
   })
-  routes.use(sessions.refuseOtherSites)
-  routes.use(sessions.routes())
-  routes.use(moderationRoutes(database, pages, links, sessions, account))
+  routes.use(refuseOtherSites(baseUrl))
+  routes.use(sessions.routes)
+  routes.use(pageRoutes({ database, links, account }, sessions))
 
   const app = createExpress(config)
   app.set('query parser', 'simple')
