@@ -169,11 +169,7 @@ export const moderatorStore = (runner: QueryRunner) => {
   }
 }
 
-export const notSignedIn = () =>
-  new ServiceError(
-    'unauthorized',
-    'You are not signed in, so nothing was done. Sign in, go back, and try again.',
-  )
+export const notSignedIn = () => new ServiceError('unauthorized', 'You are not signed in.')
 
 const hashOf = (token: string) => hash('sha256', token)
 

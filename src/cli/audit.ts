@@ -61,11 +61,14 @@ after have the columns that differ; before is null if something was added.`,
   async run(database, { after, limit, ...filter }: Options) {
     if (after !== undefined) {
       const { entries, hasNewer } = await findEntriesAfter(database, after, limit)
-      const note = `The first ${limit}; there are newer ones: --after ${entries.at(-1)?.id}.`
+      const note = `Newer entries are not listed. Use --after ${entries.at(-1)?.id} to go on.`
       return { entries, note: hasNewer && note }
     }
     const { entries, hasOlder } = await findEntries(database.read, filter, limit, (entry) => entry)
-    return { entries, note: hasOlder && `The newest ${limit}; there are older ones (--limit).` }
+    return {
+      entries,
+      note: hasOlder && 'Older entries are not listed. Use a higher --limit, or --until.',
+    }
   },
   toJson: ({ entries }) => entries,
   print({ entries, note }) {

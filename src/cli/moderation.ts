@@ -320,7 +320,7 @@ async function decideAll(database: Database, decisions: AppDecision[], json?: tr
     if (json) continue
     // Shows the current name: the owner may have changed it since it was read.
     print(
-      `App ${decided.id} (${decided.slug}) is ${decided.status} now: ${JSON.stringify(before.name)}, last changed ${formatAge(before.updated_at)} ago.`,
+      `App ${decided.id} (${decided.slug}) is now ${decided.status}. Its name is ${JSON.stringify(before.name)}; before the decision, it last changed ${formatAge(before.updated_at)} ago.`,
     )
   }
   return results

@@ -118,7 +118,7 @@ type ModeratorSessionRow = {
   /** Hash of the token in the cookie. */
   sha256: string
   operator_id: string
-  /** Within some minutes. */
+  /** Stored at most every five minutes, so later uses may be missing. */
   last_used_at: string
   /** The app that was last opened from a queue, which may have been decided. */
   opened_app_id: number | null

@@ -152,7 +152,7 @@ test('audit prints a table', async () => {
     '    name: Tide Clock → Tide Table; description: …is here. → …is here. Very Very…',
     '',
   ])
-  expect(shown.stderr).toBe('The newest 1; there are older ones (--limit).\n')
+  expect(shown.stderr).toBe('Older entries are not listed. Use a higher --limit, or --until.\n')
   const entries = await cli.json('audit')
   const whole = await cli.run('audit', '--limit', String(entries.length))
   expect(whole.stderr).toBe('')
@@ -357,7 +357,7 @@ describe('--after', () => {
     const next = String(all.at(-2)?.id)
     expect(shown).toMatchObject({
       code: 0,
-      stderr: `The first 2; there are newer ones: --after ${next}.\n`,
+      stderr: `Newer entries are not listed. Use --after ${next} to go on.\n`,
     })
     const last = await cli.run('audit', '--after', next, '--limit', '1')
     expect(last).toMatchObject({ code: 0, stderr: '' })

@@ -43,7 +43,7 @@ test('decides what a file says, and lists each refusal', async () => {
   expect(await cli.run('moderation', 'decide', fileOf(mixed))).toEqual({
     code: 1,
     stdout: expect.stringMatching(
-      /^App 2 \(cloud-atlas\) is approved now: "Cloud Atlas", last changed \d+d ago\.\nApp 6 .* is rejected now: "Night Train", .*\nApp 3 .* is pending now: "Broken Compass", .*\n$/,
+      /^App 2 \(cloud-atlas\) is now approved\. Its name is "Cloud Atlas"; before the decision, it last changed \d+d ago\.\nApp 6 .* is now rejected\. Its name is "Night Train"; .*\nApp 3 .* is now pending\. Its name is "Broken Compass"; .*\n$/,
     ),
     stderr: `${refusals.join('\n')}\n`,
   })

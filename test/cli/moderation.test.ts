@@ -739,7 +739,7 @@ describe('a decision', () => {
     expect(approved).toEqual({
       code: 1,
       stdout: expect.stringMatching(
-        /^App 6 \(night-train\) is approved now: .*\nApp 2 \(cloud-atlas\) is .*\n$/,
+        /^App 6 \(night-train\) is now approved\. .*\nApp 2 \(cloud-atlas\) is .*\n$/,
       ),
       stderr: 'apps-service: there is no app 99\napps-service: app 1 is already approved\n',
     })
@@ -804,7 +804,7 @@ describe('a decision', () => {
     await put(service, service.world.apps.pending, { name: 'Bank "Login"' })
     const { stdout } = await commandLine(service.databaseUrl).run('moderation', 'approve', '2')
     expect(stdout).toMatch(
-      /^App 2 \(cloud-atlas\) is approved now: "Bank \\"Login\\"", last changed \d+m?s ago\.\n$/,
+      /^App 2 \(cloud-atlas\) is now approved\. Its name is "Bank \\"Login\\""; before the decision, it last changed \d+m?s ago\.\n$/,
     )
   })
 

@@ -291,7 +291,7 @@ test('a day: 280 apps are approved, and 20 look-alikes rejected', async () => {
   await page.keyboard.type('They imitate other apps.')
   await activate(page, button(page, 'Reject'))
   expect(await reportOf(page)).toMatch(/^Rejected (?:[^,]+, ){14}[^,]+\. 0 wait\.$/)
-  expect(await page.getByText('Nothing waits here.').count()).toBe(1)
+  expect(await page.getByText('No apps wait for a decision.').count()).toBe(1)
   await inspect(page, 'empty')
   await activate(page, link(page, 'Audit'))
   await inspect(page, 'audit')

@@ -50,7 +50,7 @@ test('approves several selected apps, and says so in the queue, with links', asy
     expect((await service.get(`/apps/${id}`)).status).toBe(200)
     expect(await stateOf(page, id)).toMatchObject({ rejection_reason: null })
   }
-  expect(textOf(text)).toContain('Nothing waits here.')
+  expect(textOf(text)).toContain('No apps wait for a decision.')
   await expectConsistent(page.database)
 })
 

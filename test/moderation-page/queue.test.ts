@@ -149,7 +149,7 @@ describe('the queue', () => {
     ['developer=Ada', ['Cloud Atlas', 'Newer'], '2 apps wait, the longest first.'],
     ['developer=%20Ada%20', ['Cloud Atlas', 'Newer'], '2 apps wait'],
     ['category=games', ['Oldest', 'Newer', 'Tide Cl0ck'], '3 apps wait'],
-    ['category=empty', [], 'Nothing waits here.'],
+    ['category=empty', [], 'No apps match the filter.'],
     ['developer=%20', everything, '5 apps wait, the longest first.'],
     ['developer=Bob&category=games', ['Oldest', 'Tide Cl0ck'], '2 apps wait'],
     ['look-alikes=on', ['Tide Cl0ck'], '1 found among 5 apps, the longest wait first.'],
@@ -427,8 +427,8 @@ test('a place behind the last app, or of one that is gone, is a page with a way 
     numbered(60, (index) => `App ${index}`),
   )
   const beyond = (await ada.get('/?after=2999-01-01T00:00:00.000Z~1')).text
-  expect(textOf(beyond)).toContain('This is past the end; 62 apps wait here.')
-  expect(textOf(beyond)).not.toContain('Nothing waits here.')
+  expect(textOf(beyond)).toContain('No more apps after this point; 62 apps wait in all.')
+  expect(textOf(beyond)).not.toContain('No apps')
   const first = await open(ada, beyond, 'Back to the beginning')
   expect(queued(first)).toHaveLength(50)
   // No app has ever had this place.

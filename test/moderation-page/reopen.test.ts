@@ -164,7 +164,9 @@ test('the command reopens each app, and refuses one that is pending, deleted or 
   const { code, stdout, stderr } = await cli.run('moderation', 'reopen', ...ids.map(String))
   expect([code, stdout]).toEqual([
     1,
-    expect.stringMatching(/^App 1 \(tide-clock\) is pending now: "Tide Clock", last changed .*\n$/),
+    expect.stringMatching(
+      /^App 1 \(tide-clock\) is now pending\. Its name is "Tide Clock"; before the decision, it last changed .*\n$/,
+    ),
   ])
   expect(stderr).toMatch(/app 2 is already pending\n.*app \d is deleted now.*\n.*app 3 has changed/)
   expectStatuses([await service.get(`/apps/${apps.approved}`)], [404])

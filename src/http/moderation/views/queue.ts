@@ -81,9 +81,9 @@ ${apps.length > 0 && decisionForm(frame, page)}
 </nav>`,
   )
 
-  function filterForm({ view: { queue, filter }, categories, developers }: QueuePage) {
-    const isFiltered = Object.values(filter).some((value) => value !== undefined)
-    return html`<details class="filters"${isFiltered && html` open`}>
+  function filterForm({ view, categories, developers }: QueuePage) {
+    const { queue, filter } = view
+    return html`<details class="filters"${isFiltered(view) && html` open`}>
   <summary>Filter</summary>
   <form method="get" action="${links.queue({ queue, filter: {} }).replace(/\?.*/, '')}" role="search">
     <input type="hidden" name="queue" value="${queue}">
@@ -100,22 +100,26 @@ ${apps.length > 0 && decisionForm(frame, page)}
     </label>
     <label class="tick"><input type="checkbox" name="look-alikes" value="on"${filter.lookAlikes && html` checked`}> Look-alikes only</label>
     <button>Filter</button>
-    ${isFiltered && html`<a href="${links.queue({ queue, filter: {} })}">Show all</a>`}
+    ${isFiltered(view) && html`<a href="${links.queue({ queue, filter: {} })}">Show all</a>`}
   </form>
 </details>`
   }
 }
 
+const isFiltered = ({ filter }: QueueView): boolean =>
+  Object.values(filter).some((value) => value !== undefined)
+
 /** The part of the queue that the list has. */
 function summary({ apps, total, upTo, read, last, view }: QueuePage) {
   const waiting = html`${formatQuantity(total, 'app')} ${nounOf(total, 'waits', 'wait')}`
-  if (total === 0) return 'Nothing waits here.'
+  if (total === 0)
+    return isFiltered(view) ? 'No apps match the filter.' : 'No apps wait for a decision.'
   if (read !== undefined) {
     const isPart = read < total
     const found = html`${formatCount(apps.length)} found among ${isPart && html`${formatCount(read)} of `}${formatQuantity(total, 'app')}`
     return html`${found}${isPart && html`, from number ${formatCount(upTo + 1)} on`}, the longest wait first.`
   }
-  if (apps.length === 0) return html`This is past the end; ${waiting} here.`
+  if (apps.length === 0) return html`No more apps after this point; ${waiting} in all.`
   const isWhole = !view.after && !last
   return html`${waiting}, the longest first.${!isWhole && html` These are ${formatCount(upTo + 1)} to ${formatCount(upTo + apps.length)}.`}`
 }
