@@ -76,7 +76,7 @@ test.for(files)('%s imports downwards', (file) => {
   expect(upwardImports(file, localImportsOf(file))).toEqual([])
 })
 
-test.for([
+test.for<[file: string, name: string]>([
   ['http/moderation/views/app.ts', '../pages/page.ts'],
   ['http/moderation/views/app.ts', '../../body.ts'],
   ['http/moderation/views/app.ts', '../../../servers.ts'],
@@ -88,7 +88,7 @@ test.for([
   expect(upwardImports(file, resolveLocal(file, [name]))).toHaveLength(1)
 })
 
-test.for([
+test.for<[file: string, name: string]>([
   ['http/moderation/pages/app.ts', '../views/app.ts'],
   ['http/moderation/routes.ts', '../body.ts'],
   ['http/moderation/views/app.ts', '../../html.ts'],

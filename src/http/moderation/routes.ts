@@ -12,6 +12,7 @@ import { type PageContext, sendPage } from './pages/page.ts'
 import { renderQueue } from './pages/queue.ts'
 import { openApp, type Sessions } from './sessions.ts'
 import { sentenceOf } from './views/labels.ts'
+import type { FormPath } from './views/links.ts'
 
 /** The pages of signed-in moderators, and the forms on them. */
 export function pageRoutes(
@@ -26,7 +27,7 @@ export function pageRoutes(
     router.get(path, requireModerator, (_request, response) =>
       sendPage(response, render(context, response)),
     )
-  const form = (path: string, receive: typeof receiveDecisions) =>
+  const form = (path: FormPath, receive: typeof receiveDecisions) =>
     router.post(path, readForm, requireModeratorOrKey, (_request, response) =>
       receive(context, response),
     )

@@ -54,7 +54,7 @@ export function renderApp(
       queue,
       opened: opened.get(id),
       record: records.get(app.developer_id),
-      lookAlikes: await findNamedApps(
+      compared: await findNamedApps(
         runner,
         similar.map((one) => one.id),
       ),

@@ -109,3 +109,7 @@ export const reasonField = (reason: string, reasons: readonly string[]) => html`
 
 /** Is the default button of its form, so that the key Enter in a field sends nothing. */
 export const noDefaultButton = html`<button disabled hidden></button>`
+
+/** The last entry that a page shows: if its form is refused, later ones are pointed out. */
+export const seenField = (history: readonly { id: number }[]): Html =>
+  html`<input type="hidden" name="seen" value="${history.at(-1)?.id ?? 0}">`

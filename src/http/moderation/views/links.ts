@@ -17,6 +17,8 @@ type AppOptions = DecidedIds & {
   position?: QueuePosition | undefined
 }
 
+export type FormPath = '/decisions' | '/reopenings' | '/restorations' | '/removed-reviews'
+
 export type Links = {
   style: string
   signIn: (next?: string) => string
@@ -30,10 +32,7 @@ export type Links = {
   audit: (filter?: EntryFilter) => string
   auditEntry: (entry: number) => string
   /** The action of a form about an app or a queue. */
-  decisions: (view?: QueueView) => string
-  reopenings: (view?: QueueView) => string
-  restorations: (view?: QueueView) => string
-  removedReviews: (view?: QueueView) => string
+  form: (path: FormPath, view?: QueueView) => string
   publicApp: (id: number) => string
 }
 
@@ -48,8 +47,6 @@ export function createLinks(prefix: string, publicUrl: string): Links {
       if (value !== undefined && value !== false) query.set(name, String(value))
     return prefix + path + (query.size > 0 ? `?${query}` : '')
   }
-  const linkInView = (path: string) => (view?: QueueView) =>
-    link(path, view && viewParameters(view))
 
   return {
     style: link('/style.css'),
@@ -68,10 +65,7 @@ export function createLinks(prefix: string, publicUrl: string): Links {
     apps: (text) => link('/apps', { text }),
     audit: (filter = {}) => link('/audit', filter),
     auditEntry: (entry) => link('/audit', { entry }),
-    decisions: linkInView('/decisions'),
-    reopenings: linkInView('/reopenings'),
-    restorations: linkInView('/restorations'),
-    removedReviews: linkInView('/removed-reviews'),
+    form: (path, view) => link(path, view && viewParameters(view)),
     publicApp: (id) => `${publicUrl}/apps/${id}`,
   }
 }

@@ -53,7 +53,7 @@ ${only && canReverse(only) && reopenForm(only)}
   }
 
   function reopenForm(app: DecidedApp): Html {
-    return html`<form method="post" action="${links.reopenings(view)}">
+    return html`<form method="post" action="${links.form('/reopenings', view)}">
 ${next !== undefined && html`<input type="hidden" name="next" value="${next}">`}
 <button name="reopened" value="${formatReference(app)}">Back to the queue</button>
 </form>`

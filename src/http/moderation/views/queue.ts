@@ -1,35 +1,16 @@
-import type { OpenedApp } from '../../../accounts/moderator-store.ts'
 import type { StateCounts } from '../../../catalogue/app-store.ts'
 import type { Category } from '../../../contract/contract.ts'
 import { formatReference } from '../../../contract/field-rules.ts'
-import { deceptiveHosts } from '../../../moderation/describe.ts'
 import type { QueuedApp } from '../../../moderation/moderation-store.ts'
 import type { Queue, QueuePosition } from '../../../moderation/queue-walk.ts'
-import { pick } from '../../../util/helpers.ts'
 import { formatCount, formatQuantity, nounOf } from '../../../util/text.ts'
-import { formatWait } from '../../../util/time.ts'
 import { type Html, html } from '../../html.ts'
-import { changeList } from './changes.ts'
-import {
-  alert,
-  appLink,
-  hostChips,
-  icon,
-  leadsTo,
-  noDefaultButton,
-  openChip,
-  reasonField,
-  similarChip,
-} from './components.ts'
-import { excerptOf, shortChange } from './excerpts.ts'
-import { developerRecord } from './labels.ts'
+import { alert, noDefaultButton, reasonField } from './components.ts'
 import { type Frame, layout } from './layout.ts'
 import type { QueueView } from './links.ts'
+import { isLookAlike, queuedApp, type ShownApp } from './queued-app.ts'
 
 /** A queue, and a form that decides the selected apps. */
-
-/** `opened`: by somebody else. */
-type ShownApp = QueuedApp & { opened?: OpenedApp | undefined }
 
 export type QueuedApps = {
   apps: QueuedApp[]
@@ -126,20 +107,25 @@ function summary({ apps, total, upTo, read, last, view }: QueuePage) {
 
 function decisionForm(frame: Frame, page: QueuePage) {
   const { links } = frame
-  const { view, apps } = page
+  const { view, apps, records, selected, areOthersSelected } = page
   const marked = apps.filter(isLookAlike).length
-  return html`<form method="post" action="${links.decisions(view)}" class="decide">
+  return html`<form method="post" action="${links.form('/decisions', view)}" class="decide">
 <p class="select">
   <a href="${links.queue(view, { select: 'all' })}">Select all${marked > 0 && html` but look-alikes`}</a>
   <a href="${links.queue(view)}">Select none</a>
   ${
-    page.areOthersSelected &&
+    areOthersSelected &&
     marked > 0 &&
     html`<span>${formatQuantity(marked, 'look-alike')} ${nounOf(marked, 'is', 'are')} not selected.</span>`
   }
 </p>
 <ul class="queue">
-${apps.map((app) => queuedApp(frame, page, app))}
+${apps.map((app) =>
+  queuedApp(links, view, app, {
+    record: records.get(app.developer_id),
+    isSelected: selected.has(formatReference(app)) || (areOthersSelected && !isLookAlike(app)),
+  }),
+)}
 </ul>
 <div class="bar bottom">
 ${alert(page.problem)}
@@ -152,37 +138,4 @@ ${alert(page.problem)}
 </fieldset>
 </div>
 </form>`
-}
-
-const isLookAlike = (app: ShownApp) => app.similar.length > 0 || deceptiveHosts(app).length > 0
-
-function queuedApp({ links }: Frame, page: QueuePage, app: ShownApp) {
-  const { view, selected, areOthersSelected, records } = page
-  const reference = formatReference(app)
-  const isSelected = selected.has(reference) || (areOthersSelected && !isLookAlike(app))
-  const position = app.opened && { ...pick(app, 'id', 'waiting_since'), isOpen: true as const }
-  const changes = view.queue === 'changed' ? app.changes.map(shortChange) : []
-  return html`
-<li class="card">
-  <label class="tick"><input type="checkbox" name="app" value="${reference}"${isSelected && html` checked`}> <span class="hidden">Select ${app.name}</span></label>
-  ${icon(app.name)}
-  <div>
-    <h2>${appLink(links, app, view, position)}</h2>
-    <p class="quiet"><a href="${links.apps(app.developer_name)}"><bdi>${app.developer_name}</bdi></a> (${developerRecord(records.get(app.developer_id))}) · <bdi>${app.category_name}</bdi> · waits ${formatWait(app.waiting_since)}</p>
-    ${app.opened && html`<p class="chips">${openChip(app.opened)}</p>`}
-    ${isLookAlike(app) && html`<p class="chips">${app.similar.map((one) => html`${similarChip(links, one)} `)}${hostChips(app)}</p>`}
-    ${app.short_description && html`<p dir="auto">${app.short_description}</p>`}
-    ${leadsTo(app, changes)}
-    ${view.queue === 'changed' && listOfChanges()}
-    <p class="beginning" dir="auto">${excerptOf(app.description)}</p>
-  </div>
-</li>`
-
-  function listOfChanges() {
-    if (changes.length === 0) return html`<p><span class="chip">Changed and reverted</span></p>`
-    return html`<details open>
-      <summary>${formatQuantity(changes.length, 'field')} changed</summary>
-      ${changeList(changes, `${links.app(app.id, view)}#changes`)}
-    </details>`
-  }
 }

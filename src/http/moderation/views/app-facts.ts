@@ -1,0 +1,62 @@
+import { appColumns, type OwnerColumn, ownerColumns } from '../../../catalogue/app-columns.ts'
+import type { NamedAppRow, StateCounts } from '../../../catalogue/app-store.ts'
+import { isListed } from '../../../catalogue/policy.ts'
+import { formatReference } from '../../../contract/field-rules.ts'
+import { deceptiveHosts } from '../../../moderation/describe.ts'
+import { formatCount, formatQuantity } from '../../../util/text.ts'
+import { type Html, html } from '../../html.ts'
+import { appLink, day, fieldList, hostChips, ownerValue, stateChip } from './components.ts'
+import { developerRecord } from './labels.ts'
+import type { Links } from './links.ts'
+
+/** The facts about an app beside its listing, and the other apps of its developer. */
+
+export type AppFacts = {
+  app: NamedAppRow
+  record: StateCounts | undefined
+  otherApps: Pick<NamedAppRow, 'id' | 'name' | 'status' | 'deleted_at'>[]
+  hasOtherApps: boolean
+}
+
+const inListing = new Set<OwnerColumn>(['name', 'short_description', 'description'])
+
+/** The other columns of owners are in the listing. */
+const ownerFacts = (app: NamedAppRow) =>
+  Object.fromEntries(
+    ownerColumns
+      .filter((column) => !inListing.has(column))
+      .map((column) => [appColumns[column].label, ownerValue(app, column)]),
+  )
+
+export function facts(links: Links, page: AppFacts): Html {
+  const { app, record } = page
+  const rating =
+    app.rating_count === 0
+      ? null
+      : `${app.average_rating} of 5, ${formatQuantity(app.rating_count, 'rating')}`
+  return html`<section class="card">
+<h2>Facts</h2>
+${deceptiveHosts(app).length > 0 && html`<p class="chips">${hostChips(app)}</p>`}
+${fieldList({
+  Developer: html`<a href="${links.apps(app.developer_name)}"><bdi>${app.developer_name}</bdi></a> (${developerRecord(record)})`,
+  ...ownerFacts(app),
+  'Last rejected because': app.rejection_reason,
+  Created: day(app.created_at),
+  'First approved': app.approved_at && day(app.approved_at),
+  'Last changed': day(app.updated_at),
+  Deleted: app.deleted_at && day(app.deleted_at),
+  Downloads: app.total_downloads === 0 ? null : formatCount(app.total_downloads),
+  Ratings: rating,
+  Reviews: app.review_count === 0 ? null : formatCount(app.review_count),
+  App: `${formatReference(app)} (${app.slug})`,
+})}
+${isListed(app) && html`<p><a href="${links.publicApp(app.id)}" rel="noreferrer">What the public sees</a></p>`}
+${page.otherApps.length > 0 && html`<h2>Other apps of <bdi>${app.developer_name}</bdi></h2>`}
+<ul>${page.otherApps.map(
+    (other) => html`
+<li>${appLink(links, other)} ${stateChip(other)}</li>`,
+  )}
+</ul>
+${page.hasOtherApps && html`<p><a href="${links.apps(app.developer_name)}">More apps of the developer</a></p>`}
+</section>`
+}
