@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { addDemoCatalogue } from '../seeds/demo-catalogue.ts'
-import { accountStore } from '../src/accounts/account-store.ts'
-import { appStore } from '../src/catalogue/app-store.ts'
+import { findOrAddDeveloper, issueKey } from '../src/accounts/account-store.ts'
+import { findApp } from '../src/catalogue/app-store.ts'
 import { readConfig } from '../src/config.ts'
 import { openDatabase } from '../src/db/database.ts'
 import { createApp } from '../src/http/express-app.ts'
@@ -29,10 +29,9 @@ const database = openDatabase(`sqlite:${folder}/apps.sqlite`)
 await database.migrate()
 await database.write(addDemoCatalogue)
 const key = await database.write(async (runner) => {
-  const accounts = accountStore(runner)
-  const { developer_name } = required(await appStore(runner).find(listedApp), `app ${listedApp}`)
+  const { developer_name } = required(await findApp(runner, listedApp), `app ${listedApp}`)
   return (
-    await accounts.issueKey(await accounts.findOrAddDeveloper(developer_name), { operator: 'path' })
+    await issueKey(runner, await findOrAddDeveloper(runner, developer_name), { operator: 'path' })
   ).key
 })
 

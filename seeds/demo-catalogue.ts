@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
-import { accountStore } from '../src/accounts/account-store.ts'
-import { appStore } from '../src/catalogue/app-store.ts'
-import { categoryStore } from '../src/catalogue/category-store.ts'
+import { findOrAddDeveloper } from '../src/accounts/account-store.ts'
+import { insertApp } from '../src/catalogue/app-store.ts'
+import { addCategory } from '../src/catalogue/category-store.ts'
 import { ratingColumns, ratingsOf } from '../src/catalogue/ratings.ts'
 import { insertReviews } from '../src/catalogue/reviews.ts'
 import type { QueryRunner } from '../src/db/engine.ts'
@@ -36,12 +36,12 @@ export async function addDemoCatalogue(runner: QueryRunner) {
   )
   const categories = new Map<string, number>()
   for (const { slug, name } of catalogue.categories) {
-    categories.set(slug, (await categoryStore(runner).add(slug, name, seeder)).id)
+    categories.set(slug, (await addCategory(runner, slug, name, seeder)).id)
   }
   for (const app of catalogue.apps) await insert(app)
 
   async function insert({ category, developer_name, reviews, ...app }: DemoApp) {
-    const developer = await accountStore(runner).findOrAddDeveloper(developer_name)
+    const developer = await findOrAddDeveloper(runner, developer_name)
     const category_id = categories.get(category)
     if (category_id === undefined) throw new Error(`the demo catalogue has no category ${category}`)
     const row = {
@@ -58,7 +58,7 @@ export async function addDemoCatalogue(runner: QueryRunner) {
       updated_at: app.approved_at ?? app.created_at,
     }
     const ratings = { review_count: reviews.length, ...ratingColumns(ratingsOf(reviews)) }
-    const inserted = await appStore(runner).insert({ ...row, ...ratings }, seeder)
+    const inserted = await insertApp(runner, { ...row, ...ratings }, seeder)
     await insertReviews(
       runner,
       reviews.map((review) => ({ ...review, app: inserted })),

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { addDemoCatalogue } from '../../seeds/demo-catalogue.ts'
-import { accountStore } from '../accounts/account-store.ts'
-import { categoryStore } from '../catalogue/category-store.ts'
+import { findOrAddDeveloper, issueKey } from '../accounts/account-store.ts'
+import { findCategories } from '../catalogue/category-store.ts'
 import { readConfig } from '../config.ts'
 import { formatCommand } from '../util/command.ts'
 import { currentOperator, withDatabase } from './command.ts'
@@ -23,7 +23,7 @@ async function seed() {
 `
   await withDatabase(async (database) => {
     // Each app, even a deleted one, has a category.
-    if ((await database.read((runner) => categoryStore(runner).all())).length > 0) {
+    if ((await database.read(findCategories)).length > 0) {
       return print(`A catalogue is already present; nothing was changed.
 
 ${addresses}
@@ -33,11 +33,7 @@ Moderate ${page}`)
     }
     await database.write(addDemoCatalogue)
     const { key } = await database.write(async (runner) => {
-      const accounts = accountStore(runner)
-      return accounts.issueKey(
-        await accounts.findOrAddDeveloper('Demo Developer'),
-        currentOperator(),
-      )
+      return issueKey(runner, await findOrAddDeveloper(runner, 'Demo Developer'), currentOperator())
     })
     print(`Added the demo catalogue.
 

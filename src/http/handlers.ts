@@ -1,23 +1,27 @@
 import DataLoader from 'dataloader'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { ownerValues } from '../catalogue/app-columns.ts'
-import { type AppPage, findApps } from '../catalogue/app-list.ts'
+import { type AppPage, findAppPage } from '../catalogue/app-list.ts'
 import {
   type AppRowChanges,
-  type AppStore,
   type AppWithReviews,
-  appStore,
+  findApp,
+  findListedApps,
   hasChanges,
+  insertApp,
+  insertApps,
   type NewAppRow,
+  saveApp,
   timestampAfter,
 } from '../catalogue/app-store.ts'
-import { categoryStore } from '../catalogue/category-store.ts'
+import { findCategories, findCategoriesWithListedCount } from '../catalogue/category-store.ts'
 import { type CreateRequest, createOnce } from '../catalogue/idempotency.ts'
 import { findOwnApps } from '../catalogue/own-apps.ts'
 import { assertOwner, mergeUnreviewed, statusAfterUpdate } from '../catalogue/policy.ts'
 import type { App, AppChanges, Caller, Handlers, OwnApp, Pagination } from '../contract/contract.ts'
 import { notFound, ServiceError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
+import type { QueryRunner } from '../db/engine.ts'
 import type { Nullable } from '../db/rows.ts'
 import { required } from '../util/helpers.ts'
 import { etagOfResponse, satisfiesIfMatch, strongestTag } from './response.ts'
@@ -32,7 +36,7 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
    */
   async function explainUnknownCategory(error: unknown, id: number | undefined): Promise<never> {
     if (id === undefined || !database.explain(error).violatesForeignKey) throw error
-    const categories = await database.read((runner) => categoryStore(runner).all())
+    const categories = await database.read(findCategories)
     if (categories.some((category) => category.id === id)) throw error
     throw new ServiceError(
       'unknown_category',
@@ -50,14 +54,14 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
    */
   const listedApps = new DataLoader(
     async (ids: readonly number[]) => {
-      const apps = await database.read((runner) => appStore(runner).findListed(ids))
+      const apps = await database.read((runner) => findListedApps(runner, ids))
       return ids.map((id) => apps.find((app) => app.id === id))
     },
     { cache: false, maxBatchSize, batchScheduleFn: setImmediate },
   )
 
   const createApp = database.batchedWrite((runner, requests: readonly CreateRequest[]) =>
-    appStore(runner).insertTogether(requests.map(newApp)),
+    insertApps(runner, requests.map(newApp)),
   )
 
   const createAppOnce = (request: CreateRequest, key: string, signal?: AbortSignal) =>
@@ -65,14 +69,14 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
       (runner) =>
         createOnce(runner, request, key, async () => {
           const { app, actor } = newApp(request)
-          return appStore(runner).insert(app, actor)
+          return insertApp(runner, app, actor)
         }),
       { signal },
     )
 
   return {
     async listApps({ query, signal }) {
-      const { apps, search, ...found } = await findApps(database, query, signal)
+      const { apps, search, ...found } = await findAppPage(database, query, signal)
       const pagination = paginate(query, found.total)
       return {
         status: 200,
@@ -85,10 +89,9 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
     },
 
     async listCategories({ signal }) {
-      const categories = await database.read(
-        (runner) => categoryStore(runner).allWithListedCount(),
-        { signal },
-      )
+      const categories = await database.read(findCategoriesWithListedCount, {
+        signal,
+      })
       const count = categories.length
       return {
         status: 200,
@@ -116,7 +119,7 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
 
     async getApp({ caller, path, signal }) {
       const app = caller
-        ? await database.read((runner) => appStore(runner).find(path.id, { visibleTo: caller }), {
+        ? await database.read((runner) => findApp(runner, path.id, { visibleTo: caller }), {
             signal,
           })
         : await listedApps.load(path.id)
@@ -146,11 +149,10 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
       const app = await database
         .write(
           async (runner) => {
-            const apps = appStore(runner)
-            const app = await lockOwnApp(apps, path.id, caller, header['If-Match'])
-            const saved = await apps.save('app update', app, rowChanges(app, body), caller)
+            const app = await lockOwnApp(runner, path.id, caller, header['If-Match'])
+            const saved = await saveApp(runner, 'app update', app, rowChanges(app, body), caller)
             if (saved.category_id === app.category_id) return { ...app, ...saved }
-            return required(await apps.find(path.id), 'the updated app')
+            return required(await findApp(runner, path.id), 'the updated app')
           },
           { signal, app: path.id },
         )
@@ -166,9 +168,8 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
     async deleteApp({ caller, path, header, signal }) {
       await database.write(
         async (runner) => {
-          const apps = appStore(runner)
-          const app = await lockOwnApp(apps, path.id, caller, header['If-Match'])
-          await apps.save('app delete', app, { deleted_at: new Date().toISOString() }, caller)
+          const app = await lockOwnApp(runner, path.id, caller, header['If-Match'])
+          await saveApp(runner, 'app delete', app, { deleted_at: new Date().toISOString() }, caller)
         },
         { signal, app: path.id },
       )
@@ -244,12 +245,12 @@ function rowChanges(app: AppWithReviews, body: AppChanges): AppRowChanges {
 
 /** The caller's own app, locked until the transaction ends. Throws if If-Match does not hold. */
 async function lockOwnApp(
-  apps: AppStore,
+  runner: QueryRunner,
   id: number,
   caller: Caller,
   ifMatch: string | undefined,
 ): Promise<AppWithReviews> {
-  const app = await apps.find(id, { forUpdate: true, visibleTo: caller })
+  const app = await findApp(runner, id, { forUpdate: true, visibleTo: caller })
   if (!app) throw notFound()
   assertOwner(caller, app)
   assertUnmodified(app, ifMatch)

@@ -1,6 +1,6 @@
-import { accountStore } from '../accounts/account-store.ts'
+import { requireDeveloper } from '../accounts/account-store.ts'
 import type { StateCounts } from '../catalogue/app-store.ts'
-import { categoryStore } from '../catalogue/category-store.ts'
+import { requireCategory } from '../catalogue/category-store.ts'
 import { type QueryRunner, withoutIndex } from '../db/engine.ts'
 import { listed } from '../db/listed-apps.ts'
 import { required } from '../util/helpers.ts'
@@ -57,10 +57,8 @@ export async function resolveColumns(
   runner: QueryRunner,
   { developer, category }: AppFilter,
 ): Promise<ColumnFilter> {
-  const owner =
-    developer === undefined ? undefined : await accountStore(runner).requireDeveloper(developer)
-  const found =
-    category === undefined ? undefined : await categoryStore(runner).requireCategory(category)
+  const owner = developer === undefined ? undefined : await requireDeveloper(runner, developer)
+  const found = category === undefined ? undefined : await requireCategory(runner, category)
   return { developerId: owner?.id, categoryId: found?.id }
 }
 

@@ -19,7 +19,7 @@ const maxTextLength = document.components.schemas.PackageName.maxLength
  * whose names have words that begin with all of its words. Each app once, the newest of a kind
  * first.
  */
-export async function findAppsByText(
+export async function findApps(
   runner: QueryRunner,
   text: string,
   limit: number,

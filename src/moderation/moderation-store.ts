@@ -1,14 +1,14 @@
-import { accountStore } from '../accounts/account-store.ts'
+import { lookUpDeveloper } from '../accounts/account-store.ts'
 import { type Actor, type AuditEntry, readNewest } from '../audit/audit-store.ts'
 import { addressColumns, type OwnerColumn, ownerColumns } from '../catalogue/app-columns.ts'
 import {
-  appStore,
   findNamedApps,
   type NamedAppRow,
   namedApps,
+  saveApp,
   timestampAfter,
 } from '../catalogue/app-store.ts'
-import { categoryStore } from '../catalogue/category-store.ts'
+import { findCategories } from '../catalogue/category-store.ts'
 import {
   canDecide,
   type Decision,
@@ -25,7 +25,7 @@ import type { AppRow, AppStatus } from '../db/rows.ts'
 import { cutNote, maxMatches } from '../search/best-matches.ts'
 import { chunk, pick, required } from '../util/helpers.ts'
 import { type AppFilter, type AppState, findPage, queues, states } from './app-filter.ts'
-import { findAppsByText } from './app-finder.ts'
+import { findApps } from './app-finder.ts'
 import { maxExcerptLength } from './describe.ts'
 import {
   findNextApps,
@@ -88,8 +88,6 @@ export type QueuedApp = Pick<
 const queueBatchSize = 16
 
 export const moderationStore = (runner: QueryRunner) => {
-  const apps = appStore(runner)
-
   /** Throws an OperatorError if there is no such app. Finds deleted ones, too. */
   async function requireApp(id: number, { forUpdate = false } = {}): Promise<NamedAppRow> {
     // Before the joined rows are read: a statement that joins and locks may see the two in
@@ -108,7 +106,7 @@ export const moderationStore = (runner: QueryRunner) => {
   }
 
   async function categorySlugs() {
-    const all = await categoryStore(runner).all()
+    const all = await findCategories(runner)
     return new Map<unknown, string>(all.map(({ id, slug }) => [id, slug]))
   }
 
@@ -182,7 +180,7 @@ export const moderationStore = (runner: QueryRunner) => {
 
     /** A page of the apps that a text finds, and their number. */
     async find(text: string, limit: number, offset: number) {
-      const { ids, hasMore } = await findAppsByText(runner, text, maxMatches)
+      const { ids, hasMore } = await findApps(runner, text, maxMatches)
       return {
         apps: await readListRows(ids.slice(offset, offset + limit)),
         total: ids.length,
@@ -231,7 +229,8 @@ export const moderationStore = (runner: QueryRunner) => {
       const status = statusAfterDecision[decision]
       const now = timestampAfter(app.updated_at)
       const approved_at = status === 'approved' ? (app.approved_at ?? now) : app.approved_at
-      await apps.save(
+      await saveApp(
+        runner,
         `app ${decision}`,
         app,
         {
@@ -254,17 +253,17 @@ export const moderationStore = (runner: QueryRunner) => {
       const app = await requireApp(id, { forUpdate: true })
       if (!app.deleted_at) throw new OperatorError(`app ${id} is not deleted; it is ${app.status}`)
       assertRevision(app, revision)
-      await apps.save('app restore', app, { deleted_at: null }, actor)
+      await saveApp(runner, 'app restore', app, { deleted_at: null }, actor)
       return { id, slug: app.slug, status: app.status }
     },
 
     /** Throws an OperatorError if there is no such developer, or the app is theirs already. */
     async transfer(id: number, to: string, actor: Actor) {
       const app = await requireActiveApp(id)
-      const developer = await accountStore(runner).lookUpDeveloper(to)
+      const developer = await lookUpDeveloper(runner, to)
       if (developer.id === app.developer_id)
         throw new OperatorError(`app ${id} already belongs to ${JSON.stringify(developer.name)}`)
-      await apps.save('app transfer', app, { developer_id: developer.id }, actor)
+      await saveApp(runner, 'app transfer', app, { developer_id: developer.id }, actor)
       return { id, slug: app.slug, developer_name: developer.name }
     },
   }

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
-import { findApps } from '../../src/catalogue/app-list.ts'
-import { appStore } from '../../src/catalogue/app-store.ts'
+import { findOrAddDeveloper, renameDeveloper } from '../../src/accounts/account-store.ts'
+import { findAppPage } from '../../src/catalogue/app-list.ts'
+import { changeApps, insertApp } from '../../src/catalogue/app-store.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { importLines } from '../support/catalogue-file.ts'
@@ -26,7 +26,7 @@ async function prolific() {
     await other.close()
   })
   const { developer, waiting } = await database.write(async (runner) => {
-    const developer = await accountStore(runner).findOrAddDeveloper('Prolific')
+    const developer = await findOrAddDeveloper(runner, 'Prolific')
     const row = {
       developer_id: developer.id,
       category_id: 1,
@@ -44,11 +44,11 @@ async function prolific() {
       app: { ...listed, name: `Many ${index % 2}` },
       at: past,
     }))
-    await appStore(runner).insertAll('app import', apps, actor)
+    await changeApps(runner, 'app import', { inserts: apps }, actor)
     const pending = { ...row, status: 'pending' as const, approved_at: null }
     const waiting = await Promise.resolve([
-      await appStore(runner).insert({ ...pending, name: 'Waiting' }, actor),
-      await appStore(runner).insert({ ...pending, name: 'A waiting one' }, actor),
+      await insertApp(runner, { ...pending, name: 'Waiting' }, actor),
+      await insertApp(runner, { ...pending, name: 'A waiting one' }, actor),
     ])
     return { developer, waiting: waiting.map(({ id }) => id) }
   })
@@ -56,18 +56,16 @@ async function prolific() {
 }
 
 const matches = async (database: Database, search: string) =>
-  (await findApps(database, { page: 1, limit: 1, search })).total
+  (await findAppPage(database, { page: 1, limit: 1, search })).total
 
 const rename = (database: Database, from: string, to: string) =>
-  database.write((runner) => accountStore(runner).rename(from, to, actor))
+  database.write((runner) => renameDeveloper(runner, from, to, actor))
 
 test('search finds all apps by the new name, and the progress is reported', async () => {
   const { database, id } = await prolific()
   const progress: [done: number, total: number][] = []
   const renamed = database.write((runner) =>
-    accountStore(runner).rename(' Prolific', ' Frugal', actor, (...numbers) =>
-      progress.push(numbers),
-    ),
+    renameDeveloper(runner, ' Prolific', ' Frugal', actor, (...numbers) => progress.push(numbers)),
   )
   expect(await renamed).toEqual({ id, name: 'Frugal', listed_apps: count })
   expect(progress.map(([, total]) => total)).toEqual(progress.map(() => count))
@@ -118,7 +116,7 @@ test('concurrent writes succeed, and search finds each app by the name that it s
 test('an interrupted rename changes nothing', async () => {
   const { database } = await prolific()
   const stopped = database.write(async (runner) => {
-    await accountStore(runner).rename('Prolific', 'Frugal', actor)
+    await renameDeveloper(runner, 'Prolific', 'Frugal', actor)
     throw new Error('stopped')
   })
   await expect(stopped).rejects.toThrow('stopped')

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
-import { findApps } from '../../src/catalogue/app-list.ts'
-import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
+import { findOrAddDeveloper } from '../../src/accounts/account-store.ts'
+import { findAppPage } from '../../src/catalogue/app-list.ts'
+import { changeApps, findApp, type NewAppRow, saveApp } from '../../src/catalogue/app-store.ts'
 import type { Database } from '../../src/db/database.ts'
 import { toSearchDocument } from '../../src/search/terms.ts'
 import { expectConsistent, findNames } from '../support/consistency.ts'
@@ -44,7 +44,7 @@ async function publish({ database, world }: Service, apps: Partial<NewAppRow>[])
       }
       return { app: row, at }
     })
-    await appStore(runner).insertAll('app create', rows, { operator: 'test' })
+    await changeApps(runner, 'app create', { inserts: rows }, { operator: 'test' })
   })
 }
 
@@ -63,12 +63,12 @@ function withApps(apps: Partial<NewAppRow>[], prepare?: (service: Service) => Pr
 async function allPages(database: Database, search: string, limit: number): Promise<string[]> {
   const slugs: string[] = []
   for (let page = 1, total = 1; (page - 1) * limit < total; page++) {
-    const shown = await findApps(database, { page, limit, search, category: 'empty' })
+    const shown = await findAppPage(database, { page, limit, search, category: 'empty' })
     total = shown.total
     slugs.push(...shown.apps.map(({ slug }) => slug))
   }
   expect(slugs.length, search).toBe(
-    (await findApps(database, { page: 1, limit: 1, search, category: 'empty' })).total,
+    (await findAppPage(database, { page: 1, limit: 1, search, category: 'empty' })).total,
   )
   return slugs
 }
@@ -872,9 +872,7 @@ describe('search', () => {
     ],
   ])("finds a developer's app %s", async ([, name, apps, search, names]) => {
     const service = await startService()
-    const { id } = await service.database.write((runner) =>
-      accountStore(runner).findOrAddDeveloper(name),
-    )
+    const { id } = await service.database.write((runner) => findOrAddDeveloper(runner, name))
     const owned = apps.map((app) => (app.developer_id === 0 ? { ...app, developer_id: id } : app))
     await publish(service, owned)
     expect(namesOf(await service.get(`/apps?search=${search}&category=empty`))).toEqual(names)
@@ -1171,10 +1169,9 @@ describe('search', () => {
     // With another correction in the same app, only the message changes.
     const app = { name: 'Binder', description: 'Both.', short_description: 'Finder' }
     await service.database.write(async (runner) => {
-      const store = appStore(runner)
       const { id = 0 } = (await runner.sql('apps').where({ name: app.name }).first('id')) ?? {}
-      const found = await store.find(id)
-      if (found) await store.save('app update', found, app, { operator: 'test' })
+      const found = await findApp(runner, id)
+      if (found) await saveApp(runner, 'app update', found, app, { operator: 'test' })
     })
     const after = await service.get('/apps?search=xinder', {
       headers: { 'If-None-Match': String(before.headers.etag) },
@@ -1535,7 +1532,7 @@ const addUnsearchable = ({ database, world }: Service, count: number) =>
     await sql('categories').where({ id: category_id }).increment('listed_apps', count)
   })
 
-test.for<[what: string, query: Partial<Parameters<typeof findApps>[1]>]>([
+test.for<[what: string, query: Partial<Parameters<typeof findAppPage>[1]>]>([
   ['a search', { search: 'app' }],
   ['a search in an order', { search: 'app', sort: 'popular' }],
   ['a search in a category', { search: 'app', category: 'empty' }],
@@ -1554,7 +1551,7 @@ test.for<[what: string, query: Partial<Parameters<typeof findApps>[1]>]>([
       sql('apps').where({ slug: 'app-0' }).pluck('id'),
     )
     if (query.page !== undefined) await addUnsearchable(service, 1002)
-    const page = (of: Database) => findApps(of, { page: 1, limit: 20, ...query })
+    const page = (of: Database) => findAppPage(of, { page: 1, limit: 20, ...query })
     const changes = [
       () => service.decide('reject', id),
       () => service.decide('approve', id),

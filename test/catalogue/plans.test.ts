@@ -2,11 +2,11 @@ import pg from 'pg'
 import sqlite3 from 'sqlite3'
 import { expect, inject, onTestFinished, test, vi } from 'vitest'
 import { moderatorStore } from '../../src/accounts/moderator-store.ts'
-import { auditStore } from '../../src/audit/audit-store.ts'
-import { appStore } from '../../src/catalogue/app-store.ts'
+import { recordEntries } from '../../src/audit/audit-store.ts'
+import { changeApps } from '../../src/catalogue/app-store.ts'
 import { findSimilarApps } from '../../src/catalogue/similar-names.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
-import { findAppsByText } from '../../src/moderation/app-finder.ts'
+import { findApps } from '../../src/moderation/app-finder.ts'
 import {
   type EntryFilter,
   findEntries,
@@ -88,7 +88,7 @@ async function fill({ database }: Awaited<ReturnType<typeof startService>>, size
   const upTo = (count: number) =>
     `with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ${count})`
   await database.write(async (runner) => {
-    await appStore(runner).insertAll('app import', rows, { operator: 'test' })
+    await changeApps(runner, 'app import', { inserts: rows }, { operator: 'test' })
     await runner.sql.raw(`${upTo(50)} insert into reviews (app_id, rating, created_at, reviewer_name, comment)
       select id, 5, '${past}', 'Fay', 'Fine.' from numbers cross join apps`)
     await runner.sql.raw(`${upTo(20_000)} insert into idempotency_keys (developer_id, key, body_hash, created_at)
@@ -103,12 +103,12 @@ async function fill({ database }: Awaited<ReturnType<typeof startService>>, size
 async function addEntries(runner: QueryRunner, name: string, count: number) {
   const { id } = await moderatorStore(runner).add(name, { operator: 'test' })
   const about = { app_id: apps.bobs, developer_id: 2, after: {} }
+  const actor = { operator: 'test', operatorName: name, operatorId: id }
   const entries = Array.from({ length: count }, (_, second) => {
     const at = new Date(Date.UTC(2025, 0, 1, 0, 0, second)).toISOString()
-    return { action: 'app update' as const, at, ...about }
+    return { action: 'app update' as const, at, actor, ...about }
   })
-  const actor = { operator: 'test', operatorName: name, operatorId: id }
-  await auditStore(runner).record(actor, ...entries)
+  await recordEntries(runner, entries)
 }
 
 /** A step of PostgreSQL's plan that has been executed. */
@@ -220,7 +220,7 @@ test.for([300, 2000])('statements of %i apps read no rows in vain', async (size,
   const named = ['7', 'many 17', 'org.example.none', 'Bob', 'Ada', 'Nobody'].map(
     (text): [string, () => Promise<unknown>] => [
       `apps named ${text}`,
-      () => service.database.read((runner) => findAppsByText(runner, text, 20)),
+      () => service.database.read((runner) => findApps(runner, text, 20)),
     ],
   )
   const filters: EntryFilter[] = [

@@ -1,6 +1,6 @@
 import { expect, inject, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
-import { appStore } from '../../src/catalogue/app-store.ts'
+import { findOrAddDeveloper } from '../../src/accounts/account-store.ts'
+import { countAppsByState } from '../../src/catalogue/app-store.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { openWorld } from '../support/database.ts'
@@ -14,7 +14,7 @@ async function start() {
   return {
     database,
     records: async (...ids: number[]) =>
-      Object.fromEntries(await database.read((runner) => appStore(runner).countStates(ids))),
+      Object.fromEntries(await database.read((runner) => countAppsByState(runner, ids))),
   }
 }
 
@@ -45,7 +45,7 @@ test('after a decision, a restore and a transfer, the counts are those of now', 
 
 test('a developer without apps, and one who does not exist, have no counts', async () => {
   const { database, records } = await start()
-  const { id } = await database.write((runner) => accountStore(runner).findOrAddDeveloper('Eve'))
+  const { id } = await database.write((runner) => findOrAddDeveloper(runner, 'Eve'))
   expect(await records(id, 999)).toEqual({})
   expect(await records()).toEqual({})
 })
@@ -56,9 +56,9 @@ test('the counts come from an index that has the states', async ({ skip }) => {
   const plan = await database.read(({ rows, sql }) => {
     const statements: string[] = []
     sql.on('query', ({ sql }: { sql: string }) => statements.push(sql))
-    return appStore({ sql, rows } as QueryRunner)
-      .countStates([ada, bob])
-      .then(() => rows<{ detail: string }>(`explain query plan ${statements.join()}`, [ada, bob]))
+    return countAppsByState({ sql, rows } as QueryRunner, [ada, bob]).then(() =>
+      rows<{ detail: string }>(`explain query plan ${statements.join()}`, [ada, bob]),
+    )
   })
   expect(plan[0]?.detail).toBe('SEARCH apps USING COVERING INDEX apps_developer (developer_id=?)')
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
-import { appStore } from '../../src/catalogue/app-store.ts'
+import { findOrAddDeveloper } from '../../src/accounts/account-store.ts'
+import { changeApps } from '../../src/catalogue/app-store.ts'
 import { findSimilarApps } from '../../src/catalogue/similar-names.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
@@ -44,7 +44,7 @@ test.for<[name: Queue, index: string, filter: AppFilter]>([
   async ([name, index, filter]) => {
     const database = await openWorld()
     await database.write(async (runner) => {
-      const { id } = await accountStore(runner).findOrAddDeveloper('Ada')
+      const { id } = await findOrAddDeveloper(runner, 'Ada')
       const state =
         name === 'pending'
           ? { status: 'pending' as const, approved_at: null }
@@ -73,11 +73,8 @@ test.for<[name: Queue, index: string, filter: AppFilter]>([
         },
         at: past,
       })
-      await appStore(runner).insertAll(
-        'app import',
-        Array.from({ length: 120 }, (_, number) => app(number)),
-        actor,
-      )
+      const inserts = Array.from({ length: 120 }, (_, number) => app(number))
+      await changeApps(runner, 'app import', { inserts }, actor)
     })
     const { result: page, plans } = await explainQueries(database, (runner) =>
       moderationStore(runner).queue(name, filter, 50, 100),

@@ -1,7 +1,12 @@
 import { expect, inject, onTestFinished, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
-import { appStore } from '../../src/catalogue/app-store.ts'
-import { categoryStore } from '../../src/catalogue/category-store.ts'
+import {
+  findOrAddDeveloper,
+  removeDeveloper,
+  renameDeveloper,
+  revokeKey,
+} from '../../src/accounts/account-store.ts'
+import { findApp } from '../../src/catalogue/app-store.ts'
+import { removeCategory, renameCategory } from '../../src/catalogue/category-store.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
 import type { AppChanges } from '../../src/contract/contract.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
@@ -31,9 +36,9 @@ const write =
 const moderate = (work: (store: ReturnType<typeof moderationStore>) => Promise<unknown>) =>
   write((runner) => work(moderationStore(runner)))
 const rename = (from: string, to: string) =>
-  write((runner) => accountStore(runner).rename(from, to, actor))
+  write((runner) => renameDeveloper(runner, from, to, actor))
 const renameTools = (names: { name: string; slug?: string }) =>
-  write((runner) => categoryStore(runner).rename('tools', names, actor))
+  write((runner) => renameCategory(runner, 'tools', names, actor))
 
 /** A parameter that an operation does not have is typed as never. */
 const noInput = {} as never
@@ -58,11 +63,11 @@ const create =
       header: { 'Idempotency-Key': key },
       body: { ...newApp, name: `Named ${key}`, version: '1', category_id },
     })
-const removeEve = write((runner) => accountStore(runner).remove('Eve', actor))
+const removeEve = write((runner) => removeDeveloper(runner, 'Eve', actor))
 const renameEmpty = write((runner) =>
-  categoryStore(runner).rename('empty', { name: 'Full', slug: 'full' }, actor),
+  renameCategory(runner, 'empty', { name: 'Full', slug: 'full' }, actor),
 )
-const removeEmpty = write((runner) => categoryStore(runner).remove('empty', actor))
+const removeEmpty = write((runner) => removeCategory(runner, 'empty', actor))
 const deleteApproved: Operation = (database) =>
   operations(database).deleteApp({ ...request, path: { id: apps.approved }, body: noInput })
 
@@ -158,7 +163,7 @@ async function interleave(first: Operation, second: Operation, before: HoldPoint
   const [database, other] = [openDatabase(address), openDatabase(address)]
   onTestFinished(async () => void (await Promise.all([database.close(), other.close()])))
   await database.write(async (runner) => {
-    await accountStore(runner).findOrAddDeveloper('Eve')
+    await findOrAddDeveloper(runner, 'Eve')
     const expired = {
       developer_id: 1,
       key: 'expired',
@@ -202,7 +207,7 @@ test.for<
     [
       update(apps.pending, { name: 'Cloud Map' }),
       async (database) => {
-        const app = await database.read((runner) => appStore(runner).find(apps.pending))
+        const app = await database.read((runner) => findApp(runner, apps.pending))
         return database.write((runner) =>
           moderationStore(runner).decide('approve', apps.pending, actor, {
             revision: app?.revision,
@@ -335,8 +340,8 @@ test.for<
     "a key's revocation",
     'another one',
     [
-      write((runner) => accountStore(runner).revoke(keys.bob.slice(5, 17), actor)),
-      write((runner) => accountStore(runner).revoke(keys.bob.slice(5, 17), actor)),
+      write((runner) => revokeKey(runner, keys.bob.slice(5, 17), actor)),
+      write((runner) => revokeKey(runner, keys.bob.slice(5, 17), actor)),
     ],
     expect.stringMatching(/was already revoked at/),
   ],
@@ -455,9 +460,7 @@ test
       'the rename of that category',
       [
         toGames,
-        write((runner) =>
-          categoryStore(runner).rename('games', { name: 'Play', slug: 'play' }, actor),
-        ),
+        write((runner) => renameCategory(runner, 'games', { name: 'Play', slug: 'play' }, actor)),
       ],
       'search',
       { slug: 'play' },

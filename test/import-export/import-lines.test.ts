@@ -1,7 +1,7 @@
 import { Readable, Writable } from 'node:stream'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
-import { categoryStore } from '../../src/catalogue/category-store.ts'
+import { issueKey, renameDeveloper } from '../../src/accounts/account-store.ts'
+import { addCategory, renameCategory } from '../../src/catalogue/category-store.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
 import { withTemporaryCopy } from '../../src/db/copy-database.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
@@ -901,27 +901,23 @@ test.for<
   ],
   [
     'a developer with another name',
-    (runner) => accountStore(runner).rename('Bob', 'Rob', actor),
+    (runner) => renameDeveloper(runner, 'Bob', 'Rob', actor),
     ['Bird Song', 'Night Train'],
     ['Bird Song'],
   ],
   [
     'a category with another name',
-    (runner) => categoryStore(runner).rename('games', { name: 'Play' }, actor),
+    (runner) => renameCategory(runner, 'games', { name: 'Play' }, actor),
     ['category Play', 'Bird Song'],
   ],
   [
     'a category without apps, with another slug',
-    (runner) => categoryStore(runner).rename('empty', { name: 'Empty', slug: 'none' }, actor),
+    (runner) => renameCategory(runner, 'empty', { name: 'Empty', slug: 'none' }, actor),
     ['category Empty'],
   ],
-  [
-    'a new category',
-    (runner) => categoryStore(runner).add('maps', 'Maps', actor),
-    ['category Maps'],
-  ],
+  ['a new category', (runner) => addCategory(runner, 'maps', 'Maps', actor), ['category Maps']],
   ['a removed review', (runner) => removeReview(runner, 1, 'Spam.', actor), ['Tide Clock']],
-  ['a key', (runner) => accountStore(runner).issueKey({ id: 1, name: 'Ada' }, actor), []],
+  ['a key', (runner) => issueKey(runner, { id: 1, name: 'Ada' }, actor), []],
 ])('an export since a time has %s', async ([, make, all, ofAll = all]) => {
   const { database } = await startService()
   const since = (await database.committedBefore()).toISOString()

@@ -1,10 +1,15 @@
 import { expect, test } from 'vitest'
-import { accountStore, addDevelopers } from '../../src/accounts/account-store.ts'
-import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
-import { categoryStore } from '../../src/catalogue/category-store.ts'
+import {
+  addDevelopers,
+  findOrAddDeveloper,
+  removeDeveloper,
+  renameDeveloper,
+} from '../../src/accounts/account-store.ts'
+import { changeApps, type NewAppRow, saveApp } from '../../src/catalogue/app-store.ts'
+import { addCategory } from '../../src/catalogue/category-store.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
-import { findAppsByText } from '../../src/moderation/app-finder.ts'
+import { findApps } from '../../src/moderation/app-finder.ts'
 import { required } from '../../src/util/helpers.ts'
 import { openEmptyCatalogue } from '../support/database.ts'
 import { share } from '../support/lifetime.ts'
@@ -73,15 +78,16 @@ let database: Database
 share(async () => {
   database = await openEmptyCatalogue()
   await database.write(async (runner) => {
-    await accountStore(runner).findOrAddDeveloper('Ada')
-    await accountStore(runner).findOrAddDeveloper('Bob')
+    await findOrAddDeveloper(runner, 'Ada')
+    await findOrAddDeveloper(runner, 'Bob')
     await addDevelopers(runner, ['Harbour Software', 'Old Harbour'], past)
-    await categoryStore(runner).add('tools', 'Tools', actor)
-    for (const app of apps) await appStore(runner).insertAll('app create', [toInsert(app)], actor)
+    await addCategory(runner, 'tools', 'Tools', actor)
+    for (const app of apps)
+      await changeApps(runner, 'app create', { inserts: [toInsert(app)] }, actor)
   })
 })
 
-const find = (text: string) => database.read((runner) => findAppsByText(runner, text, 50))
+const find = (text: string) => database.read((runner) => findApps(runner, text, 50))
 
 test.for<[what: string, text: string, ids: number[]]>([
   ['an id', '3', [3]],
@@ -183,26 +189,26 @@ test('a renamed app is found by its new name only', () =>
   after(
     async (runner) => {
       const app = required(await runner.sql('apps').where({ id: 1 }).first(), 'the app')
-      await appStore(runner).save('app update', app, { name: 'Tide Bell' }, actor)
+      await saveApp(runner, 'app update', app, { name: 'Tide Bell' }, actor)
     },
     async (runner) => {
-      expect((await findAppsByText(runner, 'tide clock', 50)).ids).toEqual([])
-      expect((await findAppsByText(runner, 'tide clo', 50)).ids).toEqual([])
-      expect((await findAppsByText(runner, 'tide bell', 50)).ids).toEqual([1])
-      expect((await findAppsByText(runner, 'tide', 50)).ids).toEqual([5, 2, 1, 3])
+      expect((await findApps(runner, 'tide clock', 50)).ids).toEqual([])
+      expect((await findApps(runner, 'tide clo', 50)).ids).toEqual([])
+      expect((await findApps(runner, 'tide bell', 50)).ids).toEqual([1])
+      expect((await findApps(runner, 'tide', 50)).ids).toEqual([5, 2, 1, 3])
     },
   ))
 
 test('a renamed developer is found by the new name only, a removed one not at all', () =>
   after(
     async (runner) => {
-      await accountStore(runner).rename('Harbour Software', 'Quay Works', actor)
+      await renameDeveloper(runner, 'Harbour Software', 'Quay Works', actor)
       await runner.sql('apps').where({ developer_id: 4 }).update({ developer_id: 3 })
-      await accountStore(runner).remove('Old Harbour', actor)
+      await removeDeveloper(runner, 'Old Harbour', actor)
     },
     async (runner) => {
-      expect((await findAppsByText(runner, 'harbour', 50)).ids).toEqual([])
-      expect((await findAppsByText(runner, 'works', 50)).ids).toEqual([30, 29])
+      expect((await findApps(runner, 'harbour', 50)).ids).toEqual([])
+      expect((await findApps(runner, 'works', 50)).ids).toEqual([30, 29])
     },
   ))
 
@@ -211,11 +217,11 @@ test('an app is found by a part of its new package name only', () =>
     async (runner) => {
       const app = required(await runner.sql('apps').where({ id: 1 }).first(), 'the app')
       const changes = { package_name: 'net.harbour.bell' }
-      await appStore(runner).save('app update', app, changes, actor)
+      await saveApp(runner, 'app update', app, changes, actor)
     },
     async (runner) => {
-      expect((await findAppsByText(runner, 'example', 50)).ids).toEqual([4])
-      expect((await findAppsByText(runner, 'bell', 50)).ids).toEqual([1])
+      expect((await findApps(runner, 'example', 50)).ids).toEqual([4])
+      expect((await findApps(runner, 'bell', 50)).ids).toEqual([1])
     },
   ))
 
@@ -230,20 +236,20 @@ test('a rare word finds its app among any number of apps with the frequent one',
     },
     async (runner) => {
       for (const text of ['tide clock', 'clock tide', 'ti cl'])
-        expect((await findAppsByText(runner, text, 50)).ids, text).toEqual([1])
+        expect((await findApps(runner, text, 50)).ids, text).toEqual([1])
     },
   ))
 
 test.for([1000, 1001])('of %i apps with a word, 1,000 are found', (count) =>
   after(
-    (runner) =>
-      appStore(runner).insertAll(
-        'app create',
-        Array.from({ length: count }, (_, index) => toInsert({ name: `Many ${index}` })),
-        actor,
-      ),
+    (runner) => {
+      const inserts = Array.from({ length: count }, (_, index) =>
+        toInsert({ name: `Many ${index}` }),
+      )
+      return changeApps(runner, 'app create', { inserts }, actor)
+    },
     async (runner) => {
-      const found = await findAppsByText(runner, 'many', 1000)
+      const found = await findApps(runner, 'many', 1000)
       expect(found).toMatchObject({ hasMore: count > 1000 })
       const newest = await runner.sql('apps').orderBy('id', 'desc').limit(1000).pluck('id')
       expect(found.ids).toEqual(newest)

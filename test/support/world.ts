@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { accountStore } from '../../src/accounts/account-store.ts'
+import { findOrAddDeveloper, issueKey } from '../../src/accounts/account-store.ts'
 import type { OwnerColumn } from '../../src/catalogue/app-columns.ts'
-import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
-import { categoryStore } from '../../src/catalogue/category-store.ts'
+import { findApp, insertApp, type NewAppRow, saveApp } from '../../src/catalogue/app-store.ts'
+import { addCategory } from '../../src/catalogue/category-store.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import type { appDefaults } from '../../src/db/rows.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
@@ -125,22 +125,18 @@ export async function createWorld(address: string): Promise<Omit<World, 'source'
   await database.migrate()
   const world = await database.write(async (runner) => {
     const { sql } = runner
-    const accounts = accountStore(runner)
-    const apps = appStore(runner)
     const moderation = moderationStore(runner)
 
-    const addCategory = async (slug: string, name: string) =>
-      (await categoryStore(runner).add(slug, name, actor)).id
-    const tools = await addCategory('tools', 'Tools')
-    const games = await addCategory('games', 'Games')
-    const empty = await addCategory('empty', 'Empty')
+    const { id: tools } = await addCategory(runner, 'tools', 'Tools', actor)
+    const { id: games } = await addCategory(runner, 'games', 'Games', actor)
+    const { id: empty } = await addCategory(runner, 'empty', 'Empty', actor)
 
-    const ada = await accounts.findOrAddDeveloper('Ada')
-    const bob = await accounts.findOrAddDeveloper('Bob')
-    const adas = await accounts.issueKey(ada, actor)
-    const bobs = await accounts.issueKey(bob, actor)
-    const expired = await accounts.issueKey(ada, actor)
-    const revoked = await accounts.issueKey(ada, actor)
+    const ada = await findOrAddDeveloper(runner, 'Ada')
+    const bob = await findOrAddDeveloper(runner, 'Bob')
+    const adas = await issueKey(runner, ada, actor)
+    const bobs = await issueKey(runner, bob, actor)
+    const expired = await issueKey(runner, ada, actor)
+    const revoked = await issueKey(runner, ada, actor)
     const past = '2020-01-01T00:00:00.000Z'
     await sql('api_keys').where({ id: expired.id }).update({ expires_at: past })
     await sql('api_keys').where({ id: revoked.id }).update({ revoked_at: past })
@@ -160,7 +156,9 @@ export async function createWorld(address: string): Promise<Omit<World, 'source'
         total_downloads: 0,
         category_id: tools,
       }
-      return (await apps.insert({ developer_id, ...times, ...texts, ...state, ...more }, actor)).id
+      return (
+        await insertApp(runner, { developer_id, ...times, ...texts, ...state, ...more }, actor)
+      ).id
     }
     const approved = await insert(ada.id, 'Tide Clock', {
       ...optionalColumns,
@@ -173,8 +171,8 @@ export async function createWorld(address: string): Promise<Omit<World, 'source'
     const bobsPending = await insert(bob.id, 'Night Train')
     for (const id of [approved, deleted, bobsApp]) await moderation.decide('approve', id, actor)
     await moderation.decide('reject', rejected, actor, { reason: 'It points south.' })
-    const gone = await apps.find(deleted)
-    if (gone) await apps.save('app delete', gone, { deleted_at: past }, actor)
+    const gone = await findApp(runner, deleted)
+    if (gone) await saveApp(runner, 'app delete', gone, { deleted_at: past }, actor)
     await addReviews(runner, [
       {
         app_id: approved,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { findSimilarApps } from '../../../src/catalogue/similar-names.ts'
-import { findAppsByText } from '../../../src/moderation/app-finder.ts'
+import { findApps } from '../../../src/moderation/app-finder.ts'
 import { expectConsistent } from '../../support/consistency.ts'
 import { openWorld } from '../../support/database.ts'
 
@@ -24,7 +24,7 @@ test('the apps of version 2.3.0 are found by their names, and by names that look
   expect(await database.migrate()).toEqual(['0024-names.ts'])
   await expectConsistent(database)
   const { named, ofDeveloper, similar } = await database.read(async (runner) => {
-    const find = async (text: string) => (await findAppsByText(runner, text, 10)).ids
+    const find = async (text: string) => (await findApps(runner, text, 10)).ids
     const app = { name: 'T\u0456de C1ock', developer_id: 9, status: 'pending' as const }
     return {
       // Approved, pending, rejected and deleted.

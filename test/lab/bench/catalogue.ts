@@ -1,7 +1,7 @@
 import { deepStrictEqual } from 'node:assert'
 import { setImmediate } from 'node:timers/promises'
-import { accountStore } from '../../../src/accounts/account-store.ts'
-import { categoryStore } from '../../../src/catalogue/category-store.ts'
+import { findOrAddDeveloper } from '../../../src/accounts/account-store.ts'
+import { addCategory } from '../../../src/catalogue/category-store.ts'
 import { addRatings, ratingColumns, ratingsOf } from '../../../src/catalogue/ratings.ts'
 import type { Database } from '../../../src/db/database.ts'
 import type { QueryRunner } from '../../../src/db/engine.ts'
@@ -56,7 +56,7 @@ type App = { app: AppRow; reviews: Review[]; document: SearchDocument }
 type Review = Omit<ReviewRow, 'id'>
 
 /**
- * Fills an empty database. `appStore().insert` would take minutes for 200,000 apps, so this inserts
+ * Fills an empty database. `insertApp` would take minutes for 200,000 apps, so this inserts
  * batches and creates the indexes at the end. It updates the search index and counters itself and
  * checks them, and writes no audit log.
  */
@@ -110,14 +110,14 @@ async function addRange(
 
 async function addDevelopers(runner: QueryRunner): Promise<number[]> {
   const ids: number[] = []
-  for (const name of developers) ids.push((await accountStore(runner).findOrAddDeveloper(name)).id)
+  for (const name of developers) ids.push((await findOrAddDeveloper(runner, name)).id)
   return ids
 }
 
 async function addCategories(runner: QueryRunner): Promise<number[]> {
   const ids: number[] = []
   for (const slug of categories)
-    ids.push((await categoryStore(runner).add(slug, slug, { operator: 'bench' })).id)
+    ids.push((await addCategory(runner, slug, slug, { operator: 'bench' })).id)
   return ids
 }
 

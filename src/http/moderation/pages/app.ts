@@ -1,6 +1,6 @@
 import type { Response } from 'express'
-import { auditStore } from '../../../audit/audit-store.ts'
-import { type AppReview, appStore, findNamedApps } from '../../../catalogue/app-store.ts'
+import { findRejectionReasons } from '../../../audit/audit-store.ts'
+import { type AppReview, countAppsByState, findNamedApps } from '../../../catalogue/app-store.ts'
 import { findReviews, requireReview } from '../../../catalogue/reviews.ts'
 import { OperatorError } from '../../../contract/errors.ts'
 import type { QueryRunner } from '../../../db/engine.ts'
@@ -44,7 +44,7 @@ export function renderApp(
     const opened = await readOpenElsewhere(runner, response)
     const { queue, problem } = await findInQueue(runner, response, app, [...opened.keys()])
     const others = await findOtherApps(runner, app, maxOtherApps + 1)
-    const records = await appStore(runner).countStates([app.developer_id])
+    const records = await countAppsByState(runner, [app.developer_id])
     const reviewId = fieldOf(query, 'review')
     return appPage(await readFrame(context, runner, response, queue?.view.queue), {
       ...details,
@@ -62,7 +62,7 @@ export function renderApp(
       isReviewWhole: reviewId !== '',
       otherApps: others.slice(0, maxOtherApps),
       hasOtherApps: others.length > maxOtherApps,
-      reasons: await auditStore(runner).recentReasons(),
+      reasons: await findRejectionReasons(runner),
       names: await namesInEntries(runner, history),
       notice: await readNotice(context, runner, response, decidedIds(query), {
         view: queue?.view,

@@ -1,6 +1,6 @@
 import type { Response } from 'express'
 import { findNamedApps } from '../../../catalogue/app-store.ts'
-import { findAppsByText } from '../../../moderation/app-finder.ts'
+import { findApps } from '../../../moderation/app-finder.ts'
 import type { Html } from '../../html.ts'
 import { fieldOf } from '../forms.ts'
 import { appsPage } from '../views/apps.ts'
@@ -11,7 +11,7 @@ const maxFound = 50
 export function renderApps(context: PageContext, response: Response): Promise<Html> {
   const text = fieldOf(response.req.query, 'text').trim()
   return readPage(context, response.req, async (runner) => {
-    const { ids, hasMore } = await findAppsByText(runner, text, maxFound)
+    const { ids, hasMore } = await findApps(runner, text, maxFound)
     const frame = await readFrame(context, runner, response, 'apps')
     return appsPage(frame, { text, apps: await findNamedApps(runner, ids), hasMore })
   })

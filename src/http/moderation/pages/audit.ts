@@ -1,8 +1,8 @@
 import type { Response } from 'express'
-import { auditStore } from '../../../audit/audit-store.ts'
+import { findEntry } from '../../../audit/audit-store.ts'
 import { OperatorError } from '../../../contract/errors.ts'
 import type { QueryRunner } from '../../../db/engine.ts'
-import { findAppsByText } from '../../../moderation/app-finder.ts'
+import { findApps } from '../../../moderation/app-finder.ts'
 import {
   type EntryFilter,
   findEntries,
@@ -55,7 +55,7 @@ const parseForm = (query: FormFields): AuditForm => ({
 
 async function readEntry(read: Read, entry: string): Promise<AuditList> {
   const id = positiveInteger('the entry', entry)
-  const found = await read((runner) => auditStore(runner).find(id))
+  const found = await read((runner) => findEntry(runner, id))
   return { filter: {}, entries: found ? [wholeEntry(found)] : [], hasOlder: false }
 }
 
@@ -74,7 +74,7 @@ async function readEntries(read: Read, query: FormFields, form: AuditForm): Prom
 
 /** The first app that a text names. Throws an OperatorError if there is none. */
 async function findFirstApp(runner: QueryRunner, text: string): Promise<number> {
-  const [id] = (await findAppsByText(runner, text, 1)).ids
+  const [id] = (await findApps(runner, text, 1)).ids
   if (id === undefined) throw new OperatorError(`there is no app ${JSON.stringify(text)}`)
   return id
 }

@@ -1,7 +1,7 @@
 import type { Response } from 'express'
-import { auditStore } from '../../../audit/audit-store.ts'
-import { appStore } from '../../../catalogue/app-store.ts'
-import { categoryStore } from '../../../catalogue/category-store.ts'
+import { findRejectionReasons } from '../../../audit/audit-store.ts'
+import { countAppsByState } from '../../../catalogue/app-store.ts'
+import { findCategories } from '../../../catalogue/category-store.ts'
 import { OperatorError } from '../../../contract/errors.ts'
 import type { QueryRunner } from '../../../db/engine.ts'
 import { waitingDevelopers } from '../../../moderation/app-filter.ts'
@@ -43,10 +43,13 @@ export function renderQueue(
       ...list,
       view,
       apps: apps.map((app) => ({ ...app, opened: opened.get(app.id) })),
-      records: await appStore(runner).countStates(apps.map(({ developer_id }) => developer_id)),
-      categories: await categoryStore(runner).all(),
+      records: await countAppsByState(
+        runner,
+        apps.map(({ developer_id }) => developer_id),
+      ),
+      categories: await findCategories(runner),
       developers: await waitingDevelopers(runner, queue),
-      reasons: await auditStore(runner).recentReasons(),
+      reasons: await findRejectionReasons(runner),
       notice: await readNotice(
         context,
         runner,
