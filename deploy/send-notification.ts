@@ -13,8 +13,8 @@ import { type AuditEntry, findLastEntryId } from '../src/audit/audit-store.ts'
 import { actorOf } from '../src/audit/describe-entry.ts'
 import { baseUrlFormat, parseBaseUrl } from '../src/config.ts'
 import type { Database } from '../src/db/database.ts'
-import { entriesAfter } from '../src/moderation/audit-entries.ts'
-import { statusStore } from '../src/moderation/status-store.ts'
+import { entriesAfter } from '../src/moderation/entries.ts'
+import { countQueues } from '../src/moderation/status.ts'
 import { formatCommand } from '../src/util/command.ts'
 import { toSingleLine } from '../src/util/text.ts'
 import {
@@ -56,7 +56,7 @@ export async function sendNotification(settings: Settings, database: Database) {
   }
   if (place === newest) return
   const { last, ...news } = await readNews(place, database)
-  const counts = await database.read((runner) => statusStore(runner).countQueues())
+  const counts = await database.read(countQueues)
   const moveToPlace = writePlace(file, last)
   if (news.decisions > 0 || news.waiting.size > 0)
     await deliver({ ...news, ...counts, place, moderationUrl })

@@ -14,7 +14,7 @@ import type { Decision } from '../src/catalogue/policy.ts'
 import { baseUrlFormat } from '../src/config.ts'
 import type { Database } from '../src/db/database.ts'
 import { createLinks } from '../src/http/moderation/views/links.ts'
-import { moderationStore } from '../src/moderation/moderation-store.ts'
+import { decideApp, restoreApp, transferApp } from '../src/moderation/decisions.ts'
 import { newApp } from './contract/valid-requests.ts'
 import { temporaryFolder } from './support/database.ts'
 import { canMount, mountSmallDisk } from './support/disk.ts'
@@ -107,9 +107,7 @@ async function startNotifying(settings: Record<string, string> = {}) {
     return `${newest?.id}\n`
   }
   const decide = (decision: Decision, id: number, reason?: string, actor = ada) =>
-    service.database.write((runner) =>
-      moderationStore(runner).decide(decision, id, actor, { reason }),
-    )
+    service.database.write((runner) => decideApp(runner, decision, id, actor, { reason }))
   /** Creates apps with the same name; returns their ids. */
   const create = async (count: number, name: string) => {
     const ids: number[] = []
@@ -207,8 +205,8 @@ describe('a message', () => {
     const before = place()
     await database.write(async (runner) => {
       await issueKey(runner, { id: 1, name: 'Ada' }, ada)
-      await moderationStore(runner).restore(apps.deleted, ada)
-      await moderationStore(runner).transfer(apps.approved, 'Bob', ada)
+      await restoreApp(runner, apps.deleted, ada)
+      await transferApp(runner, apps.approved, 'Bob', ada)
     })
     expect(await notify()).toEqual(succeeded)
     expect(webhook.texts).toEqual([])

@@ -5,7 +5,7 @@ import {
   reindexAppsOf,
   type StateCounts,
 } from '../catalogue/app-store.ts'
-import { findSimilarDevelopers } from '../catalogue/similar-names.ts'
+import { findLookAlikeDevelopers } from '../catalogue/look-alikes.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { keyPrefix, parseDeveloperName, parseKeyName } from '../contract/field-rules.ts'
 import type { QueryRunner } from '../db/engine.ts'
@@ -71,7 +71,7 @@ export async function requireDeveloper(runner: QueryRunner, name: string): Promi
     .sql('developers')
     .whereIn('id', await findDevelopersByWords(runner, name))
     .pluck('name')
-  const similar = new Set([...(await findSimilarDevelopers(runner, name)), ...found])
+  const similar = new Set([...(await findLookAlikeDevelopers(runner, name)), ...found])
   throw similar.size === 0
     ? developerNotFound(name)
     : new OperatorError(
@@ -84,7 +84,7 @@ export const findSimilarToNewDeveloper = async (
   runner: QueryRunner,
   name: string,
 ): Promise<string[]> =>
-  (await findDeveloper(runner, name)) ? [] : findSimilarDevelopers(runner, name)
+  (await findDeveloper(runner, name)) ? [] : findLookAlikeDevelopers(runner, name)
 
 /** The accounts of developers, by name. */
 export async function findAccounts(runner: QueryRunner, ids: number[]): Promise<Account[]> {

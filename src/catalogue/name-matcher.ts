@@ -1,6 +1,6 @@
 import { isWithinOneEdit } from '../search/typos.ts'
 
-/** Compares the looks of names. similar-names.ts chooses the names. */
+/** Compares the looks of names. look-alikes.ts chooses the names. */
 
 /**
  * Characters. Very many shorter names are at distance one of each other, and without an edition
@@ -18,7 +18,7 @@ const withoutEditions = (look: string) =>
   look.replace(editionsBefore, '').replace(editionsBehind, '')
 
 /**
- * Finds which of the added names look like another one, without comparing it with each. The values
+ * Finds which of the added names match another one, without comparing it with each. The values
  * stand for the names.
  */
 export class NameMatcher<Value> {
@@ -37,7 +37,7 @@ export class NameMatcher<Value> {
    * Those whose looks are equal but for editions, or at distance one: one character added, removed
    * or replaced, or two adjacent ones swapped.
    */
-  similarTo(looks: readonly string[]): Set<Value> {
+  findMatches(looks: readonly string[]): Set<Value> {
     const found = new Set<Value>()
     for (const look of looks) {
       for (const value of this.#byName.get(withoutEditions(look)) ?? []) found.add(value)

@@ -3,8 +3,8 @@ import { requireDeveloper } from '../accounts/account-store.ts'
 import { UsageError } from '../contract/errors.ts'
 import type { AppReference } from '../contract/field-rules.ts'
 import type { AppFilter, AppState } from '../moderation/app-filter.ts'
-import { restoreApp } from '../moderation/decisions.ts'
-import { moderationStore } from '../moderation/moderation-store.ts'
+import { restoreApp, transferApp } from '../moderation/decisions.ts'
+import { listApps, listFoundApps } from '../moderation/finder.ts'
 import { formatAge } from '../util/time.ts'
 import {
   buildDatabaseCommand,
@@ -52,11 +52,10 @@ is the one before the deletion; otherwise the current one.`,
     offset,
     text: string | undefined,
   ) {
-    const store = moderationStore(runner)
-    if (text === undefined) return store.list(status, { developer, category }, limit, offset)
+    if (text === undefined) return listApps(runner, status, { developer, category }, limit, offset)
     if (status ?? developer ?? category)
       throw new UsageError('a text finds apps in any state; leave out the options that filter')
-    return store.find(text, limit, offset)
+    return listFoundApps(runner, text, limit, offset)
   },
   print: ({ apps }) =>
     printTable(
@@ -86,7 +85,8 @@ Examples:
   ./apps-service app restore 42@k3f9a
 
 JSON: {id, slug, status}.`,
-  run: (database, app: AppReference) => restoreApp(database, app, currentOperator()),
+  run: (database, { id, revision }: AppReference) =>
+    database.write((runner) => restoreApp(runner, id, currentOperator(), revision), { app: id }),
   print: ({ id, slug, status }) => print(`Restored app ${id} (${slug}); its status is ${status}.`),
 })
 
@@ -102,7 +102,7 @@ Examples:
 JSON: {id, slug, developer_name}.`,
   async run(database, id: number, { to }: { to: string }) {
     await database.read((runner) => requireDeveloper(runner, to))
-    return database.write((runner) => moderationStore(runner).transfer(id, to, currentOperator()))
+    return database.write((runner) => transferApp(runner, id, to, currentOperator()))
   },
   print: ({ id, slug, developer_name }) =>
     print(`App ${id} (${slug}) belongs to ${developer_name} now.`),

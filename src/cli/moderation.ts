@@ -1,51 +1,32 @@
 import { Command } from 'commander'
-import { type Account, findAccounts } from '../accounts/account-store.ts'
-import { addressColumns, isAddressColumn, type OwnerColumn } from '../catalogue/app-columns.ts'
-import type { Decision } from '../catalogue/policy.ts'
+import { addressColumns, isAddressColumn } from '../catalogue/app-columns.ts'
 import { readConfig } from '../config.ts'
-import { type AppReference, formatReference, parseReason } from '../contract/field-rules.ts'
-import type { Database } from '../db/database.ts'
+import { formatReference } from '../contract/field-rules.ts'
+import type { Change } from '../moderation/app-details.ts'
 import type { AppFilter } from '../moderation/app-filter.ts'
-import { type AppDecision, decideEach } from '../moderation/decisions.ts'
-import { appFields, formatAddress, formatSimilar } from '../moderation/describe.ts'
-import {
-  type AppReviewDetails,
-  type Change,
-  type DecisionResult,
-  moderationStore,
-  type QueuedApp,
-} from '../moderation/moderation-store.ts'
-import { formatCommand } from '../util/command.ts'
-import { pick, required, secondsSince } from '../util/helpers.ts'
-import { sanitize } from '../util/text.ts'
+import { formatLookAlike } from '../moderation/describe.ts'
+import { listQueue, type QueuedApp } from '../moderation/queue.ts'
+import { pick, secondsSince } from '../util/helpers.ts'
 import { formatAge } from '../util/time.ts'
-import { printEntries } from './audit.ts'
 import {
-  buildDatabaseCommand,
   buildListCommand,
   commandGroup,
   currentOperator,
-  parseAppReference,
-  parsePositiveInteger,
-  parseWith,
   withDatabase,
   withFilterOptions,
 } from './command.ts'
-import { readDecisions } from './decision-file.ts'
+import { approve, decide, reject, reopen } from './decide.ts'
 import {
   addressLine,
   changedAddressLines,
   detailLine,
   formatChanges,
-  messageOf,
   noValue,
-  print,
-  printError,
-  printFields,
   printInfo,
   printTable,
 } from './output.ts'
 import { writeTimeout } from './serve.ts'
+import { show } from './show.ts'
 
 const queue = buildListCommand({
   command: withFilterOptions(new Command('queue'))
@@ -78,7 +59,7 @@ Without --limit, JSON has the first 10,000 apps.`,
   jsonLimit: 10_000,
   async find(runner, options: AppFilter & { changed?: true }, limit, offset) {
     const name = options.changed ? 'changed' : 'pending'
-    const { apps, ...page } = await moderationStore(runner).queue(name, options, limit, offset)
+    const { apps, ...page } = await listQueue(runner, name, options, limit, offset)
     return {
       apps: apps.map((app) => ({
         ...pick(app, 'id', 'revision', 'name', 'slug', 'short_description', ...addressColumns),
@@ -91,7 +72,8 @@ Without --limit, JSON has the first 10,000 apps.`,
           'updated_at',
           'waiting_since',
         ),
-        ...pick(app, 'changes', 'similar'),
+        changes: app.changes,
+        similar: app.lookAlikes,
         waiting_seconds: secondsSince(app.waiting_since),
       })),
       ...page,
@@ -109,7 +91,7 @@ Without --limit, JSON has the first 10,000 apps.`,
       })),
       ['NAME', 'DEVELOPER', 'CATEGORY'],
       apps.map((app) => [
-        ...app.similar.map((one) => detailLine(`similar: ${formatSimilar(one)}`)),
+        ...app.similar.map((one) => detailLine(`similar: ${formatLookAlike(one)}`)),
         ...(changed ? changeLines(app.changes) : textLines(app)),
       ]),
     )
@@ -142,189 +124,6 @@ const changeLines = (changes: Change[]): string[] =>
           ? changedAddressLines(field, before ?? noValue, after ?? noValue)
           : formatChanges([change])
       })
-
-/** History entries that `show` prints. */
-const historyLimit = 100
-
-const show = buildDatabaseCommand({
-  command: new Command('show')
-    .description('show an app with everything needed to decide on it, and its history')
-    .argument('<id>', 'id of the app, which may be deleted', parsePositiveInteger),
-  help: `
-Examples:
-  ./apps-service moderation show 42
-
-JSON: {id, revision, slug, name, short_description, description, version,
-package_name, website_url, source_code_url, license, status, rejection_reason,
-deleted_at, unreviewed_since, created_at, updated_at, approved_at,
-total_downloads, average_rating, rating_count, review_count,
-category: {id, slug, name},
-developer: as in developer list, similar: as in queue, changes: as in queue,
-history: the newest ${historyLimit} entries as in audit}.`,
-  run: (database, id: number) =>
-    database.snapshot(async (runner) => {
-      const details = await moderationStore(runner).reviewDetails(
-        id,
-        historyLimit,
-        (entry) => entry,
-      )
-      const [developer] = await findAccounts(runner, [details.app.developer_id])
-      return { ...details, developer: required(developer, `the developer of app ${id}`) }
-    }),
-  toJson: ({ app, developer, similar, changes, history }) => ({
-    ...(pick(
-      app,
-      'id',
-      'revision',
-      'slug',
-      'name',
-      'short_description',
-      'description',
-      'version',
-      'package_name',
-      'website_url',
-      'source_code_url',
-      'license',
-      'status',
-      'rejection_reason',
-      'deleted_at',
-      'unreviewed_since',
-      'created_at',
-      'updated_at',
-      'approved_at',
-      'total_downloads',
-      'average_rating',
-      'rating_count',
-      'review_count',
-    ) satisfies Record<Exclude<OwnerColumn, 'category_id'>, unknown>),
-    category: { id: app.category_id, slug: app.category_slug, name: app.category_name },
-    developer,
-    similar,
-    changes,
-    history,
-  }),
-  print: (details) => printDetails(details),
-})
-
-function printDetails(details: AppReviewDetails & { developer: Account }) {
-  const { app, similar, changes, history, hasOlderHistory } = details
-  printFields(appFields(details))
-  for (const one of similar) printFields({ Similar: formatSimilar(one) })
-  print(`\n${sanitize(app.description)}`)
-  if (changes.length > 0) print('\nChanged since the last decision')
-  for (const { field, before, after } of changes) {
-    const shown = (text: string | null) =>
-      text !== null && isAddressColumn(field) ? formatAddress(text) : text
-    print(
-      `\n  ${field}\n${prefixLines('  - ', shown(before))}\n${prefixLines('  + ', shown(after))}`,
-    )
-  }
-  if (history.length > 0) {
-    print('\nHistory\n')
-    printEntries(history, false)
-  }
-  if (hasOlderHistory)
-    printInfo(
-      `The newest ${historyLimit} entries; ${formatCommand(`audit --app ${app.id} --limit 1000`)} shows more.`,
-    )
-}
-
-const prefixLines = (prefix: string, text: string | null) =>
-  sanitize(text ?? noValue).replace(/^/gm, prefix)
-
-const decisionCommand = (decision: Decision, command: Command, examples: string) =>
-  buildDatabaseCommand({
-    command: command.argument(
-      '<ids...>',
-      'ids of apps, optionally with the revisions that queue and show print',
-      (text: string, others: AppReference[] = []) => [...others, parseAppReference(text)],
-    ),
-    help: `
-With a revision, an app that has changed since is refused. Each app is decided
-separately. If one fails, the others are not affected, and the exit code is 1.
-
-Examples:
-${examples}
-
-JSON: an array in the order of the ids: {id, slug, status}, or {id, error}.`,
-    run: (
-      database,
-      apps: AppReference[],
-      { reason = '', json }: { reason?: string; json?: true },
-    ) => {
-      const unique = new Map(apps.map((app) => [formatReference(app), app])).values()
-      return decideAll(database, [...unique.map((app) => ({ ...app, decision, reason }))], json)
-    },
-  })
-
-const approve = decisionCommand(
-  'approve',
-  new Command('approve').description(
-    'show pending or rejected apps to everyone; accept the changes of approved ones',
-  ),
-  `  ./apps-service moderation approve 42@k3f9a
-  ./apps-service moderation approve 42@k3f9a 43@q09zb`,
-)
-
-const reject = decisionCommand(
-  'reject',
-  new Command('reject')
-    .description('reject pending apps, or take approved ones down')
-    .requiredOption('--reason <text>', 'why; the owner reads it', parseWith(parseReason)),
-  '  ./apps-service moderation reject 42@k3f9a --reason "The link is dead."',
-)
-
-const reopen = decisionCommand(
-  'reopen',
-  new Command('reopen').description('put approved or rejected apps back into the queue'),
-  '  ./apps-service moderation reopen 42@k3f9a',
-)
-
-const decide = buildDatabaseCommand({
-  command: new Command('decide')
-    .description('apply decisions from a file')
-    .argument('<file>', 'NDJSON, or - for standard input: {id, decision, reason} on each line'),
-  help: `
-A decision is approve, reject or reopen; reject needs a reason. An id may have
-the revision that queue and show print, such as 42@k3f9a: an app that has
-changed since is refused. If a line is not valid, nothing is decided. Then each
-app is decided separately. If one fails, the others are not affected, and the
-exit code is 1.
-
-Examples:
-  ./apps-service moderation decide decisions.ndjson
-  ./apps-service moderation queue --json | jq -c '.apps[] |
-    {id: "\\(.id)@\\(.revision)", decision: "approve"}' |
-    ./apps-service moderation decide -
-
-JSON: an array in the order of the file: {id, slug, status}, or {id, error}.`,
-  run: async (database, file: string, { json }: { json?: true }) =>
-    decideAll(database, await readDecisions(file), json),
-})
-
-/**
- * Applies the decisions. Prints each result unless `json`, and each refusal as an error. Returns the
- * results in the order of the decisions.
- */
-async function decideAll(database: Database, decisions: AppDecision[], json?: true) {
-  const results: (DecisionResult | { id: number; error: string })[] = []
-  for await (const result of decideEach(database, decisions, currentOperator())) {
-    if ('error' in result) {
-      const error = messageOf(result.error)
-      printError(error)
-      results.push({ id: result.id, error })
-      continue
-    }
-    const { before, ...decided } = result
-    results.push(decided)
-    if (json) continue
-    // Shows the current name: the owner may have changed it since it was read.
-    print(
-      `App ${decided.id} (${decided.slug}) is now ${decided.status}. Its name is ${JSON.stringify(before.name)}; before the decision, it last changed ${formatAge(before.updated_at)} ago.`,
-    )
-  }
-  return results
-}
 
 const serve = new Command('serve')
   .description('serve a page for moderators, who sign in with keys of moderator add, until SIGTERM')

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { parseKeyId } from '../accounts/keys.ts'
-import { moderatorStore } from '../accounts/moderator-store.ts'
+import { addModerator, findModerators, revokeModerator } from '../accounts/moderator-store.ts'
 import { UsageError } from '../contract/errors.ts'
 import { formatCommand } from '../util/command.ts'
 import { formatAge, formatMinute } from '../util/time.ts'
@@ -22,7 +22,7 @@ Examples:
 
 JSON: {id, key, name, expires_at}.`,
   run: (database, name: string, { expires }: { expires?: string }) =>
-    database.write((runner) => moderatorStore(runner).add(name, currentOperator(), expires)),
+    database.write((runner) => addModerator(runner, name, currentOperator(), expires)),
   print({ name, key, expires_at }) {
     printInfo(
       `Sign-in key of ${name}, until ${formatMinute(expires_at)} UTC. It is not shown again:`,
@@ -40,7 +40,7 @@ Examples:
 JSON: an array of {id, name, created_at, expires_at, revoked_at, last_used_at,
 state}. state is active, expired or revoked; revoked_at and last_used_at may be
 null. last_used_at is the last time that somebody signed in with the key.`,
-  run: (database) => database.read((runner) => moderatorStore(runner).all()),
+  run: (database) => database.read(findModerators),
   print(moderators) {
     if (moderators.length === 0)
       return printInfo(`No moderators; ${formatCommand('moderator add NAME')} adds one.`)
@@ -75,7 +75,7 @@ Examples:
 
 JSON: {id, name, revoked_at}.`,
   run: (database, id: string) =>
-    database.write((runner) => moderatorStore(runner).revoke(id, currentOperator())),
+    database.write((runner) => revokeModerator(runner, id, currentOperator())),
   print: ({ id, name }) => print(`The sign-in key ${id} of ${name} is revoked.`),
 })
 

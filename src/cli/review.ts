@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { findReviews, removeReview } from '../catalogue/reviews.ts'
 import { parseReason } from '../contract/field-rules.ts'
-import { moderationStore } from '../moderation/moderation-store.ts'
+import { requireApp } from '../moderation/app-details.ts'
 import { formatMinute } from '../util/time.ts'
 import {
   buildDatabaseCommand,
@@ -25,7 +25,7 @@ JSON: {reviews, pagination: {current_page, total_pages, per_page, total}}.
 A review: {id, reviewer_name, rating, comment, created_at}.`,
   rows: 'reviews',
   async find(runner, { app: appId }: { app: number }, limit, offset) {
-    const { review_count } = await moderationStore(runner).requireApp(appId)
+    const { review_count } = await requireApp(runner, appId)
     return { reviews: await findReviews(runner, appId, limit, offset), total: review_count }
   },
   print: ({ reviews }) =>

@@ -3,7 +3,7 @@ import { Command } from 'commander'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { type Config, readConfig } from '../config.ts'
 import { statusFields } from '../moderation/describe.ts'
-import { readStatus } from '../moderation/status-store.ts'
+import { readStatus } from '../moderation/status.ts'
 import { buildCommand, withUncheckedDatabase } from './command.ts'
 import { printFields } from './output.ts'
 

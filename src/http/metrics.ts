@@ -8,7 +8,7 @@ import {
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client'
 import type { Config } from '../config.ts'
 import type { Database } from '../db/database.ts'
-import { statusStore } from '../moderation/status-store.ts'
+import { countApps, findOldestWaiting } from '../moderation/status.ts'
 import { secondsSince } from '../util/helpers.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { ResponseCache } from './response-cache.ts'
@@ -228,10 +228,9 @@ type CatalogueCounts = {
 const readCounts = (database: Database): Promise<CatalogueCounts> =>
   database.snapshot(
     async (runner) => {
-      const status = statusStore(runner)
-      const oldest = await status.oldestWaiting('pending')
+      const oldest = await findOldestWaiting(runner, 'pending')
       return {
-        apps: await status.countApps(),
+        apps: await countApps(runner),
         oldestPending: oldest ? secondsSince(oldest.waiting_since) : 0,
       }
     },

@@ -76,23 +76,6 @@ export function appsIn(
   return apps
 }
 
-/** Apps whose developers are offered as a filter. */
-const maxOffered = 500
-
-/** The names of developers whose apps have waited longest in a queue, by name. */
-export const waitingDevelopers = (
-  { sql }: QueryRunner,
-  queue: keyof typeof queues,
-): Promise<string[]> => {
-  const { where, order } = queues[queue]
-  const waiting = sql('apps').whereRaw(where).orderByRaw(order).limit(maxOffered)
-  return sql('developers')
-    .whereIn('id', sql(waiting.select('developer_id').as('waiting')).select('developer_id'))
-    .orderBy('name')
-    .limit(100)
-    .pluck('name')
-}
-
 /**
  * A page of a set's apps, in its order, and the total. Throws an OperatorError if the developer or
  * category is missing.

@@ -1,13 +1,110 @@
+import { lookUpDeveloper } from '../accounts/account-store.ts'
 import { type Actor, type AuditEntry, findNewestEntries } from '../audit/audit-store.ts'
-import type { Decision } from '../catalogue/policy.ts'
+import { type NamedAppRow, saveApp, timestampAfter } from '../catalogue/app-store.ts'
+import {
+  canDecide,
+  type Decision,
+  decidedColumns,
+  reopenedColumns,
+  statusAfterDecision,
+} from '../catalogue/policy.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
-import type { AppReference } from '../contract/field-rules.ts'
+import { type AppReference, parseReason } from '../contract/field-rules.ts'
 import type { Database } from '../db/database.ts'
 import { type QueryRunner, withoutIndex } from '../db/engine.ts'
-import type { AppRow } from '../db/rows.ts'
-import { type DecisionResult, moderationStore } from './moderation-store.ts'
+import type { AppRow, AppStatus } from '../db/rows.ts'
+import { requireApp } from './app-details.ts'
 
 /** Decisions about apps, for the command line and the moderation page. */
+
+export type DecisionResult = { id: number; slug: string; status: AppStatus }
+
+export type DecisionOptions = {
+  /** Required for a rejection; the owner reads it. */
+  reason?: string | undefined
+  /** Throws if the app has another revision now. */
+  revision?: string | undefined
+}
+
+/**
+ * Throws an OperatorError if the app's status does not allow the decision. `before` is the app that
+ * it is about.
+ */
+export async function decideApp(
+  runner: QueryRunner,
+  decision: Decision,
+  id: number,
+  actor: Actor,
+  { reason, revision }: DecisionOptions = {},
+): Promise<DecisionResult & { before: AppRow }> {
+  const rejection_reason = decision === 'reject' ? parseReason(reason ?? '') : null
+  const app = await lockActiveApp(runner, id)
+  if (!canDecide(decision, app)) throw new OperatorError(`app ${id} is already ${app.status}`)
+  assertRevision(app, revision)
+  const status = statusAfterDecision[decision]
+  const now = timestampAfter(app.updated_at)
+  const approved_at = status === 'approved' ? (app.approved_at ?? now) : app.approved_at
+  const changes = {
+    updated_at: now,
+    status,
+    approved_at,
+    rejection_reason,
+    ...(decision === 'reopen' ? reopenedColumns(now) : decidedColumns(now)),
+  }
+  await saveApp(runner, `app ${decision}`, app, changes, actor)
+  return { id, slug: app.slug, status, before: app }
+}
+
+/**
+ * Restores a deleted app in the status it had. Throws an OperatorError if it is not deleted, or has
+ * another revision now.
+ */
+export async function restoreApp(
+  runner: QueryRunner,
+  id: number,
+  actor: Actor,
+  revision?: string,
+): Promise<DecisionResult> {
+  const app = await lockApp(runner, id)
+  if (!app.deleted_at) throw new OperatorError(`app ${id} is not deleted; it is ${app.status}`)
+  assertRevision(app, revision)
+  await saveApp(runner, 'app restore', app, { deleted_at: null }, actor)
+  return { id, slug: app.slug, status: app.status }
+}
+
+/** Throws an OperatorError if there is no such developer, or the app is theirs already. */
+export async function transferApp(
+  runner: QueryRunner,
+  id: number,
+  to: string,
+  actor: Actor,
+): Promise<{ id: number; slug: string; developer_name: string }> {
+  const app = await lockActiveApp(runner, id)
+  const developer = await lookUpDeveloper(runner, to)
+  if (developer.id === app.developer_id)
+    throw new OperatorError(`app ${id} already belongs to ${JSON.stringify(developer.name)}`)
+  await saveApp(runner, 'app transfer', app, { developer_id: developer.id }, actor)
+  return { id, slug: app.slug, developer_name: developer.name }
+}
+
+async function lockApp(runner: QueryRunner, id: number): Promise<NamedAppRow> {
+  // Before the joined rows are read: a statement that joins and locks may see the two in different
+  // versions.
+  await runner.sql('apps').where({ id }).forUpdate().first('id')
+  return requireApp(runner, id)
+}
+
+async function lockActiveApp(runner: QueryRunner, id: number): Promise<NamedAppRow> {
+  const app = await lockApp(runner, id)
+  if (app.deleted_at) throw new OperatorError(`app ${id} is deleted now; it must be restored first`)
+  return app
+}
+
+/** Throws an OperatorError if the app has another revision than the given one. */
+function assertRevision({ id, revision }: AppRow, given: string | undefined) {
+  if (given === undefined || given === revision) return
+  throw new OperatorError(`app ${id} has changed since revision ${given}; look at it again`)
+}
 
 /** `reason` is empty unless the decision is to reject. */
 export type ReasonedDecision = { decision: Decision; reason: string }
@@ -27,10 +124,9 @@ export async function* decideEach(
 ): AsyncGenerator<DecisionAttempt> {
   for (const { id, decision, ...options } of decisions) {
     try {
-      yield await database.write(
-        (runner) => moderationStore(runner).decide(decision, id, actor, options),
-        { app: id },
-      )
+      yield await database.write((runner) => decideApp(runner, decision, id, actor, options), {
+        app: id,
+      })
     } catch (error) {
       if (!(error instanceof OperatorError || error instanceof ServiceError)) throw error
       yield { id, error }
@@ -132,7 +228,3 @@ async function findOwnActions(
     .select('app_id', 'action')
   return new Map(entries.map(({ app_id, action }) => [Number(app_id), action]))
 }
-
-/** Restores a deleted app. Throws an OperatorError as `moderationStore.restore` does. */
-export const restoreApp = (database: Database, { id, revision }: AppReference, actor: Actor) =>
-  database.write((runner) => moderationStore(runner).restore(id, actor, revision), { app: id })

@@ -8,7 +8,7 @@ import {
   type LabelledColumn,
 } from '../catalogue/app-columns.ts'
 import type { NamedAppRow } from '../catalogue/app-store.ts'
-import type { SimilarApp } from '../catalogue/similar-names.ts'
+import type { LookAlike } from '../catalogue/look-alikes.ts'
 import { formatReference, keyPrefix } from '../contract/field-rules.ts'
 import type { AppRow } from '../db/rows.ts'
 import { isAscii } from '../search/fold.ts'
@@ -16,18 +16,18 @@ import { looksOf } from '../search/looks.ts'
 import { formatCommand } from '../util/command.ts'
 import { formatCount, formatMegabytes, formatQuantity, lengthOf, shorten } from '../util/text.ts'
 import { formatAge, formatMinute } from '../util/time.ts'
-import type { OldestWaiting, readStatus } from './status-store.ts'
+import type { CatalogueStatus, OldestWaiting, Status } from './status.ts'
 
 /** Apps and the catalogue in words, for the command line and the moderation page. */
 
 /** Texts by their labels; null is left out. */
 export type Fields = Record<string, string | number | null>
 
-export const similarityOf = ({ status, total_downloads }: SimilarApp) =>
+export const popularityOf = ({ status, total_downloads }: LookAlike) =>
   status === 'pending' ? 'pending' : formatQuantity(total_downloads, 'download')
 
-export const formatSimilar = (app: SimilarApp) =>
-  `${app.id} ${app.name} by ${app.developer_name}, ${similarityOf(app)}`
+export const formatLookAlike = (app: LookAlike) =>
+  `${app.id} ${app.name} by ${app.developer_name}, ${popularityOf(app)}`
 
 /** Characters of a text in a list, of which each has at most six bytes of HTML: a quotation mark. */
 export const maxExcerptLength = 200
@@ -95,7 +95,7 @@ export function appFields({ app, developer }: { app: NamedAppRow; developer: Acc
   return Object.fromEntries(columns.map((column) => [appColumns[column].label, shown(column)]))
 }
 
-export function statusFields(status: Awaited<ReturnType<typeof readStatus>>): Fields {
+export function statusFields(status: Status): Fields {
   const { engine, bytes, free_bytes, pending_migrations, catalogue } = status
   const free = free_bytes === null ? '' : `, ${formatMegabytes(free_bytes)} free`
   return {
@@ -108,9 +108,7 @@ export function statusFields(status: Awaited<ReturnType<typeof readStatus>>): Fi
   }
 }
 
-type Catalogue = NonNullable<Awaited<ReturnType<typeof readStatus>>['catalogue']>
-
-function catalogueFields(catalogue: Catalogue): Fields {
+function catalogueFields(catalogue: CatalogueStatus): Fields {
   const { apps, expiring_keys, last_import } = catalogue
   const [firstKey] = expiring_keys
   return {

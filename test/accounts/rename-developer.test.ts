@@ -3,7 +3,8 @@ import { findOrAddDeveloper, renameDeveloper } from '../../src/accounts/account-
 import { findAppPage } from '../../src/catalogue/app-list.ts'
 import { changeApps, insertApp } from '../../src/catalogue/app-store.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
-import { moderationStore } from '../../src/moderation/moderation-store.ts'
+import type { QueryRunner } from '../../src/db/engine.ts'
+import { decideApp } from '../../src/moderation/decisions.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { expectConsistent, findNames } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
@@ -93,16 +94,16 @@ test('concurrent writes succeed, and search finds each app by the name that it s
   const [listed] = await other.read(({ sql }) =>
     sql('apps').where({ developer_id: id, name: 'Many 1' }).pluck('id'),
   )
-  const onApp = (
-    appId: number,
-    act: (store: ReturnType<typeof moderationStore>) => Promise<unknown>,
-  ) => other.write((runner) => act(moderationStore(runner))).then(() => appId)
+  const onApp = (appId: number, act: (runner: QueryRunner) => Promise<unknown>) =>
+    other.write(act).then(() => appId)
   const [first = 0, second = 0] = waiting
   const [renamed] = await Promise.all([
     rename(database, 'Prolific', 'Frugal'),
-    onApp(first, (store) => store.decide('approve', first, actor)),
-    onApp(listed ?? 0, (store) => store.decide('reject', listed ?? 0, actor, { reason: 'Spam.' })),
-    onApp(second, (store) => store.decide('approve', second, actor)),
+    onApp(first, (runner) => decideApp(runner, 'approve', first, actor)),
+    onApp(listed ?? 0, (runner) =>
+      decideApp(runner, 'reject', listed ?? 0, actor, { reason: 'Spam.' }),
+    ),
+    onApp(second, (runner) => decideApp(runner, 'approve', second, actor)),
     importLines(other, [{ ...line, name: 'Theirs', developer_name: 'Grace' }]),
   ])
   expect(renamed).toMatchObject({ id, name: 'Frugal' })

@@ -8,13 +8,18 @@ import {
   requireDeveloper,
 } from '../../src/accounts/account-store.ts'
 import { authenticator, generateKey } from '../../src/accounts/keys.ts'
-import { moderatorStore } from '../../src/accounts/moderator-store.ts'
+import { addModerator, revokeModerator } from '../../src/accounts/moderator-store.ts'
+import {
+  beginSession,
+  endSessions,
+  findSession,
+  recordSessionUse,
+} from '../../src/accounts/session-store.ts'
 import type { Database } from '../../src/db/database.ts'
+import type { QueryRunner } from '../../src/db/engine.ts'
 import { freezeClock } from '../support/clock.ts'
 import { type Service, startService } from '../support/service.ts'
 import type { World } from '../support/world.ts'
-
-type Store = ReturnType<typeof moderatorStore>
 
 const hour = 60 * 60 * 1000
 const actor = { operator: 'test' }
@@ -287,42 +292,41 @@ type Sessions = Record<'bo' | 'boElsewhere' | 'cy', string>
 test.for<
   [
     what: string,
-    act: (store: Store, of: Sessions, ids: Record<'bo' | 'cy', string>) => Promise<unknown>,
+    act: (runner: QueryRunner, of: Sessions, ids: Record<'bo' | 'cy', string>) => Promise<unknown>,
     /** The sessions that are left, and those whose use was stored. */
     left: (keyof Sessions)[],
     used: (keyof Sessions)[],
   ]
 >([
   ['nothing', async () => {}, ['bo', 'boElsewhere', 'cy'], []],
-  ['signing out', (store, of) => store.endSessions([of.bo]), ['boElsewhere', 'cy'], []],
-  ['signing out again', (store) => store.endSessions(['x']), ['bo', 'boElsewhere', 'cy'], []],
-  ['a use', (store, of) => store.useSession(of.bo), ['bo', 'boElsewhere', 'cy'], ['bo']],
-  ['a revoked key', (store, _of, { bo }) => store.revoke(bo, actor), ['cy'], []],
+  ['signing out', (runner, of) => endSessions(runner, [of.bo]), ['boElsewhere', 'cy'], []],
+  ['signing out again', (runner) => endSessions(runner, ['x']), ['bo', 'boElsewhere', 'cy'], []],
+  ['a use', (runner, of) => recordSessionUse(runner, of.bo), ['bo', 'boElsewhere', 'cy'], ['bo']],
+  ['a revoked key', (runner, _of, { bo }) => revokeModerator(runner, bo, actor), ['cy'], []],
   [
     "another's revoked key",
-    (store, _of, { cy }) => store.revoke(cy, actor),
+    (runner, _of, { cy }) => revokeModerator(runner, cy, actor),
     ['bo', 'boElsewhere'],
     [],
   ],
 ])('of the sessions of moderators, %s ends or renews only its own', async ([, act, left, used]) => {
   const { database } = await startService()
   const begin = freezeClock()
-  const write = <T>(work: (store: Store) => Promise<T>) =>
-    database.write((runner) => work(moderatorStore(runner)))
+  const { write } = database
   const ids = {
-    bo: (await write((store) => store.add('Bo', actor))).id,
-    cy: (await write((store) => store.add('Cy', actor))).id,
+    bo: (await write((runner) => addModerator(runner, 'Bo', actor))).id,
+    cy: (await write((runner) => addModerator(runner, 'Cy', actor))).id,
   }
   const sessions: Sessions = {
-    bo: await write((store) => store.beginSession(ids.bo)),
-    boElsewhere: await write((store) => store.beginSession(ids.bo)),
-    cy: await write((store) => store.beginSession(ids.cy)),
+    bo: await write((runner) => beginSession(runner, ids.bo)),
+    boElsewhere: await write((runner) => beginSession(runner, ids.bo)),
+    cy: await write((runner) => beginSession(runner, ids.cy)),
   }
   freezeClock(begin + hour)
-  await write((store) => act(store, sessions, ids))
+  await write((runner) => act(runner, sessions, ids))
   const states = await Promise.all(
     Object.entries(sessions).map(async ([name, token]) => {
-      const found = database.read((runner) => moderatorStore(runner).findSession([token]))
+      const found = database.read((runner) => findSession(runner, [token]))
       return found.then(
         ({ moderator, isUseDue }) => {
           expect(moderator.id).toBe(name === 'cy' ? ids.cy : ids.bo)

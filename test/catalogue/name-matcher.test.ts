@@ -3,11 +3,11 @@ import { expect, test } from 'vitest'
 import { NameMatcher } from '../../src/catalogue/name-matcher.ts'
 import { looksOf } from '../../src/search/looks.ts'
 
-/** Whether a name is similar to that of a popular app, as in similar-names.ts. */
-function isSimilar(popular: string, name: string): boolean {
+/** Whether a name matches that of a popular app, as in look-alikes.ts. */
+function isMatch(popular: string, name: string): boolean {
   const matcher = new NameMatcher<string>()
   matcher.add(name, looksOf(name))
-  return matcher.similarTo(looksOf(popular)).size > 0
+  return matcher.findMatches(looksOf(popular)).size > 0
 }
 
 test('each letter and digit of ASCII that looks like another has its look', () => {
@@ -105,7 +105,7 @@ test.for<[row: string, popular: string, imitations: string[]]>([
   ],
   ['two letters swapped in the middle of six', 'Tunely', ['Tuenly']],
 ])('imitations are found that differ in %s', ([, popular, imitations]) => {
-  expect(imitations.filter((name) => !isSimilar(popular, name))).toEqual([])
+  expect(imitations.filter((name) => !isMatch(popular, name))).toEqual([])
 })
 
 test.for<[row: string, why: string, popular: string, imitation: string]>([
@@ -119,7 +119,7 @@ test.for<[row: string, why: string, popular: string, imitation: string]>([
   ['two letters', 'marks honest names', 'WaveChat', 'WavoChut'],
   ['a translation', 'it looks different', 'Notes & Lists', 'Notizen und Listen'],
 ])('an imitation is not found that differs in %s: %s', ([, , popular, imitation]) => {
-  expect(isSimilar(popular, imitation)).toBe(false)
+  expect(isMatch(popular, imitation)).toBe(false)
 })
 
 test.for<[popular: string, name: string]>([
@@ -160,6 +160,6 @@ test.for<[popular: string, name: string]>([
   ['Plan B', 'Plan A'],
   ['Official Lottery', 'Official Library'],
 ])('%s and %s are names of different apps', ([popular, name]) => {
-  expect(isSimilar(popular, name)).toBe(false)
-  expect(isSimilar(name, popular)).toBe(false)
+  expect(isMatch(popular, name)).toBe(false)
+  expect(isMatch(name, popular)).toBe(false)
 })

@@ -1,17 +1,13 @@
 import pg from 'pg'
 import sqlite3 from 'sqlite3'
 import { expect, inject, onTestFinished, test, vi } from 'vitest'
-import { moderatorStore } from '../../src/accounts/moderator-store.ts'
+import { addModerator } from '../../src/accounts/moderator-store.ts'
 import { recordEntries } from '../../src/audit/audit-store.ts'
 import { changeApps } from '../../src/catalogue/app-store.ts'
-import { findSimilarApps } from '../../src/catalogue/similar-names.ts'
+import { findLookAlikes } from '../../src/catalogue/look-alikes.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
-import { findApps } from '../../src/moderation/app-finder.ts'
-import {
-  type EntryFilter,
-  findEntries,
-  findEntriesAfter,
-} from '../../src/moderation/audit-entries.ts'
+import { type EntryFilter, findEntries, findEntriesAfter } from '../../src/moderation/entries.ts'
+import { findApps } from '../../src/moderation/finder.ts'
 import { required } from '../../src/util/helpers.ts'
 import { type Call, newApp } from '../contract/valid-requests.ts'
 import { startService } from '../support/service.ts'
@@ -101,7 +97,7 @@ async function fill({ database }: Awaited<ReturnType<typeof startService>>, size
 
 /** Entries of a moderator about an app of Bob, a second apart. */
 async function addEntries(runner: QueryRunner, name: string, count: number) {
-  const { id } = await moderatorStore(runner).add(name, { operator: 'test' })
+  const { id } = await addModerator(runner, name, { operator: 'test' })
   const about = { app_id: apps.bobs, developer_id: 2, after: {} }
   const actor = { operator: 'test', operatorName: name, operatorId: id }
   const entries = Array.from({ length: count }, (_, second) => {
@@ -213,7 +209,7 @@ test.for([300, 2000])('statements of %i apps read no rows in vain', async (size,
   // None of the apps is popular. First, since explaining writes blocks SQLite's readers.
   const findSimilar = () =>
     service.database.snapshot((runner) =>
-      findSimilarApps(runner, [{ name: 'Nothing alike', developer_id: 1, status: 'pending' }]),
+      findLookAlikes(runner, [{ name: 'Nothing alike', developer_id: 1, status: 'pending' }]),
     )
   // An id, words of one name and of none, and developers with most of the apps, with the oldest and
   // with none. Of a word of most names, PostgreSQL reads all matches.

@@ -2,7 +2,7 @@ import { expect, inject, test } from 'vitest'
 import { findOrAddDeveloper } from '../../src/accounts/account-store.ts'
 import { countAppsByState } from '../../src/catalogue/app-store.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
-import { moderationStore } from '../../src/moderation/moderation-store.ts'
+import { decideApp, restoreApp, transferApp } from '../../src/moderation/decisions.ts'
 import { openWorld } from '../support/database.ts'
 
 const { apps } = inject('world')
@@ -32,10 +32,9 @@ test('the apps of each developer are counted by state; a deleted one counts only
 test('after a decision, a restore and a transfer, the counts are those of now', async () => {
   const { database, records } = await start()
   await database.write(async (runner) => {
-    const store = moderationStore(runner)
-    await store.decide('approve', apps.pending, actor)
-    await store.restore(apps.deleted, actor)
-    await store.transfer(apps.rejected, 'Bob', actor)
+    await decideApp(runner, 'approve', apps.pending, actor)
+    await restoreApp(runner, apps.deleted, actor)
+    await transferApp(runner, apps.rejected, 'Bob', actor)
   })
   const { [ada]: adas, [bob]: bobs } = await records(ada, bob)
   expect(adas).toMatchObject({ rejected: 0, pending: 0, deleted: 0 })

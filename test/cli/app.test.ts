@@ -1,6 +1,7 @@
 import { describe, expect, inject, test } from 'vitest'
 import type { AppFilter, AppState } from '../../src/moderation/app-filter.ts'
-import { moderationStore } from '../../src/moderation/moderation-store.ts'
+import { restoreApp, transferApp } from '../../src/moderation/decisions.ts'
+import { listApps } from '../../src/moderation/finder.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { expectConsistentAt } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
@@ -28,7 +29,7 @@ describe('the list of apps', () => {
   ])('has %s', async ([, state, filter, found]) => {
     const { database } = await startService()
     const list = (limit: number, offset: number) =>
-      database.snapshot((runner) => moderationStore(runner).list(state, filter, limit, offset))
+      database.snapshot((runner) => listApps(runner, state, filter, limit, offset))
     const { apps, total } = await list(100, 0)
     expect([apps.map(({ name }) => name), total]).toEqual([found, found.length])
     // The same with pages of one.
@@ -229,10 +230,9 @@ test.for<[what: string, message: string]>([
   const audited = () => database.read(({ sql }) => sql('audit').count())
   const before = await audited()
   const done = database.write<unknown>((runner) => {
-    const store = moderationStore(runner)
     return command === 'restore'
-      ? store.restore(Number(id), { operator: 'test' })
-      : store.transfer(Number(id), to, { operator: 'test' })
+      ? restoreApp(runner, Number(id), { operator: 'test' })
+      : transferApp(runner, Number(id), to, { operator: 'test' })
   })
   await expect(done).rejects.toMatchObject({ name: 'OperatorError', message })
   expect(await audited()).toEqual(before)

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { moderatorStore } from '../../src/accounts/moderator-store.ts'
-import { moderationStore } from '../../src/moderation/moderation-store.ts'
+import { addModerator } from '../../src/accounts/moderator-store.ts'
+import { decideApp } from '../../src/moderation/decisions.ts'
 import { copyWorld, temporaryFolder } from '../support/database.ts'
 import { commandLine, executable, expectRefusal, run } from '../support/process.ts'
 import { startService } from '../support/service.ts'
@@ -95,9 +95,9 @@ test('audit lists what a moderator did on the page, and not what others did in t
   const env = { DATABASE_URL: service.databaseUrl, OPERATOR: 'Ada Lovelace' }
   await run(['moderation', 'approve', String(apps.pending)], env)
   await service.database.write(async (runner) => {
-    const { id } = await moderatorStore(runner).add('Ada Lovelace', { operator: 'test' })
+    const { id } = await addModerator(runner, 'Ada Lovelace', { operator: 'test' })
     const actor = { operator: 'test', operatorName: 'Ada Lovelace', operatorId: id }
-    await moderationStore(runner).decide('approve', apps.bobsPending, actor)
+    await decideApp(runner, 'approve', apps.bobsPending, actor)
   })
   const cli = commandLine(service.databaseUrl)
   expect(await cli.json('audit', '--moderator', 'Ada Lovelace')).toMatchObject([

@@ -3,9 +3,10 @@ import { findApp, saveApp } from '../../src/catalogue/app-store.ts'
 import type { Decision } from '../../src/catalogue/policy.ts'
 import type { AppChanges } from '../../src/contract/contract.ts'
 import { openDatabase } from '../../src/db/database.ts'
+import { type Change, findAppDetails } from '../../src/moderation/app-details.ts'
 import type { AppFilter } from '../../src/moderation/app-filter.ts'
-import { type Change, moderationStore } from '../../src/moderation/moderation-store.ts'
-import type { Queue } from '../../src/moderation/queue-walk.ts'
+import { decideApp, restoreApp } from '../../src/moderation/decisions.ts'
+import { listQueue, type Queue } from '../../src/moderation/queue.ts'
 import { importLines, setCounters } from '../support/catalogue-file.ts'
 import { freezeClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistency.ts'
@@ -20,7 +21,7 @@ const recent = expect.stringMatching(/^20[2-9]\d-.*Z$/)
 const actor = { operator: 'test' }
 
 const queue = (service: Service, name: Queue) =>
-  service.database.read((runner) => moderationStore(runner).queue(name, {}, 100, 0))
+  service.database.read((runner) => listQueue(runner, name, {}, 100, 0))
 
 const put = (service: Service, id: number, json: object) =>
   service.request('PUT', `/apps/${id}`, { key: service.world.keys.ada, json })
@@ -204,7 +205,7 @@ describe('the queue', () => {
   ])('filtered by %s', async ([, filter, found]) => {
     const { database } = await startService()
     const { apps, total } = await database.snapshot((runner) =>
-      moderationStore(runner).queue('pending', filter, 100, 0),
+      listQueue(runner, 'pending', filter, 100, 0),
     )
     expect([apps.map(({ name }) => name), total]).toEqual([found, found.length])
   })
@@ -692,7 +693,7 @@ describe('a decision', () => {
     const database = await openWorld()
     const id = worldApps()[app]
     const decided = database.write((runner) =>
-      moderationStore(runner).decide(decision, id, actor, { reason: 'Because.' }),
+      decideApp(runner, decision, id, actor, { reason: 'Because.' }),
     )
     if (refusal)
       await expect(decided).rejects.toMatchObject({ name: 'OperatorError', message: refusal })
@@ -718,7 +719,7 @@ describe('a decision', () => {
   ])('a rejection with a reason %s', async ([, reason, isTaken]) => {
     const database = await openWorld()
     const decided = database.write((runner) =>
-      moderationStore(runner).decide('reject', worldApps().pending, actor, { reason }),
+      decideApp(runner, 'reject', worldApps().pending, actor, { reason }),
     )
     if (isTaken) {
       await decided
@@ -863,7 +864,7 @@ describe('a decision', () => {
       'deleted',
       ({ database }, id) =>
         database.write(async (runner) => {
-          await moderationStore(runner).restore(id, actor)
+          await restoreApp(runner, id, actor)
           const restored = await findApp(runner, id)
           if (restored) await saveApp(runner, 'app delete', restored, { deleted_at: past }, actor)
         }),
@@ -938,7 +939,7 @@ describe('a decision', () => {
     expect({ ...after, updated_at: before.updated_at }).toEqual(before)
     expect(updated_at > before.updated_at).toBe(true)
     const { history } = await service.database.read((runner) =>
-      moderationStore(runner).reviewDetails(apps.approved, 1, (entry) => entry),
+      findAppDetails(runner, apps.approved, 1, (entry) => entry),
     )
     expect(history).toEqual([
       // To toMatchObject, any object is {}.

@@ -1,8 +1,8 @@
 import stringWidth from 'string-width'
 import { describe, expect, test } from 'vitest'
-import type { SimilarApp } from '../../src/catalogue/similar-names.ts'
+import type { LookAlike } from '../../src/catalogue/look-alikes.ts'
 import { detailLine, formatDifference, tableLines, truncate } from '../../src/cli/output.ts'
-import { formatSimilar } from '../../src/moderation/describe.ts'
+import { formatLookAlike } from '../../src/moderation/describe.ts'
 import { formatCount, sanitize, toSingleLine } from '../../src/util/text.ts'
 
 test.for<[text: string, width: number, cut: string]>([
@@ -22,21 +22,21 @@ test('characters without a width do not make a line endless', () => {
   expect(formatDifference(`${marks}a`, `${marks}b`, 4).length).toBeLessThan(80)
 })
 
-test('a similar app with one download has a download, and one that waits has none', () => {
-  const similar: SimilarApp = {
+test('a look-alike with one download has a download, and one that waits has none', () => {
+  const lookAlike: LookAlike = {
     id: 7,
     name: 'Tide',
     developer_name: 'Ada',
     status: 'approved',
     total_downloads: 1,
   }
-  expect(formatSimilar(similar)).toBe('7 Tide by Ada, 1 download')
+  expect(formatLookAlike(lookAlike)).toBe('7 Tide by Ada, 1 download')
   for (const [total_downloads, downloads] of [
     [0, '0 downloads'],
     [2000, '2,000 downloads'],
   ] as const)
-    expect(formatSimilar({ ...similar, total_downloads })).toBe(`7 Tide by Ada, ${downloads}`)
-  expect(formatSimilar({ ...similar, status: 'pending' })).toBe('7 Tide by Ada, pending')
+    expect(formatLookAlike({ ...lookAlike, total_downloads })).toBe(`7 Tide by Ada, ${downloads}`)
+  expect(formatLookAlike({ ...lookAlike, status: 'pending' })).toBe('7 Tide by Ada, pending')
 })
 
 test('a sanitized text has no control or bidirectional characters', () => {

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { findOrAddDeveloper } from '../../src/accounts/account-store.ts'
 import { changeApps } from '../../src/catalogue/app-store.ts'
-import { findSimilarApps } from '../../src/catalogue/similar-names.ts'
+import { findLookAlikes } from '../../src/catalogue/look-alikes.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
 import type { AppFilter, AppState } from '../../src/moderation/app-filter.ts'
-import { moderationStore } from '../../src/moderation/moderation-store.ts'
-import type { Queue } from '../../src/moderation/queue-walk.ts'
-import { statusStore } from '../../src/moderation/status-store.ts'
+import { listApps } from '../../src/moderation/finder.ts'
+import { listQueue, type Queue } from '../../src/moderation/queue.ts'
+import { readCatalogueStatus } from '../../src/moderation/status.ts'
 import { openWorld } from '../support/database.ts'
 
 const past = '2020-01-01T00:00:00.000Z'
@@ -26,7 +26,7 @@ test.for<[state: AppState | undefined, filter: AppFilter, indexes: string[]]>([
   async ([state, filter, indexes]) => {
     const database = await openWorld()
     const { plans } = await explainQueries(database, (runner) =>
-      moderationStore(runner).list(state, filter, 10, 0),
+      listApps(runner, state, filter, 10, 0),
     )
     expect(plans).toEqual(
       indexes.map((index) => expect.stringMatching(`USING (COVERING )?INDEX ${index}\\b`)),
@@ -77,7 +77,7 @@ test.for<[name: Queue, index: string, filter: AppFilter]>([
       await changeApps(runner, 'app import', { inserts }, actor)
     })
     const { result: page, plans } = await explainQueries(database, (runner) =>
-      moderationStore(runner).queue(name, filter, 50, 100),
+      listQueue(runner, name, filter, 50, 100),
     )
     // The others read names to compare.
     const ofQueue = plans.filter((plan) => !plan.startsWith('CO-ROUTINE named'))
@@ -92,14 +92,14 @@ test.for<[name: Queue, index: string, filter: AppFilter]>([
 
 test('the last import comes from its index, without sorting', async () => {
   const database = await openWorld()
-  const { plans } = await explainQueries(database, (runner) => statusStore(runner).status())
+  const { plans } = await explainQueries(database, (runner) => readCatalogueStatus(runner))
   expect(plans).toEqual([expect.stringMatching(/^SCAN audit USING INDEX audit_imports$/)])
 })
 
 test('names to compare come from their indexes, in their order', async () => {
   const database = await openWorld()
   const { plans } = await explainQueries(database, (runner) =>
-    findSimilarApps(runner, [{ name: 'Tide Clocks', developer_id: 9, status: 'pending' }]),
+    findLookAlikes(runner, [{ name: 'Tide Clocks', developer_id: 9, status: 'pending' }]),
   )
   expect(plans).toEqual([
     'CO-ROUTINE named; SEARCH apps USING INDEX apps_popular_names (total_downloads>?); SCAN named',

@@ -1,7 +1,7 @@
 import fc, { type Arbitrary } from 'fast-check'
 import { describe, expect, type RunnerTestCase, test } from 'vitest'
 import { generateKey } from '../../src/accounts/keys.ts'
-import { moderationStore } from '../../src/moderation/moderation-store.ts'
+import { restoreApp } from '../../src/moderation/decisions.ts'
 import type { CheckedResponse } from '../support/check.ts'
 import { type Service, startService } from '../support/service.ts'
 import { isRerun, operations, runProperty, timeout, total } from './fuzz.ts'
@@ -105,9 +105,7 @@ async function exchange({ service, model, keys }: Target, request: Request) {
   for (const app of model.apps.filter(
     ({ id, isDeleted }) => isDeleted && id === reply.body?.data.app_id,
   )) {
-    await service.database.write((runner) =>
-      moderationStore(runner).restore(app.id, { operator: 'test' }),
-    )
+    await service.database.write((runner) => restoreApp(runner, app.id, { operator: 'test' }))
     model.restored(app)
   }
 }

@@ -6,7 +6,7 @@ import { generateKey } from '../../src/accounts/keys.ts'
 import { addCategory } from '../../src/catalogue/category-store.ts'
 import { ServiceError } from '../../src/contract/errors.ts'
 import { readDocument } from '../../src/http/reference-routes.ts'
-import { moderationStore } from '../../src/moderation/moderation-store.ts'
+import { decideApp } from '../../src/moderation/decisions.ts'
 import { required } from '../../src/util/helpers.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import type { CheckedResponse, RequestOptions } from '../support/check.ts'
@@ -116,7 +116,7 @@ async function startScene(id: string, options: ServiceOptions = {}): Promise<Sce
   if (id !== 'createApp') {
     const reason = 'The description names features that the app does not have.'
     await service.database.write((runner) =>
-      moderationStore(runner).decide('reject', rejected.id, { operator: 'test' }, { reason }),
+      decideApp(runner, 'reject', rejected.id, { operator: 'test' }, { reason }),
     )
   }
   return { service, key: key ?? '', others: others ?? '' }

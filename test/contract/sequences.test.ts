@@ -1,7 +1,7 @@
 import fc, { type Arbitrary } from 'fast-check'
 import { expect, test } from 'vitest'
 import { findOrAddDeveloper, issueKey } from '../../src/accounts/account-store.ts'
-import { moderationStore } from '../../src/moderation/moderation-store.ts'
+import { restoreApp } from '../../src/moderation/decisions.ts'
 import { type Service, startService } from '../support/service.ts'
 import { isRerun, operations, runProperty, timeout, total } from './fuzz.ts'
 import { Model, type ModelApp } from './model.ts'
@@ -178,8 +178,7 @@ async function startPlay(service: Service, name: string) {
       )
     }
     if (app && step.kind === 'restore') {
-      if (app.isDeleted)
-        await database.write((runner) => moderationStore(runner).restore(app.id, operator))
+      if (app.isDeleted) await database.write((runner) => restoreApp(runner, app.id, operator))
       model.restored(app)
     } else if (app && step.kind !== 'restore') {
       if (!app.isDeleted) await decide(step.kind, app.id)

@@ -12,7 +12,7 @@ import type { AppChanges } from '../../src/contract/contract.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
 import { createHandlers } from '../../src/http/handlers.ts'
-import { moderationStore } from '../../src/moderation/moderation-store.ts'
+import { decideApp, restoreApp, transferApp } from '../../src/moderation/decisions.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { importLines, setCounters } from '../support/catalogue-file.ts'
 import { expectConsistent } from '../support/consistency.ts'
@@ -33,8 +33,6 @@ const write =
   (work: (runner: QueryRunner) => Promise<unknown>): Operation =>
   (database) =>
     database.write(work)
-const moderate = (work: (store: ReturnType<typeof moderationStore>) => Promise<unknown>) =>
-  write((runner) => work(moderationStore(runner)))
 const rename = (from: string, to: string) =>
   write((runner) => renameDeveloper(runner, from, to, actor))
 const renameTools = (names: { name: string; slug?: string }) =>
@@ -209,7 +207,7 @@ test.for<
       async (database) => {
         const app = await database.read((runner) => findApp(runner, apps.pending))
         return database.write((runner) =>
-          moderationStore(runner).decide('approve', apps.pending, actor, {
+          decideApp(runner, 'approve', apps.pending, actor, {
             revision: app?.revision,
           }),
         )
@@ -227,15 +225,15 @@ test.for<
     'a restore',
     'another one',
     [
-      moderate((store) => store.restore(apps.deleted, actor)),
-      moderate((store) => store.restore(apps.deleted, actor)),
+      write((runner) => restoreApp(runner, apps.deleted, actor)),
+      write((runner) => restoreApp(runner, apps.deleted, actor)),
     ],
     `app ${apps.deleted} is not deleted; it is approved`,
   ],
   [
     'a transfer',
     "the rename of the app's new developer",
-    [rename('Bob', 'Robert'), moderate((store) => store.transfer(apps.approved, 'Bob', actor))],
+    [rename('Bob', 'Robert'), write((runner) => transferApp(runner, apps.approved, 'Bob', actor))],
     // Citus locks all rows of a table, so the transfer waits before it looks for the developer.
     isCluster ? 'there is no developer "Bob"' : expect.objectContaining({ id: apps.approved }),
   ],
@@ -451,7 +449,10 @@ test
     [
       'a transfer',
       "the new developer's rename",
-      [moderate((store) => store.transfer(apps.approved, 'Bob', actor)), rename('Bob', 'Robert')],
+      [
+        write((runner) => transferApp(runner, apps.approved, 'Bob', actor)),
+        rename('Bob', 'Robert'),
+      ],
       'search',
       { listed_apps: 2 },
     ],

@@ -6,13 +6,14 @@ import {
   renameDeveloper,
   revokeKey,
 } from '../../src/accounts/account-store.ts'
-import { moderatorStore } from '../../src/accounts/moderator-store.ts'
+import { addModerator, revokeModerator } from '../../src/accounts/moderator-store.ts'
+import { beginSession, endSessions } from '../../src/accounts/session-store.ts'
 import { addCategory, removeCategory, renameCategory } from '../../src/catalogue/category-store.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
 import { createHandlers } from '../../src/http/handlers.ts'
-import { moderationStore } from '../../src/moderation/moderation-store.ts'
+import { decideApp, restoreApp, transferApp } from '../../src/moderation/decisions.ts'
 import { required } from '../../src/util/helpers.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { importLines, setCounters } from '../support/catalogue-file.ts'
@@ -182,17 +183,10 @@ const store =
   (work: (runner: QueryRunner) => Promise<unknown>): Write =>
   ({ database }) =>
     database.write(work)
-const moderate = (work: (store: ReturnType<typeof moderationStore>) => Promise<unknown>) =>
-  store((runner) => work(moderationStore(runner)))
 const moderators =
-  (
-    work: (
-      store: ReturnType<typeof moderatorStore>,
-      bo: { id: string; session: string },
-    ) => Promise<unknown>,
-  ): Write =>
+  (work: (runner: QueryRunner, bo: { id: string; session: string }) => Promise<unknown>): Write =>
   ({ database, bo }) =>
-    database.write((runner) => work(moderatorStore(runner), bo))
+    database.write((runner) => work(runner, bo))
 
 describe('changes exactly the rows that it is about, and again:', () => {
   test.for<[what: string, write: Write, once: string[], again: string[]]>([
@@ -263,7 +257,7 @@ describe('changes exactly the rows that it is about, and again:', () => {
     ],
     [
       'an approval',
-      moderate((of) => of.decide('approve', apps.pending, actor)),
+      store((runner) => decideApp(runner, 'approve', apps.pending, actor)),
       [
         '+audit: app approve',
         `~apps ${apps.pending}: approved_at changed_at decided_at revision status updated_at`,
@@ -273,7 +267,7 @@ describe('changes exactly the rows that it is about, and again:', () => {
     ],
     [
       'a rejection',
-      moderate((of) => of.decide('reject', apps.bobs, actor, { reason: 'No.' })),
+      store((runner) => decideApp(runner, 'reject', apps.bobs, actor, { reason: 'No.' })),
       [
         '+audit: app reject',
         `~apps ${apps.bobs}: changed_at decided_at rejection_reason revision status updated_at`,
@@ -283,7 +277,7 @@ describe('changes exactly the rows that it is about, and again:', () => {
     ],
     [
       'a restoration',
-      moderate((of) => of.restore(apps.deleted, actor)),
+      store((runner) => restoreApp(runner, apps.deleted, actor)),
       [
         '+audit: app restore',
         `~apps ${apps.deleted}: changed_at deleted_at revision updated_at`,
@@ -293,7 +287,7 @@ describe('changes exactly the rows that it is about, and again:', () => {
     ],
     [
       'a transfer',
-      moderate((of) => of.transfer(apps.approved, 'Bob', actor)),
+      store((runner) => transferApp(runner, apps.approved, 'Bob', actor)),
       [
         '+audit: app transfer',
         `~apps ${apps.approved}: changed_at developer_id revision updated_at`,
@@ -354,19 +348,19 @@ describe('changes exactly the rows that it is about, and again:', () => {
     ],
     [
       'an added moderator',
-      moderators((of) => of.add('Bo', actor)),
+      moderators((runner) => addModerator(runner, 'Bo', actor)),
       ['+audit: moderator add', '+operators'],
       ['+audit: moderator add', '+operators'],
     ],
     [
       'a revoked moderator',
-      moderators((of, { id }) => of.revoke(id, actor)),
+      moderators((runner, { id }) => revokeModerator(runner, id, actor)),
       ['+audit: moderator revoke', '-operator_sessions bo', '~operators bo: revoked_at'],
       [expect.stringMatching(/^the key was already revoked at 20/)],
     ],
     [
       'the end of a session',
-      moderators((of, { session }) => of.endSessions([session])),
+      moderators((runner, { session }) => endSessions(runner, [session])),
       ['-operator_sessions bo'],
       [],
     ],
@@ -436,8 +430,8 @@ describe('changes exactly the rows that it is about, and again:', () => {
         .update({ unreviewed_since: at, unreviewed_changes: '{"version":"0"}' })
       for (const id of ['bo', 'cy'])
         await sql('operators').insert({ id, name: id, sha256: id, ...times })
-      await moderatorStore(runner).beginSession('cy')
-      return { id: 'bo', session: await moderatorStore(runner).beginSession('bo') }
+      await beginSession(runner, 'cy')
+      return { id: 'bo', session: await beginSession(runner, 'bo') }
     })
     const of = { database, bo, api: createHandlers(database, '') }
     expect(await effectOf(database, () => write(of))).toEqual(once.toSorted())

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { openMigratedDatabase } from '../../src/db/database.ts'
-import { moderationStore } from '../../src/moderation/moderation-store.ts'
+import { decideApp } from '../../src/moderation/decisions.ts'
 
 /** Approves pending apps and prints each acknowledged decision: `node operator.ts FILE`. */
 
@@ -15,9 +15,7 @@ for (;;) {
       .pluck('id'),
   )
   for (const id of ids) {
-    await database.write((connection) =>
-      moderationStore(connection).decide('approve', id, { operator: 'test' }),
-    )
+    await database.write((connection) => decideApp(connection, 'approve', id, { operator: 'test' }))
     process.stdout.write(`${id}\n`)
   }
   if (ids.length === 0) await delay(10)

@@ -543,12 +543,14 @@ test('writes that change nothing public leave the cache as it is, and others emp
     [
       'a restoration of an app that is not listed',
       false,
-      () => restoreApp(service.database, { id: apps.pending }, { operator: 'test' }),
+      () =>
+        service.database.write((runner) => restoreApp(runner, apps.pending, { operator: 'test' })),
     ],
     [
       'a restoration of a listed app',
       true,
-      () => restoreApp(service.database, { id: apps.deleted }, { operator: 'test' }),
+      () =>
+        service.database.write((runner) => restoreApp(runner, apps.deleted, { operator: 'test' })),
     ],
     [
       'an approval',

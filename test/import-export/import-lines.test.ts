@@ -9,7 +9,8 @@ import type { QueryRunner } from '../../src/db/engine.ts'
 import { exportCatalogue } from '../../src/import-export/export-catalogue.ts'
 import type { ImportSummary } from '../../src/import-export/import-lines.ts'
 import type { Line } from '../../src/import-export/line.ts'
-import { moderationStore } from '../../src/moderation/moderation-store.ts'
+import { decideApp, restoreApp, transferApp } from '../../src/moderation/decisions.ts'
+import { listQueue } from '../../src/moderation/queue.ts'
 import { chunk, required } from '../../src/util/helpers.ts'
 import { exportLines, importFrom, importLines, toLines } from '../support/catalogue-file.ts'
 import { freezeClock } from '../support/clock.ts'
@@ -802,9 +803,7 @@ test('an export does not say which changes wait for review', async () => {
     ...(line.includes('Changed.') && mark),
   }))
   expect(await importLines(empty, marked)).toMatchObject({ rejects: [] })
-  const changed = await empty.snapshot((runner) =>
-    moderationStore(runner).queue('changed', {}, 9, 0),
-  )
+  const changed = await empty.snapshot((runner) => listQueue(runner, 'changed', {}, 9, 0))
   expect(changed.total).toBe(0)
 })
 
@@ -876,29 +875,21 @@ test.for<
   ]
 >([
   ['nothing', async () => {}, []],
-  [
-    'an approval',
-    (runner) => moderationStore(runner).decide('approve', apps.pending, actor),
-    ['Cloud Atlas'],
-  ],
+  ['an approval', (runner) => decideApp(runner, 'approve', apps.pending, actor), ['Cloud Atlas']],
   [
     'a rejection of an app that was never listed',
-    (runner) => moderationStore(runner).decide('reject', apps.pending, actor, { reason: 'No.' }),
+    (runner) => decideApp(runner, 'reject', apps.pending, actor, { reason: 'No.' }),
     ['Cloud Atlas'],
     [],
   ],
   [
     'a rejection of a listed app',
-    (runner) => moderationStore(runner).decide('reject', apps.bobs, actor, { reason: 'No.' }),
+    (runner) => decideApp(runner, 'reject', apps.bobs, actor, { reason: 'No.' }),
     ['Bird Song'],
     [`removed ${apps.bobs}`],
   ],
-  ['a restoration', (runner) => moderationStore(runner).restore(apps.deleted, actor), ['Gone']],
-  [
-    'a transfer',
-    (runner) => moderationStore(runner).transfer(apps.bobs, 'Ada', actor),
-    ['Bird Song'],
-  ],
+  ['a restoration', (runner) => restoreApp(runner, apps.deleted, actor), ['Gone']],
+  ['a transfer', (runner) => transferApp(runner, apps.bobs, 'Ada', actor), ['Bird Song']],
   [
     'a developer with another name',
     (runner) => renameDeveloper(runner, 'Bob', 'Rob', actor),

@@ -7,7 +7,7 @@ import type { AppChanges } from '../../src/contract/contract.ts'
 import { OperatorError } from '../../src/contract/errors.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
-import { moderationStore } from '../../src/moderation/moderation-store.ts'
+import { decideApp, restoreApp, transferApp } from '../../src/moderation/decisions.ts'
 import { required } from '../../src/util/helpers.ts'
 import { exportLines, importLines, setCounters } from '../support/catalogue-file.ts'
 import { expectConsistent } from '../support/consistency.ts'
@@ -116,9 +116,7 @@ test.for<
     reject: () => source.decide('reject', apps.approved),
     delete: () => source.request('DELETE', path, { key: keys.ada }),
     restore: () =>
-      source.database.write((runner) =>
-        moderationStore(runner).restore(apps.approved, { operator: 'test' }),
-      ),
+      source.database.write((runner) => restoreApp(runner, apps.approved, { operator: 'test' })),
     rename: () => source.request('PUT', path, { key: keys.ada, json: { name: 'Tide Clock 2' } }),
   }
   const copyChanges = async (since: string | undefined) => {
@@ -288,7 +286,7 @@ function changer({ database, request, world }: Service, start: number): () => Pr
   async function decide(decision: Decision) {
     const id = await anId()
     const reason = decision === 'reject' ? marked('Because') : undefined
-    return write((runner) => moderationStore(runner).decide(decision, id, operator(), { reason }))
+    return write((runner) => decideApp(runner, decision, id, operator(), { reason }))
   }
 
   const kinds: (() => Promise<boolean>)[] = [
@@ -309,14 +307,14 @@ function changer({ database, request, world }: Service, start: number): () => Pr
     () => requestOwn('DELETE'),
     async () => {
       const id = await anId()
-      return write((runner) => moderationStore(runner).restore(id, operator()))
+      return write((runner) => restoreApp(runner, id, operator()))
     },
     async () => {
       const id = await anId()
       const to = oneOf(
         await database.read(({ sql }) => sql('developers').orderBy('id').pluck('name')),
       )
-      return write((runner) => moderationStore(runner).transfer(id, to, operator()))
+      return write((runner) => transferApp(runner, id, to, operator()))
     },
     async () => {
       // A package name goes from one app to another, often to one that an export has before it.

@@ -10,7 +10,7 @@ import { insertApp } from '../../src/catalogue/app-store.ts'
 import { addCategory } from '../../src/catalogue/category-store.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
-import { moderationStore } from '../../src/moderation/moderation-store.ts'
+import { decideApp } from '../../src/moderation/decisions.ts'
 import { emptyCatalogueUrl, filePath } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { share } from '../support/lifetime.ts'
@@ -95,7 +95,7 @@ async function fill(runner: QueryRunner) {
   }
   for (const name of popular) {
     const { id } = await add('Harbour Software', name, 0, 1_000_000)
-    await moderationStore(runner).decide('approve', id, actor)
+    await decideApp(runner, 'approve', id, actor)
     await addReviews(
       runner,
       ['Fine.', 'Buy cheap watches at https://watches.example!'].map((comment, index) => ({

@@ -1,5 +1,5 @@
 import { describe, expect, inject, test } from 'vitest'
-import { moderatorStore } from '../../src/accounts/moderator-store.ts'
+import { revokeModerator } from '../../src/accounts/moderator-store.ts'
 import { freezeClock } from '../support/clock.ts'
 import { formOf, problemOf, reportOf, textOf, titleOf, valuesOf } from '../support/html.ts'
 import {
@@ -32,7 +32,7 @@ const ends: [
   [
     'ended with its key',
     ({ database }, { id }) =>
-      database.write((runner) => moderatorStore(runner).revoke(id, { operator: 'test' })),
+      database.write((runner) => revokeModerator(runner, id, { operator: 'test' })),
     false,
   ],
 ]

@@ -7,7 +7,7 @@ import { findOrAddDeveloper, requireDeveloper } from '../../src/accounts/account
 import { queueLimits } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
 import { clientBuffers } from '../../src/http/connections.ts'
-import { moderationStore } from '../../src/moderation/moderation-store.ts'
+import { walkQueue } from '../../src/moderation/queue.ts'
 import { expectStatuses } from '../support/check.ts'
 import { freezeClock } from '../support/clock.ts'
 import { textOf, valuesOf } from '../support/html.ts'
@@ -220,15 +220,10 @@ async function countTurns({ sql }: QueryRunner, work: () => Promise<unknown>): P
 const pending = { queue: 'pending', filter: {}, openElsewhere: [] } as const
 
 test.for<[what: string, work: (runner: QueryRunner) => Promise<unknown>]>([
-  ['a step of the queue', (runner) => moderationStore(runner).walkQueue(pending, undefined, 100)],
+  ['a step of the queue', (runner) => walkQueue(runner, pending, undefined, 100)],
   [
     'a step of look-alikes',
-    (runner) =>
-      moderationStore(runner).walkQueue(
-        { ...pending, filter: { lookAlikes: true } },
-        undefined,
-        50,
-      ),
+    (runner) => walkQueue(runner, { ...pending, filter: { lookAlikes: true } }, undefined, 50),
   ],
   [
     'a developer who does not exist',

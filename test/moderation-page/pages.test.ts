@@ -362,7 +362,7 @@ describe.for(fillersOfEngine)('if others wrote as much as they may, of %s,', ([,
       page,
       Array.from({ length: 100 }, (_, index) => ({ ...after, slug: slugOf(index) })),
     )
-    // Each is similar to three of another developer.
+    // Each has three look-alikes of another developer.
     const listed = { status: 'approved', approved_at: at } as const
     await addApps(
       page,

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { describe, expect, inject, test } from 'vitest'
 import { generateKey } from '../../src/accounts/keys.ts'
-import { moderatorStore } from '../../src/accounts/moderator-store.ts'
+import { revokeModerator } from '../../src/accounts/moderator-store.ts'
 import { freezeClock } from '../support/clock.ts'
 import { copyWorld } from '../support/database.ts'
 import { textOf, titleOf, valuesOf } from '../support/html.ts'
@@ -21,7 +21,7 @@ const past = '2020-01-01T00:00:00.000Z'
 const minute = 60 * 1000
 
 const revoke = ({ database }: ModerationPage, id: string) =>
-  database.write((runner) => moderatorStore(runner).revoke(id, { operator: 'test' }))
+  database.write((runner) => revokeModerator(runner, id, { operator: 'test' }))
 
 const sessionsOf = ({ database }: ModerationPage) =>
   database.read(({ sql }) => sql('operator_sessions'))

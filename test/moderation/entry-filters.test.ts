@@ -1,12 +1,8 @@
 import { expect, inject, test } from 'vitest'
-import { moderatorStore } from '../../src/accounts/moderator-store.ts'
+import { addModerator } from '../../src/accounts/moderator-store.ts'
 import { type AuditEntry, recordEntry } from '../../src/audit/audit-store.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
-import {
-  type EntryFilter,
-  findEntries,
-  moderatorNames,
-} from '../../src/moderation/audit-entries.ts'
+import { type EntryFilter, findEntries, moderatorNames } from '../../src/moderation/entries.ts'
 import { copyWorld } from '../support/database.ts'
 import { share, whenFinished } from '../support/lifetime.ts'
 
@@ -26,7 +22,7 @@ share(async () => {
   await database.write(async (runner) => {
     // Ann has two keys, and Eve does nothing.
     for (const name of ['Ann', 'Ben', 'Ann', 'Eve']) {
-      const { id } = await moderatorStore(runner).add(name, actor)
+      const { id } = await addModerator(runner, name, actor)
       keys.set(name, [...(keys.get(name) ?? []), id])
     }
     const [ann1, ann2] = keys.get('Ann') ?? []
@@ -169,7 +165,7 @@ test('a name that no moderator has is refused with the names that there are', as
   await expect(find('ann')).rejects.toThrow('there is no moderator "ann"; there are: Ann, Ben, Eve')
   expect((await find(' Ann ')).entries).toHaveLength(10)
   await database.write(async (runner) => {
-    for (let number = 0; number < 8; number++) await moderatorStore(runner).add(`M${number}`, actor)
+    for (let number = 0; number < 8; number++) await addModerator(runner, `M${number}`, actor)
   })
   await expect(find('ann')).rejects.toThrow(/^there is no moderator "ann"$/)
   const empty = openDatabase(await copyWorld())

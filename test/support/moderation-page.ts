@@ -1,5 +1,5 @@
 import { expect, inject } from 'vitest'
-import { moderatorStore } from '../../src/accounts/moderator-store.ts'
+import { addModerator } from '../../src/accounts/moderator-store.ts'
 import { changeApps, type NewAppRow } from '../../src/catalogue/app-store.ts'
 import type { Decision } from '../../src/catalogue/policy.ts'
 import { readConfig } from '../../src/config.ts'
@@ -112,8 +112,8 @@ export async function startModerationPage({
     }
   }
 
-  const addModerator = (name: string, expiresAt?: string) =>
-    database.write((runner) => moderatorStore(runner).add(name, actor, expiresAt))
+  const add = (name: string, expiresAt?: string) =>
+    database.write((runner) => addModerator(runner, name, actor, expiresAt))
 
   return {
     ...visitor(),
@@ -123,9 +123,9 @@ export async function startModerationPage({
     log,
     ownHeaders,
     visitor,
-    addModerator,
+    addModerator: add,
     async signIn(name) {
-      const { id, key } = await addModerator(name)
+      const { id, key } = await add(name)
       const response = await visitor().post('/sign-in', { key })
       expect(response.status, response.text).toBe(303)
       const cookie = cookieOf(response)

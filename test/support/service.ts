@@ -16,7 +16,7 @@ import {
   listen,
   type Timeouts,
 } from '../../src/http/server.ts'
-import { moderationStore } from '../../src/moderation/moderation-store.ts'
+import { decideApp } from '../../src/moderation/decisions.ts'
 import type { HttpResponse } from '../contract/checker.ts'
 import { type CheckedResponse, check, type RequestOptions } from './check.ts'
 import { copyWorld, emptyCatalogueUrl } from './database.ts'
@@ -127,9 +127,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     decide: async (decision, id) => {
       const options = decision === 'reject' ? { reason: 'Because.' } : {}
       await database
-        .write((runner) =>
-          moderationStore(runner).decide(decision, id, { operator: 'test' }, options),
-        )
+        .write((runner) => decideApp(runner, decision, id, { operator: 'test' }, options))
         .catch((error: unknown) => {
           if (!(error instanceof OperatorError)) throw error
         })

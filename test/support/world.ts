@@ -8,7 +8,7 @@ import { findApp, insertApp, type NewAppRow, saveApp } from '../../src/catalogue
 import { addCategory } from '../../src/catalogue/category-store.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import type { appDefaults } from '../../src/db/rows.ts'
-import { moderationStore } from '../../src/moderation/moderation-store.ts'
+import { decideApp } from '../../src/moderation/decisions.ts'
 import { closeTemplate, createOnNodes, workersOf } from './citus.ts'
 import {
   addressAt,
@@ -125,7 +125,6 @@ export async function createWorld(address: string): Promise<Omit<World, 'source'
   await database.migrate()
   const world = await database.write(async (runner) => {
     const { sql } = runner
-    const moderation = moderationStore(runner)
 
     const { id: tools } = await addCategory(runner, 'tools', 'Tools', actor)
     const { id: games } = await addCategory(runner, 'games', 'Games', actor)
@@ -169,8 +168,8 @@ export async function createWorld(address: string): Promise<Omit<World, 'source'
     const deleted = await insert(ada.id, 'Gone', { package_name: 'org.example.gone' })
     const bobsApp = await insert(bob.id, 'Bird Song', { category_id: games, total_downloads: 7 })
     const bobsPending = await insert(bob.id, 'Night Train')
-    for (const id of [approved, deleted, bobsApp]) await moderation.decide('approve', id, actor)
-    await moderation.decide('reject', rejected, actor, { reason: 'It points south.' })
+    for (const id of [approved, deleted, bobsApp]) await decideApp(runner, 'approve', id, actor)
+    await decideApp(runner, 'reject', rejected, actor, { reason: 'It points south.' })
     const gone = await findApp(runner, deleted)
     if (gone) await saveApp(runner, 'app delete', gone, { deleted_at: past }, actor)
     await addReviews(runner, [

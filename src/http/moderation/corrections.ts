@@ -16,7 +16,12 @@ export async function receiveRestoration(context: PageContext, response: Respons
   const app = shownApp(fieldOf(body, 'app'))
   await correct(context, response, app.id, {
     form: {},
-    work: () => restoreApp(context.database, app, operatorOf(response, context.account)),
+    work() {
+      const actor = operatorOf(response, context.account)
+      return context.database.write((runner) => restoreApp(runner, app.id, actor, app.revision), {
+        app: app.id,
+      })
+    },
     isSame: ({ action }) => action === 'app restore',
   })
 }

@@ -3,7 +3,7 @@ import { OperatorError, ServiceError } from '../../contract/errors.ts'
 import { type AppReference, parseReason } from '../../contract/field-rules.ts'
 import type { AppRow } from '../../db/rows.ts'
 import { decideEach, findRepeated, type ReasonedDecision } from '../../moderation/decisions.ts'
-import { positionOf } from '../../moderation/queue-walk.ts'
+import { positionOf } from '../../moderation/queue.ts'
 import {
   fieldOf,
   fieldsOf,

@@ -1,6 +1,6 @@
 import type { Response } from 'express'
 import { OperatorError, ServiceError } from '../../contract/errors.ts'
-import { findNext, type NextApp, type QueuePosition } from '../../moderation/queue-walk.ts'
+import { findNext, type NextApp, type QueuePosition } from '../../moderation/queue.ts'
 import { type PageContext, queueTimeout, readOpenElsewhere } from './pages/page.ts'
 import type { DecidedIds, QueueView } from './views/links.ts'
 

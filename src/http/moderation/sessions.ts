@@ -7,7 +7,15 @@ import {
   Router,
 } from 'express'
 import { keyFinder } from '../../accounts/keys.ts'
-import { moderatorStore, notSignedIn, type Session } from '../../accounts/moderator-store.ts'
+import {
+  beginSession,
+  endSessions,
+  findSession,
+  notSignedIn,
+  recordOpenedApp,
+  recordSessionUse,
+  type Session,
+} from '../../accounts/session-store.ts'
 import type { Operator } from '../../audit/audit-store.ts'
 import { ServiceError } from '../../contract/errors.ts'
 import type { Database } from '../../db/database.ts'
@@ -46,7 +54,7 @@ export async function openApp(
   if (session.openApp === appId) return
   // The page must not fail because of this.
   const stored = database
-    .write((runner) => moderatorStore(runner).openApp(session.token, appId))
+    .write((runner) => recordOpenedApp(runner, session.token, appId))
     .catch(() => {})
   await Promise.race([stored, setTimeout(maxStoring, undefined, { ref: false })])
 }
@@ -98,25 +106,22 @@ export function createSessions({
     const moderator = await findKey(key).catch(countRefusal(response))
     const replaced = tokensOf(cookie, request)
     const token = await database.write(async (runner) => {
-      const store = moderatorStore(runner)
-      await store.endSessions(replaced)
-      return store.beginSession(moderator.id)
+      await endSessions(runner, replaced)
+      return beginSession(runner, moderator.id)
     })
     response.cookie(cookie.name, token, cookie.options)
     return { moderator, token }
   }
 
-  async function findSession(request: Request, response: Response): Promise<Session> {
+  async function requireSession(request: Request, response: Response): Promise<Session> {
     const tokens = tokensOf(cookie, request)
     if (tokens.length === 0) throw notSignedIn()
     const { isUseDue, ...session } = await database
-      .read((runner) => moderatorStore(runner).findSession(tokens))
+      .read((runner) => findSession(runner, tokens))
       .catch(countRefusal(response))
     // The page must not fail because of this; the next request tries again.
     if (isUseDue)
-      void database
-        .write((runner) => moderatorStore(runner).useSession(session.token))
-        .catch(() => {})
+      void database.write((runner) => recordSessionUse(runner, session.token)).catch(() => {})
     return session
   }
 
@@ -137,8 +142,7 @@ export function createSessions({
   })
   routes.post('/sign-out', async (request, response) => {
     const tokens = tokensOf(cookie, request)
-    if (tokens.length > 0)
-      await database.write((runner) => moderatorStore(runner).endSessions(tokens))
+    if (tokens.length > 0) await database.write((runner) => endSessions(runner, tokens))
     response.clearCookie(cookie.name, cookie.options).redirect(303, links.signIn())
   })
 
@@ -146,14 +150,14 @@ export function createSessions({
     routes,
 
     async requireModerator(request, response, next) {
-      response.locals.session = await findSession(request, response)
+      response.locals.session = await requireSession(request, response)
       next()
     },
 
     async requireModeratorOrKey(request, response, next) {
       const hasKey = fieldOf(request.body, 'key') !== ''
       try {
-        const find = hasKey ? signIn : findSession
+        const find = hasKey ? signIn : requireSession
         response.locals.session = await find(request, response)
       } catch (error) {
         if (!isUnauthorized(error)) throw error

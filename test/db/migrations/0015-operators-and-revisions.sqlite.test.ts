@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../src/db/database.ts'
-import { moderationStore } from '../../../src/moderation/moderation-store.ts'
+import { decideApp } from '../../../src/moderation/decisions.ts'
 import { copyWorldFile } from '../../support/database.ts'
 
 /** The database of version 2.0.0. */
@@ -29,7 +29,7 @@ test('a full database gets revisions and names of operators, and its audit log c
   const revisions = () => database.read(({ sql }) => sql('apps').orderBy('id').pluck('revision'))
   expect(await revisions()).toEqual(['first', 'first', 'first', 'first', 'first', 'first'])
   await database.write((runner) =>
-    moderationStore(runner).decide('approve', 2, { operator: 'test' }, { revision: 'first' }),
+    decideApp(runner, 'approve', 2, { operator: 'test' }, { revision: 'first' }),
   )
   expect((await revisions())[1]).not.toBe('first')
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { findSimilarApps } from '../../../src/catalogue/similar-names.ts'
-import { findApps } from '../../../src/moderation/app-finder.ts'
+import { findLookAlikes } from '../../../src/catalogue/look-alikes.ts'
+import { findApps } from '../../../src/moderation/finder.ts'
 import { expectConsistent } from '../../support/consistency.ts'
 import { openWorld } from '../../support/database.ts'
 
@@ -23,17 +23,17 @@ test('the apps of version 2.3.0 are found by their names, and by names that look
   })
   expect(await database.migrate()).toEqual(['0024-names.ts'])
   await expectConsistent(database)
-  const { named, ofDeveloper, similar } = await database.read(async (runner) => {
+  const { named, ofDeveloper, lookAlikes } = await database.read(async (runner) => {
     const find = async (text: string) => (await findApps(runner, text, 10)).ids
     const app = { name: 'T\u0456de C1ock', developer_id: 9, status: 'pending' as const }
     return {
       // Approved, pending, rejected and deleted.
       named: [await find('clock'), await find('atlas'), await find('compass'), await find('gone')],
       ofDeveloper: await find('ad'),
-      similar: (await findSimilarApps(runner, [app])).flat().map(({ name }) => name),
+      lookAlikes: (await findLookAlikes(runner, [app])).flat().map(({ name }) => name),
     }
   })
   expect(named.map(({ length }) => length)).toEqual([1, 1, 1, 1])
   expect(ofDeveloper).toHaveLength(4)
-  expect(similar).toEqual(['Tide Clock'])
+  expect(lookAlikes).toEqual(['Tide Clock'])
 })

@@ -4,7 +4,7 @@ import type { Caller } from '../../../src/contract/contract.ts'
 import type { Database } from '../../../src/db/database.ts'
 import type { QueryRunner } from '../../../src/db/engine.ts'
 import { createHandlers } from '../../../src/http/handlers.ts'
-import { moderationStore } from '../../../src/moderation/moderation-store.ts'
+import { decideApp } from '../../../src/moderation/decisions.ts'
 import { sortOrders } from '../../support/sort-orders.ts'
 import { categories, vocabulary, words } from './catalogue.ts'
 import { withDatabase } from './databases.ts'
@@ -134,8 +134,7 @@ function writes(): Case[] {
     },
     {
       name: 'approve',
-      work: (database) =>
-        database.write((runner) => moderationStore(runner).decide('approve', id, operator)),
+      work: (database) => database.write((runner) => decideApp(runner, 'approve', id, operator)),
     },
     {
       name: 'update',

@@ -2,7 +2,7 @@ import { setInterval } from 'node:timers/promises'
 import { findOrAddDeveloper } from '../../../src/accounts/account-store.ts'
 import { insertApp } from '../../../src/catalogue/app-store.ts'
 import { openDatabase } from '../../../src/db/database.ts'
-import { moderationStore } from '../../../src/moderation/moderation-store.ts'
+import { decideApp } from '../../../src/moderation/decisions.ts'
 import { vocabulary } from './catalogue.ts'
 
 /** A process that creates and approves an app each second until it is killed. */
@@ -37,5 +37,5 @@ for await (const _ of setInterval(1000)) {
       actor,
     ),
   )
-  await database.write((runner) => moderationStore(runner).decide('approve', id, actor))
+  await database.write((runner) => decideApp(runner, 'approve', id, actor))
 }

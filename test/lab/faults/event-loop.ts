@@ -1,6 +1,6 @@
 import { findOrAddDeveloper, issueKey } from '../../../src/accounts/account-store.ts'
 import { openDatabase } from '../../../src/db/database.ts'
-import { moderationStore } from '../../../src/moderation/moderation-store.ts'
+import { transferApp } from '../../../src/moderation/decisions.ts'
 import { required } from '../../../src/util/helpers.ts'
 import type { ServerUnderLoad } from './load.ts'
 
@@ -95,7 +95,7 @@ async function createOwnedApp(file: string): Promise<{ key: string; id: number }
     const { key } = await issueKey(runner, developer, actor)
     const app = await runner.sql('apps').orderBy('approved_at', 'desc').first('id')
     const { id } = required(app, 'app')
-    await moderationStore(runner).transfer(id, developer.name, actor)
+    await transferApp(runner, id, developer.name, actor)
     return { key, id }
   })
   await database.close()

@@ -4,10 +4,10 @@ import { type AppReview, countAppsByState, findNamedApps } from '../../../catalo
 import { findReviews, requireReview } from '../../../catalogue/reviews.ts'
 import { OperatorError } from '../../../contract/errors.ts'
 import type { QueryRunner } from '../../../db/engine.ts'
-import { namesInEntries } from '../../../moderation/audit-entries.ts'
+import { findAppDetails, findOtherApps } from '../../../moderation/app-details.ts'
 import { maxExcerptLength } from '../../../moderation/describe.ts'
-import { findOtherApps, moderationStore } from '../../../moderation/moderation-store.ts'
-import { countQueue, isCounted, positionOf } from '../../../moderation/queue-walk.ts'
+import { namesInEntries } from '../../../moderation/entries.ts'
+import { countQueue, isCounted, positionOf } from '../../../moderation/queue.ts'
 import type { Html } from '../../html.ts'
 import { decidedIds, fieldOf, idList, positiveInteger, viewOf } from '../forms.ts'
 import { type AppPage, appPage } from '../views/app.ts'
@@ -38,8 +38,8 @@ export function renderApp(
 ): Promise<Html> {
   const { query } = response.req
   return readPage(context, response.req, async (runner) => {
-    const details = await moderationStore(runner).reviewDetails(id, historySize, shortEntry)
-    const { app, history, similar } = details
+    const details = await findAppDetails(runner, id, historySize, shortEntry)
+    const { app, history, lookAlikes } = details
     const newEntries = seen === undefined ? [] : history.filter((entry) => entry.id > seen)
     const opened = await readOpenElsewhere(runner, response)
     const { queue, problem } = await findInQueue(runner, response, app, [...opened.keys()])
@@ -56,7 +56,7 @@ export function renderApp(
       record: records.get(app.developer_id),
       compared: await findNamedApps(
         runner,
-        similar.map((one) => one.id),
+        lookAlikes.map((one) => one.id),
       ),
       reviews: await readReviews(runner, id, reviewId),
       isReviewWhole: reviewId !== '',

@@ -1,6 +1,6 @@
 import type { Response } from 'express'
 import { findNamedApps } from '../../../catalogue/app-store.ts'
-import { findApps } from '../../../moderation/app-finder.ts'
+import { findApps } from '../../../moderation/finder.ts'
 import type { Html } from '../../html.ts'
 import { fieldOf } from '../forms.ts'
 import { appsPage } from '../views/apps.ts'

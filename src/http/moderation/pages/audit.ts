@@ -2,13 +2,13 @@ import type { Response } from 'express'
 import { findEntry } from '../../../audit/audit-store.ts'
 import { OperatorError } from '../../../contract/errors.ts'
 import type { QueryRunner } from '../../../db/engine.ts'
-import { findApps } from '../../../moderation/app-finder.ts'
 import {
   type EntryFilter,
   findEntries,
   moderatorNames,
   namesInEntries,
-} from '../../../moderation/audit-entries.ts'
+} from '../../../moderation/entries.ts'
+import { findApps } from '../../../moderation/finder.ts'
 import type { Html } from '../../html.ts'
 import { type FormFields, fieldOf, positiveInteger, timeInUtc } from '../forms.ts'
 import { type AuditForm, type AuditList, auditPage } from '../views/audit.ts'

@@ -1,9 +1,9 @@
 import type { Request, Response } from 'express'
-import { moderatorStore, type OpenedApp } from '../../../accounts/moderator-store.ts'
+import { findAppsOpenElsewhere, type OpenedApp } from '../../../accounts/session-store.ts'
 import type { Database } from '../../../db/database.ts'
 import type { QueryRunner } from '../../../db/engine.ts'
 import { findDecidedApps } from '../../../moderation/decisions.ts'
-import { statusStore } from '../../../moderation/status-store.ts'
+import { countQueues } from '../../../moderation/status.ts'
 import type { Html } from '../../html.ts'
 import { moderatorOf, sessionOf } from '../sessions.ts'
 import type { Frame, Tab } from '../views/layout.ts'
@@ -38,7 +38,7 @@ export const readFrame = async (
 ): Promise<Frame> => ({
   links,
   moderator: moderatorOf(response),
-  counts: await statusStore(runner).countQueues(),
+  counts: await countQueues(runner),
   ...(tab && { tab }),
 })
 
@@ -46,8 +46,7 @@ export const readFrame = async (
 export const readOpenElsewhere = (
   runner: QueryRunner,
   response: Response,
-): Promise<Map<number, OpenedApp>> =>
-  moderatorStore(runner).openElsewhere(sessionOf(response).token)
+): Promise<Map<number, OpenedApp>> => findAppsOpenElsewhere(runner, sessionOf(response).token)
 
 /**
  * The address has only the ids, so that a reload sends nothing again. The audit log says what the

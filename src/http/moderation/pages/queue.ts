@@ -4,9 +4,13 @@ import { countAppsByState } from '../../../catalogue/app-store.ts'
 import { findCategories } from '../../../catalogue/category-store.ts'
 import { OperatorError } from '../../../contract/errors.ts'
 import type { QueryRunner } from '../../../db/engine.ts'
-import { waitingDevelopers } from '../../../moderation/app-filter.ts'
-import { moderationStore } from '../../../moderation/moderation-store.ts'
-import { countQueue, isCounted, type QueueOrder } from '../../../moderation/queue-walk.ts'
+import {
+  countQueue,
+  findWaitingDevelopers,
+  isCounted,
+  type QueueOrder,
+  walkQueue,
+} from '../../../moderation/queue.ts'
 import type { Html } from '../../html.ts'
 import { decidedIds, fieldOf, maxSelected } from '../forms.ts'
 import { sentenceOf } from '../views/labels.ts'
@@ -48,7 +52,7 @@ export function renderQueue(
         apps.map(({ developer_id }) => developer_id),
       ),
       categories: await findCategories(runner),
-      developers: await waitingDevelopers(runner, queue),
+      developers: await findWaitingDevelopers(runner, queue),
       reasons: await findRejectionReasons(runner),
       notice: await readNotice(
         context,
@@ -72,7 +76,7 @@ async function readList(
   after: QueueView['after'],
 ): Promise<QueuedApps & { filterProblem?: string }> {
   try {
-    const found = await moderationStore(runner).walkQueue(order, after, maxSelected)
+    const found = await walkQueue(runner, order, after, maxSelected)
     return { ...found, ...(await countQueue(runner, order, after)) }
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error

@@ -1,6 +1,6 @@
 import type { NamedAppRow } from '../../../catalogue/app-store.ts'
-import type { NamesById } from '../../../moderation/audit-entries.ts'
-import type { AppReviewDetails } from '../../../moderation/moderation-store.ts'
+import type { AppDetails } from '../../../moderation/app-details.ts'
+import type { NamesById } from '../../../moderation/entries.ts'
 import { type Html, html } from '../../html.ts'
 import { type AppBar, appBar } from './app-bar.ts'
 import { type AppFacts, facts } from './app-facts.ts'
@@ -13,7 +13,7 @@ import { type AppReviews, reviewList } from './reviews.ts'
 
 /** Everything about an app, and the forms that decide on it. */
 
-export type AppPage = AppReviewDetails<ShownEntry> &
+export type AppPage = AppDetails<ShownEntry> &
   AppBar &
   AppFacts &
   AppReviews & {

@@ -1,4 +1,4 @@
-import type { EntryFilter, NamesById } from '../../../moderation/audit-entries.ts'
+import type { EntryFilter, NamesById } from '../../../moderation/entries.ts'
 import { type Html, html } from '../../html.ts'
 import { alert } from './components.ts'
 import { entryList } from './entries.ts'

@@ -1,13 +1,13 @@
-import type { OpenedApp } from '../../../accounts/moderator-store.ts'
+import type { OpenedApp } from '../../../accounts/session-store.ts'
 import {
   addressColumns,
   isAddressColumn,
   type OwnerColumn,
 } from '../../../catalogue/app-columns.ts'
 import type { NamedAppRow } from '../../../catalogue/app-store.ts'
-import type { SimilarApp } from '../../../catalogue/similar-names.ts'
-import { deceptiveHosts, type Fields, similarityOf } from '../../../moderation/describe.ts'
-import type { QueuePosition } from '../../../moderation/queue-walk.ts'
+import type { LookAlike } from '../../../catalogue/look-alikes.ts'
+import { deceptiveHosts, type Fields, popularityOf } from '../../../moderation/describe.ts'
+import type { QueuePosition } from '../../../moderation/queue.ts'
 import { formatDay, formatMoment } from '../../../util/time.ts'
 import { type Html, html } from '../../html.ts'
 import { shortValue, wholeValue } from './excerpts.ts'
@@ -81,8 +81,8 @@ type State = Pick<NamedAppRow, 'status' | 'deleted_at'>
 export const stateChip = ({ status, deleted_at }: State) =>
   html`<span class="chip ${deleted_at ? 'deleted' : status}">${stateNames[deleted_at ? 'deleted' : status]}</span>`
 
-export const similarChip = (links: Links, app: SimilarApp) =>
-  html`<a class="chip warning" href="${links.app(app.id)}">Looks like <bdi>${app.name}</bdi>, ${similarityOf(app)}</a>`
+export const lookAlikeChip = (links: Links, app: LookAlike) =>
+  html`<a class="chip warning" href="${links.app(app.id)}">Looks like <bdi>${app.name}</bdi>, ${popularityOf(app)}</a>`
 
 export const hostChips = (app: Parameters<typeof deceptiveHosts>[0]) =>
   deceptiveHosts(app).map(

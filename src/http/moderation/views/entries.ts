@@ -1,5 +1,5 @@
 import { isAddressColumn } from '../../../catalogue/app-columns.ts'
-import type { NamesById } from '../../../moderation/audit-entries.ts'
+import type { NamesById } from '../../../moderation/entries.ts'
 import { formatWait } from '../../../util/time.ts'
 import { html } from '../../html.ts'
 import { addressText, moment } from './components.ts'

@@ -1,7 +1,7 @@
 import type { Action } from '../../../audit/audit-store.ts'
 import { type AppColumn, appColumns } from '../../../catalogue/app-columns.ts'
 import type { StateCounts } from '../../../catalogue/app-store.ts'
-import type { NamesById } from '../../../moderation/audit-entries.ts'
+import type { NamesById } from '../../../moderation/entries.ts'
 import { formatCount } from '../../../util/text.ts'
 import { formatMoment } from '../../../util/time.ts'
 

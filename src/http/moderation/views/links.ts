@@ -1,5 +1,5 @@
-import type { EntryFilter } from '../../../moderation/audit-entries.ts'
-import type { Queue, QueueFilter, QueuePosition } from '../../../moderation/queue-walk.ts'
+import type { EntryFilter } from '../../../moderation/entries.ts'
+import type { Queue, QueueFilter, QueuePosition } from '../../../moderation/queue.ts'
 
 /** The addresses of the pages and of the actions of their forms. */
 

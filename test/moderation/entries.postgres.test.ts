@@ -1,12 +1,12 @@
 import { expect, inject, test } from 'vitest'
 import { issueKey, renameDeveloper, revokeKey } from '../../src/accounts/account-store.ts'
-import { moderatorStore } from '../../src/accounts/moderator-store.ts'
+import { addModerator } from '../../src/accounts/moderator-store.ts'
 import { removeCategory } from '../../src/catalogue/category-store.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
-import { findEntriesAfter } from '../../src/moderation/audit-entries.ts'
-import { moderationStore } from '../../src/moderation/moderation-store.ts'
+import { decideApp, transferApp } from '../../src/moderation/decisions.ts'
+import { findEntriesAfter } from '../../src/moderation/entries.ts'
 import { openWorld } from '../support/database.ts'
 import { holdWrite } from '../support/held-write.ts'
 
@@ -16,11 +16,11 @@ const { apps, keys } = inject('world')
 const actor = { operator: 'test' }
 
 test.for<[action: string, write: (runner: QueryRunner) => Promise<unknown>]>([
-  ['app approve', (runner) => moderationStore(runner).decide('approve', apps.pending, actor)],
-  ['app transfer', (runner) => moderationStore(runner).transfer(1, 'Bob', actor)],
+  ['app approve', (runner) => decideApp(runner, 'approve', apps.pending, actor)],
+  ['app transfer', (runner) => transferApp(runner, 1, 'Bob', actor)],
   ['key issue', (runner) => issueKey(runner, { id: 1, name: 'Ada' }, actor)],
   ['key revoke', (runner) => revokeKey(runner, keys.bob.slice(5, 17), actor)],
-  ['moderator add', (runner) => moderatorStore(runner).add('Eve', actor)],
+  ['moderator add', (runner) => addModerator(runner, 'Eve', actor)],
   ['developer rename', (runner) => renameDeveloper(runner, 'Bob', 'Rob', actor)],
   ['category remove', (runner) => removeCategory(runner, 'empty', actor)],
   ['review remove', (runner) => removeReview(runner, 1, 'Spam.', actor)],
@@ -30,7 +30,7 @@ test.for<[action: string, write: (runner: QueryRunner) => Promise<unknown>]>([
     const database = await openWorld()
     const last = await database.read(({ sql }) => sql('audit').max({ id: 'id' }).first())
     const release = await holdWrite(database, write)
-    await database.write((runner) => moderatorStore(runner).add('Fay', actor))
+    await database.write((runner) => addModerator(runner, 'Fay', actor))
     const found = findEntriesAfter(database, Number(last?.id), 50)
     let polls = 0
     const polled = Promise.withResolvers<void>()
@@ -47,7 +47,7 @@ test.for<[action: string, write: (runner: QueryRunner) => Promise<unknown>]>([
 
 test('an entry after a running write that began after the call is left to the next call', async () => {
   const database = await openWorld()
-  const add = (name: string) => (runner: QueryRunner) => moderatorStore(runner).add(name, actor)
+  const add = (name: string) => (runner: QueryRunner) => addModerator(runner, name, actor)
   const write = (name: string) => database.write(add(name))
   const last = await database.read(({ sql }) => sql('audit').max({ id: 'id' }).first())
   await write('Eve')

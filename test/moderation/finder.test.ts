@@ -9,7 +9,7 @@ import { changeApps, type NewAppRow, saveApp } from '../../src/catalogue/app-sto
 import { addCategory } from '../../src/catalogue/category-store.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
-import { findApps } from '../../src/moderation/app-finder.ts'
+import { findApps } from '../../src/moderation/finder.ts'
 import { required } from '../../src/util/helpers.ts'
 import { openEmptyCatalogue } from '../support/database.ts'
 import { share } from '../support/lifetime.ts'

@@ -6,26 +6,29 @@ import { lookTokens } from '../search/terms.ts'
 import { chunk, yieldBetween } from '../util/helpers.ts'
 import { NameMatcher } from './name-matcher.ts'
 
-/** Finds apps, and developers, with similar names: possible imitations. */
+/**
+ * Finds look-alikes: apps, and developers, whose names users could take for another one. They may be
+ * imitations.
+ */
 
-export type SimilarApp = Pick<AppRow, 'id' | 'name' | 'total_downloads'> & {
+export type LookAlike = Pick<AppRow, 'id' | 'name' | 'total_downloads'> & {
   developer_name: string
   /** Whether it is listed, or waits, too. */
   status: 'approved' | 'pending'
 }
 
-/** Similar apps returned for a name, at most. */
-const maxSimilar = 3
+/** Look-alikes returned for an app, at most. */
+const maxLookAlikes = 3
 
-/** Apps whose names look the same that are considered, the oldest ones, at most. */
-const maxLookAlikes = 1000
+/** Apps with the same look that are considered, the oldest ones, at most. */
+const maxSameLook = 1000
 
-/** Names whose similar apps are found in 200 ms of processor time. More are found in batches. */
-const maxSimilarNames = 1000
+/** Apps whose look-alikes are found in 200 ms of processor time. More are found in batches. */
+const maxCompared = 1000
 
 /**
- * Many ordinary names are similar. Only popular apps are worth imitating: the most downloaded ones,
- * at most so many. The index apps_popular_names has all of this.
+ * Many ordinary names are alike. Only popular apps are worth imitating: the most downloaded ones, at
+ * most so many. The index apps_popular_names has all of this.
  */
 const popularApps = `select id, developer_id, name from apps
   where ${listed} and total_downloads >= 10000
@@ -33,7 +36,7 @@ const popularApps = `select id, developer_id, name from apps
 
 type NamedApp = Pick<AppRow, 'id' | 'developer_id' | 'name'>
 
-/** An app, and the apps that it may be similar to. */
+/** The apps that may be look-alikes of one. */
 type Candidates = { developer_id: number; isPending: boolean; ids: Set<number> }
 
 /** Names that are compared at a time, in a millisecond or two. */
@@ -50,20 +53,19 @@ type ComparedApp = Pick<AppRow, 'name' | 'developer_id' | 'status'>
 
 /**
  * For each app in turn, the first apps of other developers that users could take it for, listed ones
- * first and then the most downloaded: listed apps that look like it, popular ones with similar
- * names, and, if it is pending itself, pending ones that look like it.
+ * first and then the most downloaded: listed apps with the same look, popular ones whose names match
+ * (`NameMatcher`), and, if it is pending itself, pending ones with the same look.
  */
-export async function findSimilarApps(
+export async function findLookAlikes(
   runner: QueryRunner,
   apps: ComparedApp[],
-): Promise<SimilarApp[][]> {
-  const similar: SimilarApp[][] = []
-  for (const batch of chunk(apps, maxSimilarNames))
-    similar.push(...(await findBatch(runner, batch)))
-  return similar
+): Promise<LookAlike[][]> {
+  const lookAlikes: LookAlike[][] = []
+  for (const batch of chunk(apps, maxCompared)) lookAlikes.push(...(await findBatch(runner, batch)))
+  return lookAlikes
 }
 
-async function findBatch(runner: QueryRunner, apps: ComparedApp[]): Promise<SimilarApp[][]> {
+async function findBatch(runner: QueryRunner, apps: ComparedApp[]): Promise<LookAlike[][]> {
   const all: Candidates[] = []
   const matcher = new NameMatcher<Candidates>()
   const looking: { token: string; candidates: Candidates }[] = []
@@ -75,25 +77,25 @@ async function findBatch(runner: QueryRunner, apps: ComparedApp[]): Promise<Simi
     for (const token of lookTokens(looks)) looking.push({ token, candidates })
   }
   const tokens = [...new Set(looking.map(({ token }) => token))]
-  const found = await runner.names.oldestWithEach(tokens, maxLookAlikes)
-  const lookAlikes = new Map(found.map(({ token, ids }) => [token, ids]))
+  const found = await runner.names.oldestWithEach(tokens, maxSameLook)
+  const idsByToken = new Map(found.map(({ token, ids }) => [token, ids]))
   for (const { token, candidates } of looking)
-    for (const id of lookAlikes.get(token) ?? []) candidates.ids.add(id)
+    for (const id of idsByToken.get(token) ?? []) candidates.ids.add(id)
   await addPopular(runner, matcher)
 
   const rows = await readFoundApps(runner, [...new Set(all.flatMap(({ ids }) => [...ids]))])
   return all.map((candidates) => firstOf(rows, candidates))
 }
 
-/** Adds the first of the popular apps with similar names to each candidate. */
+/** Adds the first of the popular apps whose names match to the candidates. */
 async function addPopular(runner: QueryRunner, matcher: NameMatcher<Candidates>) {
   const named = await readNames(runner, popularApps)
   const counts = new Map<Candidates, number>()
   for await (const batch of yieldBetween(chunk(named, batchSize), runner.signal)) {
     for (const { id, name, developer_id } of batch) {
-      for (const candidates of matcher.similarTo(looksOf(name))) {
+      for (const candidates of matcher.findMatches(looksOf(name))) {
         const count = counts.get(candidates) ?? 0
-        if (candidates.developer_id === developer_id || count === maxSimilar) continue
+        if (candidates.developer_id === developer_id || count === maxLookAlikes) continue
         candidates.ids.add(id)
         counts.set(candidates, count + 1)
       }
@@ -122,7 +124,7 @@ async function readNames({ rows }: QueryRunner, apps: string): Promise<NamedApp[
   })
 }
 
-type FoundApp = SimilarApp & Pick<AppRow, 'developer_id'>
+type FoundApp = LookAlike & Pick<AppRow, 'developer_id'>
 
 /** The listed and pending apps with these ids, by id. */
 async function readFoundApps({ sql }: QueryRunner, ids: number[]): Promise<Map<number, FoundApp>> {
@@ -144,10 +146,10 @@ async function readFoundApps({ sql }: QueryRunner, ids: number[]): Promise<Map<n
 const firstOf = (
   found: Map<number, FoundApp>,
   { ids, developer_id: own, isPending }: Candidates,
-): SimilarApp[] =>
+): LookAlike[] =>
   [...ids]
     .flatMap((id) => found.get(id) ?? [])
-    // An original does not look like its imitations.
+    // An original is no look-alike of its imitations.
     .filter(
       ({ developer_id, status }) => developer_id !== own && (isPending || status === 'approved'),
     )
@@ -157,19 +159,17 @@ const firstOf = (
         b.total_downloads - a.total_downloads ||
         a.id - b.id,
     )
-    .slice(0, maxSimilar)
+    .slice(0, maxLookAlikes)
     .map(({ developer_id, ...app }) => app)
 
-/**
- * Names of developers that look the same or are similar, in their order. Reads all developers.
- */
-export async function findSimilarDevelopers(
+/** The names of developers that are look-alikes of a name, in their order. Reads all developers. */
+export async function findLookAlikeDevelopers(
   { sql, signal }: QueryRunner,
   name: string,
 ): Promise<string[]> {
   const matcher = new NameMatcher<string>()
   matcher.add(name, looksOf(name))
-  const similar: string[] = []
+  const lookAlikes: string[] = []
   let last: string | undefined = ''
   do {
     const batch: string[] = await sql('developers')
@@ -178,9 +178,10 @@ export async function findSimilarDevelopers(
       .limit(developerBatchSize)
       .pluck('name')
     for await (const other of yieldBetween(batch, signal)) {
-      if (other !== name.trim() && matcher.similarTo(looksOf(other)).size > 0) similar.push(other)
+      if (other !== name.trim() && matcher.findMatches(looksOf(other)).size > 0)
+        lookAlikes.push(other)
     }
     last = batch.length < developerBatchSize ? undefined : batch.at(-1)
   } while (last !== undefined)
-  return similar
+  return lookAlikes
 }

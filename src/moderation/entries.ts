@@ -4,7 +4,7 @@ import type { AuditFilter } from '../audit/newest-entries.ts'
 import { OperatorError, UsageError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
 import type { QueryRunner } from '../db/engine.ts'
-import { moderationStore } from './moderation-store.ts'
+import { requireApp } from './app-details.ts'
 
 /** Finds entries of the audit log, for the command line and the moderation page. */
 
@@ -37,7 +37,7 @@ export async function findEntries<Entry>(
       'choose one of app, developer and moderator; an app has the fewest entries',
     )
   const ids = await read(async (runner) => {
-    if (app !== undefined) await moderationStore(runner).requireApp(app)
+    if (app !== undefined) await requireApp(runner, app)
     const owner = developer === undefined ? undefined : await requireDeveloper(runner, developer)
     const operatorIds =
       moderator === undefined ? undefined : await requireModeratorKeys(runner, moderator)

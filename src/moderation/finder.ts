@@ -1,12 +1,76 @@
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { findDevelopersByWords } from '../accounts/account-store.ts'
-import { packageKey } from '../catalogue/app-store.ts'
+import { findNamedApps, type NamedAppRow, packageKey } from '../catalogue/app-store.ts'
 import { parseReference } from '../contract/field-rules.ts'
 import type { QueryRunner } from '../db/engine.ts'
+import { cutNote, maxMatches } from '../search/best-matches.ts'
 import { looksOf } from '../search/looks.ts'
 import { lookTokens, namePhrasesOf, packagePartToken } from '../search/terms.ts'
+import { pick } from '../util/helpers.ts'
+import { type AppFilter, type AppState, findPage, states } from './app-filter.ts'
 
-/** Finds the apps in any state that a text names, for moderators. */
+/** Finds apps in any state for moderators: by a text, or by state, developer and category. */
+
+/** An app of a list. */
+export type AppSummary = Pick<
+  NamedAppRow,
+  | 'id'
+  | 'name'
+  | 'slug'
+  | 'package_name'
+  | 'developer_name'
+  | 'category_slug'
+  | 'status'
+  | 'deleted_at'
+  | 'created_at'
+  | 'updated_at'
+>
+
+/** A page of the apps in a state, or in any, newest first, and the total. */
+export async function listApps(
+  runner: QueryRunner,
+  state: AppState | undefined,
+  filter: AppFilter,
+  limit: number,
+  offset: number,
+): Promise<{ apps: AppSummary[]; total: number }> {
+  const { ids, total } = await findPage(runner, states[state ?? 'any'], filter, limit, offset)
+  return { apps: await readSummaries(runner, ids), total }
+}
+
+/** A page of the apps that a text names, and their number. */
+export async function listFoundApps(
+  runner: QueryRunner,
+  text: string,
+  limit: number,
+  offset: number,
+): Promise<{ apps: AppSummary[]; total: number; note?: string }> {
+  const { ids, hasMore } = await findApps(runner, text, maxMatches)
+  return {
+    apps: await readSummaries(runner, ids.slice(offset, offset + limit)),
+    total: ids.length,
+    ...(hasMore && { note: cutNote('first') }),
+  }
+}
+
+async function readSummaries(runner: QueryRunner, ids: number[]): Promise<AppSummary[]> {
+  const apps = await findNamedApps(runner, ids)
+  return apps.map((app) =>
+    pick(
+      app,
+      'id',
+      'name',
+      'slug',
+      'package_name',
+      'developer_name',
+      'category_slug',
+      'status',
+      'deleted_at',
+      'created_at',
+      'updated_at',
+    ),
+  )
+}
 
 /** Characters. No field that is compared is longer. */
 const maxTextLength = document.components.schemas.PackageName.maxLength

@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { issueKey } from '../../src/accounts/account-store.ts'
-import { moderatorStore } from '../../src/accounts/moderator-store.ts'
+import { addModerator } from '../../src/accounts/moderator-store.ts'
 import { recordEntries } from '../../src/audit/audit-store.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
-import { findEntriesAfter } from '../../src/moderation/audit-entries.ts'
+import { findEntriesAfter } from '../../src/moderation/entries.ts'
 import { copyWorld } from '../support/database.ts'
 
 /** For more: `AUDIT_WRITERS=64 AUDIT_ENTRIES=10000 npx vitest run test/moderation`. */
@@ -17,7 +17,7 @@ const pageSize = 50
 
 /** What writes one entry or more. */
 const kinds: ((runner: QueryRunner) => Promise<unknown>)[] = [
-  (runner) => moderatorStore(runner).add('Eve', actor),
+  (runner) => addModerator(runner, 'Eve', actor),
   (runner) => issueKey(runner, { id: 1, name: 'Ada' }, actor),
   (runner) => {
     const entry = {

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
 import { findOrAddDeveloper } from '../../src/accounts/account-store.ts'
 import { changeApps, saveApp } from '../../src/catalogue/app-store.ts'
-import { findSimilarApps, findSimilarDevelopers } from '../../src/catalogue/similar-names.ts'
+import { findLookAlikeDevelopers, findLookAlikes } from '../../src/catalogue/look-alikes.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
-import { moderationStore } from '../../src/moderation/moderation-store.ts'
+import { decideApp } from '../../src/moderation/decisions.ts'
+import { listQueue } from '../../src/moderation/queue.ts'
 import { required } from '../../src/util/helpers.ts'
 import { share } from '../support/lifetime.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -93,16 +94,16 @@ test('of 300 pending apps, the queue marks each impostor and less than 5 % of th
   await addApps(service, 'Strangers', [...ordinaryNames.slice(0, 280), ...planted])
 
   const { apps } = await service.database.snapshot((runner) =>
-    moderationStore(runner).queue('pending', { developer: 'Strangers' }, 1000, 0),
+    listQueue(runner, 'pending', { developer: 'Strangers' }, 1000, 0),
   )
   expect(apps).toHaveLength(300)
-  const similarTo = (name: string) => apps.find((app) => app.name === name)?.similar ?? []
+  const lookAlikesOf = (name: string) => apps.find((app) => app.name === name)?.lookAlikes ?? []
   const caught = Object.entries(impostors).map(([original, names]) => [
     original,
-    names.filter((name) => similarTo(name).some((app) => app.name === original)),
+    names.filter((name) => lookAlikesOf(name).some((app) => app.name === original)),
   ])
   expect(Object.fromEntries(caught)).toEqual(impostors)
-  const marked = apps.filter(({ similar }) => similar.length > 0).map(({ name }) => name)
+  const marked = apps.filter(({ lookAlikes }) => lookAlikes.length > 0).map(({ name }) => name)
   const wrong = marked.filter((name) => !planted.includes(name))
   expect(wrong.length, wrong.join()).toBeLessThan(0.05 * 280)
 })
@@ -156,8 +157,8 @@ test.for<[difference: string, listed: string, name: string]>([
   ['bold mathematical letters', 'Maps', '𝐌𝐚𝐩𝐬'],
   ['a Cyrillic а among 50 characters', 'a'.repeat(50), `${'a'.repeat(49)}\u0430`],
   ['a Cyrillic а among 51 characters', 'a'.repeat(51), `${'a'.repeat(50)}\u0430`],
-])('a name is similar to a little-known one that differs in %s', async ([, listed, name]) => {
-  expect(await similarNames(listed, unknownDownloads, name)).toEqual([listed])
+])('a name is a look-alike of a little-known one that differs in %s', async ([, listed, name]) => {
+  expect(await lookAlikeNames(listed, unknownDownloads, name)).toEqual([listed])
 })
 
 test.for<[difference: string, listed: string, name: string]>([
@@ -171,8 +172,8 @@ test.for<[difference: string, listed: string, name: string]>([
   ['the number behind it', 'Route 20', 'Route 21'],
   ['one word more', 'Maps', 'Maps Go'],
   ['an edition', 'Notes & Lists', 'Notes & Lists Pro'],
-])('a name is not similar to a little-known one that differs in %s', async ([, listed, name]) => {
-  expect(await similarNames(listed, unknownDownloads, name)).toEqual([])
+])('a name is no look-alike of a little-known one that differs in %s', async ([, listed, name]) => {
+  expect(await lookAlikeNames(listed, unknownDownloads, name)).toEqual([])
 })
 
 test.for<[length: number, found: boolean]>([
@@ -180,10 +181,10 @@ test.for<[length: number, found: boolean]>([
   [6, true],
   [100, true],
 ])(
-  'a name of %i characters with one letter replaced: similar to a well-known one: %s',
+  'a name of %i characters with one letter replaced: a look-alike of a well-known one: %s',
   async ([length, found]) => {
     const listed = 'a'.repeat(length)
-    expect(await similarNames(listed, 1e6, `${listed.slice(1)}b`)).toEqual(found ? [listed] : [])
+    expect(await lookAlikeNames(listed, 1e6, `${listed.slice(1)}b`)).toEqual(found ? [listed] : [])
   },
 )
 
@@ -199,10 +200,13 @@ test.for<[difference: string, listed: string, name: string]>([
   ['a letter within a syllable of Hangul', '각나다라마바', '간나다라마바'],
   ['60 ideographs', ideographs(60), `${ideographs(59)}中`],
   ['an edition', 'Notes & Lists', 'Notes & Lists Pro'],
-])('a name is similar to a well-known one only that differs in %s', async ([, listed, name]) => {
-  expect(await similarNames(listed, 1e6, name)).toEqual([listed])
-  expect(await similarNames(listed, unknownDownloads, name)).toEqual([])
-})
+])(
+  'a name is a look-alike of only a well-known one that differs in %s',
+  async ([, listed, name]) => {
+    expect(await lookAlikeNames(listed, 1e6, name)).toEqual([listed])
+    expect(await lookAlikeNames(listed, unknownDownloads, name)).toEqual([])
+  },
+)
 
 /** For tests that roll back what they add. */
 let world: Service
@@ -210,28 +214,31 @@ share(async () => {
   world = await startService()
 })
 
-/** The names of listed apps that a name is similar to, in a catalogue with one more listed app. */
-async function similarNames(listed: string, downloads: number, name: string): Promise<string[]> {
+/** The names of listed apps that a name is a look-alike of, in a catalogue with one more listed app. */
+async function lookAlikeNames(listed: string, downloads: number, name: string): Promise<string[]> {
   const undone = new Error('rolled back')
-  let similar: { name: string }[] = []
+  let lookAlikes: { name: string }[] = []
   await world.database
     .write(async (runner) => {
       await insertApps(runner, 'Listed', [listed], () => downloads)
-      similar = await similarApps(runner, name)
+      lookAlikes = await findLookAlikesOf(runner, name)
       throw undone
     })
     .catch((error: unknown) => {
       if (error !== undone) throw error
     })
-  return similar.map((app) => app.name)
+  return lookAlikes.map((app) => app.name)
 }
 
-/** The apps that one of a developer is similar to. */
-const similarApps = async (runner: QueryRunner, name: string, developer_id = 1) =>
-  (await findSimilarApps(runner, [{ name, developer_id, status: 'pending' }])).flat()
+/** The apps that one of a developer is a look-alike of. */
+const findLookAlikesOf = async (runner: QueryRunner, name: string, developer_id = 1) =>
+  (await findLookAlikes(runner, [{ name, developer_id, status: 'pending' }])).flat()
 
-const similarTo = ({ database }: Pick<Service, 'database'>, name: string, developer_id?: number) =>
-  database.read((runner) => similarApps(runner, name, developer_id))
+const lookAlikesOf = (
+  { database }: Pick<Service, 'database'>,
+  name: string,
+  developer_id?: number,
+) => database.read((runner) => findLookAlikesOf(runner, name, developer_id))
 
 test('the own apps of a developer leave room for those of others', async () => {
   const service = await startService()
@@ -240,18 +247,18 @@ test('the own apps of a developer leave room for those of others', async () => {
   const [own] = await service.database.read(({ sql }) =>
     sql('developers').where({ name: 'Own' }).pluck('id'),
   )
-  expect(await similarTo(service, 'Moonlights', Number(own))).toMatchObject([
+  expect(await lookAlikesOf(service, 'Moonlights', Number(own))).toMatchObject([
     { developer_name: 'Other' },
   ])
 })
 
-/** The names of the similar apps of each pending app of a developer. */
-async function similarInQueue({ database }: Service, developer: string) {
+/** The look-alikes of each pending app of a developer. */
+async function lookAlikesInQueue({ database }: Service, developer: string) {
   const { apps } = await database.snapshot((runner) =>
-    moderationStore(runner).queue('pending', { developer }, 50, 0),
+    listQueue(runner, 'pending', { developer }, 50, 0),
   )
-  return apps.map(({ similar }) =>
-    similar.map(({ name, developer_name, status }) => `${name} by ${developer_name}, ${status}`),
+  return apps.map(({ lookAlikes }) =>
+    lookAlikes.map(({ name, developer_name, status }) => `${name} by ${developer_name}, ${status}`),
   )
 }
 
@@ -264,13 +271,13 @@ test.for<[difference: string, one: string, other: string]>([
   ['spaces between symbols', '🐾🎲', '🐾 🎲'],
   ['the case of a letter before symbols', 'C++', 'c++'],
 ])(
-  'two pending apps whose names differ in %s are similar to each other',
+  'two pending apps whose names differ in %s are look-alikes of each other',
   async ([, one, other]) => {
     const service = await startService()
     await addApps(service, 'One', [one])
     await addApps(service, 'Other', [other])
-    expect(await similarInQueue(service, 'One')).toEqual([[`${other} by Other, pending`]])
-    expect(await similarInQueue(service, 'Other')).toEqual([[`${one} by One, pending`]])
+    expect(await lookAlikesInQueue(service, 'One')).toEqual([[`${other} by Other, pending`]])
+    expect(await lookAlikesInQueue(service, 'Other')).toEqual([[`${one} by One, pending`]])
   },
 )
 
@@ -278,14 +285,14 @@ test.for<[difference: string, one: string, other: string]>([
   ['a letter', 'Moonlight', 'Moonlights'],
   ['an edition', 'Moonlight', 'Moonlight Pro'],
   ['the signs behind a letter', 'C++', 'C#'],
-])('two pending apps whose names differ in %s are not similar', async ([, one, other]) => {
+])('two pending apps whose names differ in %s are no look-alikes', async ([, one, other]) => {
   const service = await startService()
   await addApps(service, 'One', [one])
   await addApps(service, 'Other', [other])
-  expect(await similarInQueue(service, 'One')).toEqual([[]])
+  expect(await lookAlikesInQueue(service, 'One')).toEqual([[]])
 })
 
-test('pending apps of the same developer, and decided or deleted ones, are not similar', async () => {
+test('pending apps of the same developer, and decided or deleted ones, are no look-alikes', async () => {
   const service = await startService()
   await addApps(service, 'One', ['Moonlight', 'Moonlight'])
   await addApps(service, 'Rejected', ['Moonlight'])
@@ -299,13 +306,13 @@ test('pending apps of the same developer, and decided or deleted ones, are not s
         .pluck('apps.id')
       return Number(id)
     }
-    await moderationStore(runner).decide('reject', await idOf('Rejected'), actor, { reason: 'No.' })
+    await decideApp(runner, 'reject', await idOf('Rejected'), actor, { reason: 'No.' })
     await runner
       .sql('apps')
       .where({ id: await idOf('Deleted') })
       .update({ deleted_at: past })
   })
-  expect(await similarInQueue(service, 'One')).toEqual([[], []])
+  expect(await lookAlikesInQueue(service, 'One')).toEqual([[], []])
 })
 
 test.for<[when: string, isTime: (statement: string) => boolean, last: RegExp]>([
@@ -324,7 +331,7 @@ test.for<[when: string, isTime: (statement: string) => boolean, last: RegExp]>([
         statements.push(statement)
         if (isTime(statement)) caller.abort()
       })
-      return findSimilarApps(runner, [{ name: 'Moonlight', developer_id: 1, status: 'pending' }])
+      return findLookAlikes(runner, [{ name: 'Moonlight', developer_id: 1, status: 'pending' }])
     },
     { signal: caller.signal },
   )
@@ -337,7 +344,7 @@ test('listed apps precede pending ones, of which the oldest come first', async (
   for (const developer of ['One', 'Two', 'Three', 'Four'])
     await addApps(service, developer, ['Moonlight'])
   await addApps(service, 'Listed', ['Moonlight'], () => 0)
-  expect(await similarInQueue(service, 'Three')).toEqual([
+  expect(await lookAlikesInQueue(service, 'Three')).toEqual([
     ['Listed, approved', 'One, pending', 'Two, pending'].map((by) => `Moonlight by ${by}`),
   ])
 })
@@ -346,7 +353,7 @@ test('names are compared with those of thousands of popular apps', async () => {
   const service = await startService()
   const names = Array.from({ length: 4001 }, (_, index) => `Popular ${index}`)
   await addApps(service, 'Big', names.with(-1, 'Moonlight'), (index) => 20_000 - (index >> 1))
-  expect(await similarTo(service, 'Moonlights')).toMatchObject([{ name: 'Moonlight' }])
+  expect(await lookAlikesOf(service, 'Moonlights')).toMatchObject([{ name: 'Moonlight' }])
 })
 
 test('names are compared with those of thousands of developers', async () => {
@@ -363,13 +370,13 @@ test('names are compared with those of thousands of developers', async () => {
     ),
   )
   const indexes = [0, 1500, 2500, 3500, 4099]
-  const similar = indexes.map((index) =>
-    database.read((runner) => findSimilarDevelopers(runner, nameOf('Makers', index))),
+  const lookAlikes = indexes.map((index) =>
+    database.read((runner) => findLookAlikeDevelopers(runner, nameOf('Makers', index))),
   )
-  expect(await Promise.all(similar)).toEqual(indexes.map((index) => [nameOf('Maker', index)]))
+  expect(await Promise.all(lookAlikes)).toEqual(indexes.map((index) => [nameOf('Maker', index)]))
 })
 
-test('the similar apps are those of other developers, listed ones first, by downloads', async () => {
+test('the look-alikes are those of other developers, listed ones first, by downloads', async () => {
   const service = await startService()
   await addApps(
     service,
@@ -388,10 +395,9 @@ test('the similar apps are those of other developers, listed ones first, by down
   await addApps(service, 'Taken down', ['Star Catcher', 'Star Catchers', 'Star Hatcher'], () => 1e9)
   await service.database.write(async (runner) => {
     const ids: number[] = await runner.sql('apps').where({ total_downloads: 1e9 }).pluck('id')
-    for (const id of ids)
-      await moderationStore(runner).decide('reject', id, actor, { reason: 'No.' })
+    for (const id of ids) await decideApp(runner, 'reject', id, actor, { reason: 'No.' })
   })
-  expect(await similarTo(service, 'Star Catcher')).toEqual(
+  expect(await lookAlikesOf(service, 'Star Catcher')).toEqual(
     ['Star Catchers', 'Star Matcher', 'Star-Catcher'].map((name) => ({
       id: expect.any(Number),
       name,
@@ -404,12 +410,12 @@ test('the similar apps are those of other developers, listed ones first, by down
     sql('developers').where({ name: 'Big' }).pluck('id'),
   )
   expect(big).toBeDefined()
-  expect(await similarTo(service, 'Star Catcher', Number(big))).toMatchObject([
+  expect(await lookAlikesOf(service, 'Star Catcher', Number(big))).toMatchObject([
     { developer_name: 'Waiting', status: 'pending' },
   ])
-  expect(await similarTo(service, 'Star')).toEqual([])
-  expect(await similarTo(service, 'x'.repeat(100))).toEqual([])
-  expect(await similarTo(service, '🐾')).toEqual([])
+  expect(await lookAlikesOf(service, 'Star')).toEqual([])
+  expect(await lookAlikesOf(service, 'x'.repeat(100))).toEqual([])
+  expect(await lookAlikesOf(service, '🐾')).toEqual([])
 })
 
 test.for<[how: string, name: string]>([
@@ -418,18 +424,18 @@ test.for<[how: string, name: string]>([
 ])('of apps with the same downloads whose names %s, the oldest are listed', async ([, name]) => {
   const service = await startService()
   await addApps(service, 'Cy', Array<string>(4).fill('Moonlight'), () => 20_000)
-  const similar = await similarTo(service, name)
+  const lookAlikes = await lookAlikesOf(service, name)
   const ids = await service.database.read(({ sql }) =>
     sql('apps').where({ name: 'Moonlight' }).orderBy('id').pluck('id'),
   )
-  expect(similar.map(({ id }) => id)).toEqual(ids.slice(0, 3))
+  expect(lookAlikes.map(({ id }) => id)).toEqual(ids.slice(0, 3))
 })
 
 test('names are compared with the current names of apps, as they are and as they look', async () => {
   const { database } = await startService()
   await addApps({ database } as Service, 'Cy', ['Карта'], () => 0)
   const namesLike = async (name: string) =>
-    (await similarTo({ database }, name)).map((app) => app.name)
+    (await lookAlikesOf({ database }, name)).map((app) => app.name)
   const rename = (name: string, next: string) =>
     database.write(async (runner) => {
       const app = required(await runner.sql('apps').where({ name }).first(), 'the app')
@@ -464,10 +470,10 @@ test('a queue of 50 long names in two scripts is compared with the popular ones 
   const statements: string[] = []
   service.database.onStatement((statement) => statements.push(statement))
   const { apps } = await service.database.snapshot((runner) =>
-    moderationStore(runner).queue('pending', { developer: 'Strangers' }, 50, 0),
+    listQueue(runner, 'pending', { developer: 'Strangers' }, 50, 0),
   )
   const neighbours = apps.filter((app) => /rn\d$/.test(app.name))
-  expect(neighbours.map(({ similar }) => similar.map((app) => app.name))).toEqual(
+  expect(neighbours.map(({ lookAlikes }) => lookAlikes.map((app) => app.name))).toEqual(
     Array.from({ length: 10 }, () => [name('a')]),
   )
   // For each app, PostgreSQL takes up to four to find those that look the same.

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { moderatorStore } from '../../src/accounts/moderator-store.ts'
+import { addModerator } from '../../src/accounts/moderator-store.ts'
 import { openDatabase } from '../../src/db/database.ts'
-import { findEntriesAfter } from '../../src/moderation/audit-entries.ts'
+import { findEntriesAfter } from '../../src/moderation/entries.ts'
 import { copyWorld } from '../support/database.ts'
 
 test('entries are read while another process writes, and those of its write follow', async () => {
@@ -12,7 +12,7 @@ test('entries are read while another process writes, and those of its write foll
   const read = async (after: number) => (await findEntriesAfter(reader, after, 50)).entries
   const last = (await read(0)).at(-1)?.id ?? 0
   await writer.write(async (runner) => {
-    await moderatorStore(runner).add('Eve', { operator: 'test' })
+    await addModerator(runner, 'Eve', { operator: 'test' })
     expect(await read(last)).toEqual([])
   })
   expect((await read(last)).map(({ action }) => action)).toEqual(['moderator add'])
