@@ -34,6 +34,7 @@ export const queues = {
   pending: { where: pending, order: longestWaitingFirst, hasOwnIndex: true },
   changed: { where: changed, order: longestWaitingFirst, hasOwnIndex: true },
 } satisfies Record<string, AppSet>
+export type Queue = keyof typeof queues
 
 export const states: Record<AppState | 'any', AppSet> = {
   any: { where: 'true', order: newestFirst, hasOwnIndex: false },

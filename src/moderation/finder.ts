@@ -11,20 +11,21 @@ import { type AppFilter, type AppState, findPage, states } from './app-filter.ts
 
 /** Finds apps in any state for moderators: by a text, or by state, developer and category. */
 
+const summaryColumns = [
+  'id',
+  'name',
+  'slug',
+  'package_name',
+  'developer_name',
+  'category_slug',
+  'status',
+  'deleted_at',
+  'created_at',
+  'updated_at',
+] as const
+
 /** An app of a list. */
-export type AppSummary = Pick<
-  NamedAppRow,
-  | 'id'
-  | 'name'
-  | 'slug'
-  | 'package_name'
-  | 'developer_name'
-  | 'category_slug'
-  | 'status'
-  | 'deleted_at'
-  | 'created_at'
-  | 'updated_at'
->
+export type AppSummary = Pick<NamedAppRow, (typeof summaryColumns)[number]>
 
 /** A page of the apps in a state, or in any, newest first, and the total. */
 export async function listApps(
@@ -54,22 +55,7 @@ export async function listFoundApps(
 }
 
 async function readSummaries(runner: QueryRunner, ids: number[]): Promise<AppSummary[]> {
-  const apps = await findNamedApps(runner, ids)
-  return apps.map((app) =>
-    pick(
-      app,
-      'id',
-      'name',
-      'slug',
-      'package_name',
-      'developer_name',
-      'category_slug',
-      'status',
-      'deleted_at',
-      'created_at',
-      'updated_at',
-    ),
-  )
+  return (await findNamedApps(runner, ids)).map((app) => pick(app, ...summaryColumns))
 }
 
 /** Characters. No field that is compared is longer. */

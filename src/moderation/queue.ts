@@ -8,6 +8,7 @@ import {
   type AppFilter,
   appsIn,
   findPage,
+  type Queue,
   queues,
   resolveColumns,
   waitingSince,
@@ -19,8 +20,6 @@ import { deceptiveHosts, maxExcerptLength } from './describe.ts'
  * them from an app on, for the moderation page. The position of an app stays valid while others
  * decide, which the number of a page would not.
  */
-
-export type Queue = keyof typeof queues
 
 /** `isOpen`: among the apps that others have open, which come last. */
 export type QueuePosition = { id: number; waiting_since: string; isOpen?: true }
@@ -38,26 +37,30 @@ export type QueueOrder = {
   openElsewhere: readonly number[]
 }
 
+const queuedColumns = [
+  'id',
+  'revision',
+  'status',
+  'name',
+  'slug',
+  'short_description',
+  'version',
+  ...addressColumns,
+  'license',
+  'developer_id',
+  'developer_name',
+  'category_slug',
+  'category_name',
+  'created_at',
+  'updated_at',
+] as const
+
 /** An app that waits for a decision. `description` is the beginning. */
-export type QueuedApp = Pick<
-  NamedAppRow,
-  | 'id'
-  | 'revision'
-  | 'status'
-  | 'name'
-  | 'slug'
-  | 'short_description'
-  | 'description'
-  | 'version'
-  | (typeof addressColumns)[number]
-  | 'license'
-  | 'developer_id'
-  | 'developer_name'
-  | 'category_slug'
-  | 'category_name'
-  | 'created_at'
-  | 'updated_at'
-> & { waiting_since: string; changes: Change[]; lookAlikes: LookAlike[] }
+export type QueuedApp = Pick<NamedAppRow, (typeof queuedColumns)[number] | 'description'> & {
+  waiting_since: string
+  changes: Change[]
+  lookAlikes: LookAlike[]
+}
 
 /** A page of the apps that wait for a decision, longest first, and the total. */
 export async function listQueue(
@@ -245,10 +248,7 @@ const toQueued = (
   app: NamedAppRow,
   categorySlugs: Map<unknown, string>,
 ): Omit<QueuedApp, 'lookAlikes'> => ({
-  ...pick(app, 'id', 'revision', 'status', 'name', 'slug', 'short_description', 'version'),
-  ...pick(app, ...addressColumns, 'license'),
-  ...pick(app, 'developer_id', 'developer_name', 'category_slug', 'category_name'),
-  ...pick(app, 'created_at', 'updated_at'),
+  ...pick(app, ...queuedColumns),
   // One more than is shown, which then ends with ….
   description: app.description.slice(0, maxExcerptLength + 1),
   waiting_since: positionOf(app).waiting_since,

@@ -5,8 +5,7 @@ import type { QueryRunner } from '../db/engine.ts'
 import { compareMigrations, schemaErrors } from '../db/migrations.ts'
 import type { AuditRow } from '../db/rows.ts'
 import { required } from '../util/helpers.ts'
-import { queues, states } from './app-filter.ts'
-import type { Queue } from './queue.ts'
+import { type Queue, queues, states } from './app-filter.ts'
 
 /**
  * Counts and dates for operators, moderators and monitoring. Apps have stored counts or short

@@ -94,7 +94,7 @@ async function decideSelected(
   const view = parseQueueView(query)
   const form = { reason: fieldOf(body, 'reason'), selected: fieldsOf(body, 'app') }
   const refuse = (status: number, why: Pick<RefusedQueueForm, 'problem' | 'refused'>) =>
-    sendPage(response.status(status), renderQueue(context, response, view, { ...form, ...why }))
+    sendPage(response.status(status), renderQueue(context, response, { ...form, ...why }))
 
   if ('problem' in parsed) return refuse(400, parsed)
   const results = await decideAll(context, response, apps, parsed)

@@ -32,9 +32,7 @@ export function pageRoutes(
       receive(context, response),
     )
 
-  page('/', (context, response) =>
-    renderQueue(context, response, parseQueueView(response.req.query)),
-  )
+  page('/', renderQueue)
   page('/apps', renderApps)
   page('/apps/:id', openAppPage)
   page('/audit', renderAudit)

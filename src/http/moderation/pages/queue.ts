@@ -12,7 +12,7 @@ import {
   walkQueue,
 } from '../../../moderation/queue.ts'
 import type { Html } from '../../html.ts'
-import { decidedIds, fieldOf, maxSelected } from '../forms.ts'
+import { decidedIds, fieldOf, maxSelected, parseQueueView } from '../forms.ts'
 import { sentenceOf } from '../views/labels.ts'
 import type { QueueView } from '../views/links.ts'
 import { type QueuedApps, queuePage } from '../views/queue.ts'
@@ -32,12 +32,12 @@ export type RefusedQueueForm = {
 export function renderQueue(
   context: PageContext,
   response: Response,
-  view: QueueView,
   form?: RefusedQueueForm,
 ): Promise<Html> {
   const { req } = response
+  const view = parseQueueView(req.query)
+  const { queue, filter, after } = view
   return readPage(context, req, async (runner) => {
-    const { queue, filter, after } = view
     const opened = await readOpenElsewhere(runner, response)
     const order = { queue, filter, openElsewhere: [...opened.keys()] }
     const { filterProblem, apps, ...list } = await readList(runner, order, after)

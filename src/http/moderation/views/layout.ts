@@ -1,5 +1,5 @@
 import type { ModeratorRow } from '../../../db/rows.ts'
-import type { Queue } from '../../../moderation/queue.ts'
+import type { Queue } from '../../../moderation/app-filter.ts'
 import { formatCount } from '../../../util/text.ts'
 import { type Html, html } from '../../html.ts'
 import type { Links } from './links.ts'

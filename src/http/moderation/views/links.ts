@@ -1,5 +1,6 @@
+import type { Queue } from '../../../moderation/app-filter.ts'
 import type { EntryFilter } from '../../../moderation/entries.ts'
-import type { Queue, QueueFilter, QueuePosition } from '../../../moderation/queue.ts'
+import type { QueueFilter, QueuePosition } from '../../../moderation/queue.ts'
 
 /** The addresses of the pages and of the actions of their forms. */
 
