@@ -13,12 +13,12 @@ import { readConfig } from '../../src/config.ts'
 import { ServiceError } from '../../src/contract/errors.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { createApi } from '../../src/http/api.ts'
+import { answerOperations, ResponseCache } from '../../src/http/cache.ts'
 import { createHandlers } from '../../src/http/handlers.ts'
-import { createLogger, createRequestContext } from '../../src/http/log.ts'
-import { handleOperations } from '../../src/http/operations.ts'
+import { createLogger, trackRequests } from '../../src/http/log.ts'
+import { describeOperations, findOperation } from '../../src/http/operations.ts'
 import { createRateLimits } from '../../src/http/rate-limits.ts'
 import { readDocument } from '../../src/http/reference-routes.ts'
-import { createResponseCache } from '../../src/http/response-cache.ts'
 import { listen } from '../../src/http/server.ts'
 import { decideEach, restoreApp } from '../../src/moderation/decisions.ts'
 import { namesOf, scenarioOf, tables } from '../contract/scenarios.ts'
@@ -408,15 +408,14 @@ test('a public read that is added to the document is cached, one that needs a ke
     { ...createHandlers(database, ''), ...added },
     limits,
   )
-  const cache = createResponseCache(api.getOperations(), 2 ** 20, async () => '1')
+  const operations = describeOperations(api.getOperations(), '')
+  const cache = new ResponseCache(2 ** 20, async () => '1')
+  const logger = createLogger('silent', { write: () => {} })
   const app = express()
     .disable('etag')
-    .use((request, response, next) => {
-      response.context = createRequestContext(request)
-      next()
-    })
-    .use(handleOperations(api, limits, cache))
-  const logger = createLogger('silent', { write: () => {} })
+    .use(trackRequests(logger, []))
+    .use(findOperation(operations, limits))
+    .use(answerOperations(api, cache))
   const { server, port } = await listen(app, config, logger)
   onTestFinished(() => void server.close())
   const headers = { Authorization: 'Bearer x', Connection: 'close' }
@@ -772,28 +771,16 @@ describe('concurrent equal requests', () => {
   })
 
   test('do not share the refusal of another one', async () => {
-    const versions: (() => void)[] = []
-    const service = await startService({
-      database: (database) => ({
-        ...database,
-        dataVersion: async () => {
-          await new Promise<void>((resolve) => versions.push(resolve))
-          return database.dataVersion()
-        },
-      }),
-    })
-    const refused = service.get('/apps/1', { headers: { Accept: 'text/html' } })
-    await expect.poll(() => versions.length).toBe(1)
-    // These arrive while the version is read, and so share the next one.
-    const asked = ['text/html', '*/*', 'application/json'].map((Accept) =>
+    const { service, waiting, ask } = await held()
+    const asked = await ask(1)
+    const others = ['text/html', '*/*', 'application/json'].map((Accept) =>
       service.get('/apps/1', { headers: { Accept } }),
     )
+    expect((await others[0])?.status).toBe(406)
     await service.get('/healthz')
-    versions[0]?.()
-    expect((await refused).status).toBe(406)
-    await expect.poll(() => versions.length).toBe(2)
-    versions[1]?.()
-    expectStatuses(await Promise.all(asked), [406, 200, 200])
+    waiting[0]?.()
+    expectStatuses(await Promise.all([asked.answer, ...others]), [200, 406, 200, 200])
+    expect(waiting).toHaveLength(1)
   })
 
   test('do not share a read that began before a change', async () => {
