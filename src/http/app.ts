@@ -56,12 +56,12 @@ export async function createApp(options: AppOptions): Promise<Express> {
 
   const app = createExpress(config)
   const loggedParameters = operations.flatMap(({ query }) => query)
-  app.use(trackRequests(logger, loggedParameters, (...ended) => metrics?.observeRequest(...ended)))
+  app.use(trackRequests(logger, loggedParameters, metrics?.observeRequest))
   if (config.trustProxy === 0) app.use(warnAboutProxy(logger))
   const headers = { ...securityHeaders(baseUrl), ...corsHeaders }
   app.use(addCommonHeaders(headers, isDraining, preflightHeaders))
-  app.use(receiveBodies)
   app.use(rejectInvalidRequests)
+  app.use(receiveBodies)
   app.use(healthRoutes(database, isDraining))
   app.use(path, findOperation(operations, limits))
   app.use(path, answerOperations(api, cache))

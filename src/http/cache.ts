@@ -71,11 +71,7 @@ export class ResponseCache {
   /** `maxSize` is in bytes. */
   constructor(maxSize: number, dataVersion: () => Promise<string>) {
     this.#currentVersion = coalesce(dataVersion)
-    this.#entries = new LRUCache({
-      maxSize,
-      // A string may have two bytes per character.
-      sizeCalculation: (representation, url) => representation.maxSize + 2 * url.length,
-    })
+    this.#entries = new LRUCache({ maxSize })
   }
 
   /**
@@ -129,7 +125,9 @@ export class ResponseCache {
     try {
       const representation = await computing
       // Another version has not begun meanwhile.
-      if (pending === this.#pending) this.#entries.set(url, representation)
+      if (pending === this.#pending)
+        // A string may have two bytes per character.
+        this.#entries.set(url, representation, { size: representation.maxSize + 2 * url.length })
       return representation
     } finally {
       pending.delete(url)

@@ -70,16 +70,6 @@ export const securityHeaders = (baseUrl: string) => ({
   }),
 })
 
-/**
- * The step that begins to receive the body, which arrives while the next steps run. Whether the
- * request needs it is known only then.
- */
-export const receiveBodies: RequestHandler = (request, response, next) => {
-  const { 'content-length': length, 'transfer-encoding': coding } = request.headers
-  if (coding !== undefined || Number(length)) response.context.body = receiveBody(request, response)
-  next()
-}
-
 /** The step that refuses requests which Node's parser accepts, although they break HTTP's rules. */
 export const rejectInvalidRequests: RequestHandler = (request, _response, next) => {
   assertSupported(request)
@@ -123,3 +113,13 @@ export function findHeaderProblems({
 
 /** RFC 9110, section 7.2, and RFC 3986, section 3.2.2. */
 const hostPattern = /^(?:[\w.~!$&'()*+,;=%-]*|\[[\w.~!$&'()*+,;=:]+\])(?::\d*)?$/
+
+/**
+ * The step that begins to receive the body, which arrives while the next steps run. Whether the
+ * request needs it is known only then.
+ */
+export const receiveBodies: RequestHandler = (request, response, next) => {
+  const { 'content-length': length, 'transfer-encoding': coding } = request.headers
+  if (coding !== undefined || Number(length)) response.context.body = receiveBody(request, response)
+  next()
+}
