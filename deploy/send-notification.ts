@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { type AuditEntry, auditStore } from '../src/audit/audit-store.ts'
+import { type AuditEntry, findLastEntryId } from '../src/audit/audit-store.ts'
 import { actorOf } from '../src/audit/describe-entry.ts'
 import { baseUrlFormat, parseBaseUrl } from '../src/config.ts'
 import type { Database } from '../src/db/database.ts'
@@ -48,7 +48,7 @@ export async function sendNotification(settings: Settings, database: Database) {
   const { deliver, moderationUrl, directory } = readSettings(settings)
   const file = join(directory, 'notified')
   const place = readPlace(file)
-  const newest = await database.read((runner) => auditStore(runner).lastId())
+  const newest = await database.read(findLastEntryId)
   if (place === undefined) return writePlace(file, newest)()
   if (place > newest) {
     writePlace(file, newest)()

@@ -9,7 +9,7 @@ import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { formats } from '../deploy/notification-formats.ts'
 import { sendNotification } from '../deploy/send-notification.ts'
 import { accountStore } from '../src/accounts/account-store.ts'
-import { auditStore } from '../src/audit/audit-store.ts'
+import { recordEntries, recordEntry } from '../src/audit/audit-store.ts'
 import type { Decision } from '../src/catalogue/policy.ts'
 import { baseUrlFormat } from '../src/config.ts'
 import type { Database } from '../src/db/database.ts'
@@ -323,7 +323,8 @@ describe('NOTIFY_FORMAT', () => {
     for (const [text, asCode, asPlainText] of hostileTexts) {
       await database.write(({ sql }) => sql('apps').where(app).update({ name: text }))
       await database.write((runner) =>
-        auditStore(runner).record(
+        recordEntry(
+          runner,
           { ...ada, operatorName: text },
           {
             action: 'app reject',
@@ -587,7 +588,10 @@ describe('nothing is lost', () => {
     } as const
     await decide('approve', apps.pending)
     await database.write((runner) =>
-      auditStore(runner).record(ada, ...Array.from({ length: 1999 }, () => entry)),
+      recordEntries(
+        runner,
+        Array.from({ length: 1999 }, () => ({ ...entry, actor: ada })),
+      ),
     )
     await decide('reject', apps.approved, 'Spam.')
     expect(await notify()).toEqual(succeeded)
@@ -601,13 +605,14 @@ describe('nothing is lost', () => {
       ({
         action: 'app update',
         at: '2026-01-01T00:00:00.000Z',
+        actor: ada,
         app_id: apps.approved,
         developer_id: 1,
         before: { description: '日'.repeat(20_000 - number) },
         after: { description: '本'.repeat(20_000 - number) },
       }) as const
     const entries = Array.from({ length: 500 }, (_, number) => entryOf(number))
-    await database.write((runner) => auditStore(runner).record(ada, ...entries))
+    await database.write((runner) => recordEntries(runner, entries))
     await decide('reject', apps.approved, 'Spam.')
     // The entries have 40 MB, and their JSON as much again.
     const settings = { NODE_OPTIONS: '--max-old-space-size=48' }

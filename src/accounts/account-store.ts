@@ -1,4 +1,4 @@
-import { type Actor, auditStore } from '../audit/audit-store.ts'
+import { type Actor, recordEntry } from '../audit/audit-store.ts'
 import { appStore, noApps, type StateCounts } from '../catalogue/app-store.ts'
 import { findSimilarDevelopers } from '../catalogue/similar-names.ts'
 import { OperatorError } from '../contract/errors.ts'
@@ -57,7 +57,6 @@ export const assertDeveloper = (database: Database, name: string) =>
 
 export const accountStore = (runner: QueryRunner) => {
   const { sql } = runner
-  const audit = auditStore(runner)
 
   const findDeveloper = (name: string) =>
     sql('developers').where({ name: name.trim() }).first('id', 'name')
@@ -163,7 +162,7 @@ export const accountStore = (runner: QueryRunner) => {
       const renamed = await sql('developers').where(before).update({ name, changed_at: at })
       if (renamed === 0) throw developerNotFound(from)
       await runner.names.index([toIndexedDeveloper({ id, name })])
-      await audit.record(actor, {
+      await recordEntry(runner, actor, {
         action: 'developer rename',
         at,
         developer_id: id,
@@ -189,7 +188,7 @@ export const accountStore = (runner: QueryRunner) => {
       if ((await sql('developers').where({ id, name }).delete()) === 0)
         throw developerNotFound(text)
       await runner.names.remove(developerEntry(id))
-      await audit.record(actor, {
+      await recordEntry(runner, actor, {
         action: 'developer remove',
         at,
         developer_id: id,
@@ -212,7 +211,7 @@ export const accountStore = (runner: QueryRunner) => {
       const created_at = new Date(now).toISOString()
       const developer_id = developer.id
       await sql('api_keys').insert({ id, sha256, name, developer_id, created_at, expires_at })
-      await audit.record(actor, {
+      await recordEntry(runner, actor, {
         action: 'key issue',
         at: created_at,
         developer_id,
@@ -258,7 +257,7 @@ export const accountStore = (runner: QueryRunner) => {
         throw new OperatorError(`the key ${keyPrefix(id)} was already revoked at ${key.revoked_at}`)
       const revoked_at = new Date().toISOString()
       await sql('api_keys').where({ id }).update({ revoked_at })
-      await audit.record(actor, {
+      await recordEntry(runner, actor, {
         action: 'key revoke',
         at: revoked_at,
         developer_id: key.developer_id,

@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto'
-import { type Actor, auditStore } from '../audit/audit-store.ts'
+import { type Actor, recordEntry } from '../audit/audit-store.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { parsePersonName, personNameFormat } from '../contract/field-rules.ts'
 import type { QueryRunner } from '../db/engine.ts'
@@ -31,7 +31,6 @@ export type OpenedApp = { moderator: string; since: string }
 
 export const moderatorStore = (runner: QueryRunner) => {
   const { sql } = runner
-  const audit = auditStore(runner)
 
   return {
     /**
@@ -47,7 +46,7 @@ export const moderatorStore = (runner: QueryRunner) => {
       const created_at = new Date(now).toISOString()
       const expires_at = expiresAt ?? new Date(now + defaultKeyLifetime).toISOString()
       await sql('operators').insert({ id, name, sha256, created_at, expires_at })
-      await audit.record(actor, {
+      await recordEntry(runner, actor, {
         action: 'moderator add',
         at: created_at,
         after: { id, name, expires_at },
@@ -76,7 +75,7 @@ export const moderatorStore = (runner: QueryRunner) => {
       await sql('operators').where({ id }).update({ revoked_at })
       await sql('operator_sessions').where({ operator_id: id }).delete()
       const { name } = moderator
-      await audit.record(actor, {
+      await recordEntry(runner, actor, {
         action: 'moderator revoke',
         at: revoked_at,
         before: { id, name, revoked_at: null },

@@ -83,60 +83,66 @@ const actorColumns = (actor: Actor) =>
       }
     : { operator: null, operator_name: null, operator_id: null, key_id: actor.keyId }
 
-export const auditStore = (runner: QueryRunner) => ({
-  /** Writes entries, in the transaction of the change. */
-  record(actor: Actor, ...entries: NewAuditEntry[]) {
-    return this.recordAll(entries.map((entry) => ({ ...entry, actor })))
-  },
+/** Writes an entry, in the transaction of the change. */
+export const recordEntry = (
+  runner: QueryRunner,
+  actor: Actor,
+  entry: NewAuditEntry,
+): Promise<void> => recordEntries(runner, [{ ...entry, actor }])
 
-  /** Writes entries of several actors. */
-  async recordAll(entries: (NewAuditEntry & { actor: Actor })[]) {
-    const rows = entries.map(({ before, after, actor, ...entry }) => ({
-      app_id: null,
-      developer_id: null,
-      category_id: null,
-      ...entry,
-      ...actorColumns(actor),
-      before: before === undefined ? null : JSON.stringify(before),
-      after: JSON.stringify(after),
-    }))
-    await runner.insertRows('audit', rows)
-  },
+/** Writes entries, which can be of several actors, in the transaction of the changes. */
+export async function recordEntries(
+  runner: QueryRunner,
+  entries: (NewAuditEntry & { actor: Actor })[],
+): Promise<void> {
+  const rows = entries.map(({ before, after, actor, ...entry }) => ({
+    app_id: null,
+    developer_id: null,
+    category_id: null,
+    ...entry,
+    ...actorColumns(actor),
+    before: before === undefined ? null : JSON.stringify(before),
+    after: JSON.stringify(after),
+  }))
+  await runner.insertRows('audit', rows)
+}
 
-  /** The newest matching entries, newest first. */
-  async newest(filter: AuditFilter, limit: number): Promise<AuditEntry[]> {
-    const ids = await newestIds(runner, filter, limit)
-    if (ids.length === 0) return []
-    const rows = await entriesOf(runner).whereIn('audit.id', ids)
-    const entries = new Map(rows.map((row) => [row.id, parseEntry(row)]))
-    return ids.map((id) => required(entries.get(id), `the entry ${id}`))
-  },
+/** The newest matching entries, newest first. */
+export async function findNewestEntries(
+  runner: QueryRunner,
+  filter: AuditFilter,
+  limit: number,
+): Promise<AuditEntry[]> {
+  const ids = await newestIds(runner, filter, limit)
+  if (ids.length === 0) return []
+  const rows = await entriesOf(runner).whereIn('audit.id', ids)
+  const entries = new Map(rows.map((row) => [row.id, parseEntry(row)]))
+  return ids.map((id) => required(entries.get(id), `the entry ${id}`))
+}
 
-  /** Undefined if there is no such entry. */
-  async find(id: number): Promise<AuditEntry | undefined> {
-    const row = await entriesOf(runner).where('audit.id', id).first()
-    return row && parseEntry(row)
-  },
+/** Undefined if there is no such entry. */
+export async function findEntry(runner: QueryRunner, id: number): Promise<AuditEntry | undefined> {
+  const row = await entriesOf(runner).where('audit.id', id).first()
+  return row && parseEntry(row)
+}
 
-  /** The reasons of the last rejections, each once. */
-  async recentReasons(): Promise<string[]> {
-    const rows = await runner
-      .sql('audit')
-      // Literal, so that the index applies.
-      .whereRaw("action = 'app reject'")
-      .orderBy('id', 'desc')
-      .limit(100)
-      .select('after')
-    const reasons = rows.map(({ after }): string => JSON.parse(after).rejection_reason)
-    return [...new Set(reasons)].slice(0, maxReasons)
-  },
+/** The reasons of the last rejections, each once. */
+export async function findRejectionReasons({ sql }: QueryRunner): Promise<string[]> {
+  const rows = await sql('audit')
+    // Literal, so that the index applies.
+    .whereRaw("action = 'app reject'")
+    .orderBy('id', 'desc')
+    .limit(100)
+    .select('after')
+  const reasons = rows.map(({ after }): string => JSON.parse(after).rejection_reason)
+  return [...new Set(reasons)].slice(0, maxReasons)
+}
 
-  /** The greatest id of an entry; 0 if there is none. */
-  async lastId(): Promise<number> {
-    const last = await runner.sql('audit').max({ id: 'id' }).first()
-    return last?.id ?? 0
-  },
-})
+/** The greatest id of an entry; 0 if there is none. */
+export async function findLastEntryId({ sql }: QueryRunner): Promise<number> {
+  const last = await sql('audit').max({ id: 'id' }).first()
+  return last?.id ?? 0
+}
 
 /**
  * Entries that are read at a time. One can have 200 KB, and a driver makes the texts of all rows
@@ -159,7 +165,7 @@ export async function readNewest<Entry>(
   let { before } = filter
   for (;;) {
     const size = Math.min(batchSize, limit + 1 - entries.length)
-    const batch = await read((runner) => auditStore(runner).newest({ ...filter, before }, size))
+    const batch = await read((runner) => findNewestEntries(runner, { ...filter, before }, size))
     before = batch.at(-1)?.id
     entries.push(...batch.map(toEntry))
     if (batch.length < size || entries.length > limit)

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { type Action, type Actor, auditStore, difference } from '../audit/audit-store.ts'
+import { type Action, type Actor, difference, recordEntries } from '../audit/audit-store.ts'
 import type { Caller } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { QueryRunner } from '../db/engine.ts'
@@ -178,7 +178,7 @@ export const appStore = (runner: QueryRunner) => {
       developer_id: after.developer_id,
       ...auditedDifference(before, after),
     }))
-    await auditStore(runner).recordAll(entries)
+    await recordEntries(runner, entries)
   }
 
   async function updateIndex(changes: AppChange[]) {

@@ -1,4 +1,4 @@
-import { type Actor, auditStore, difference } from '../audit/audit-store.ts'
+import { type Actor, difference, recordEntry } from '../audit/audit-store.ts'
 import type { Category, CountedCategory } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { assertSlug, maxCategories, parseCategoryName } from '../contract/field-rules.ts'
@@ -13,7 +13,6 @@ const categoryNotFound = (slug: string) =>
 
 export const categoryStore = (runner: QueryRunner) => {
   const { sql } = runner
-  const audit = auditStore(runner)
 
   /** Throws an OperatorError if a category other than `ownId` has the slug or the name. */
   async function assertFree({ slug, name }: Names, ownId?: number) {
@@ -46,7 +45,7 @@ export const categoryStore = (runner: QueryRunner) => {
       .where(before)
       .update({ ...after, changed_at: at })
     if (updated === 0) throw new Conflict(`the category ${before.id} has changed`)
-    await audit.record(actor, {
+    await recordEntry(runner, actor, {
       action: 'category rename',
       at,
       category_id: before.id,
@@ -109,7 +108,7 @@ export const categoryStore = (runner: QueryRunner) => {
       runner.markPublicChange()
       const [inserted] = await runner.insertRows('categories', rows)
       const category = { id: required(inserted, 'the inserted category').id, slug, name }
-      await audit.record(actor, {
+      await recordEntry(runner, actor, {
         action: 'category add',
         at: now,
         category_id: category.id,
@@ -150,7 +149,7 @@ export const categoryStore = (runner: QueryRunner) => {
       if (!category) throw categoryNotFound(slug)
       const { id, name } = category
       runner.markPublicChange()
-      await audit.record(actor, {
+      await recordEntry(runner, actor, {
         action: 'category remove',
         at: new Date().toISOString(),
         category_id: id,

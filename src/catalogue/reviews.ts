@@ -1,4 +1,4 @@
-import { type Actor, auditStore } from '../audit/audit-store.ts'
+import { type Actor, recordEntry } from '../audit/audit-store.ts'
 import { OperatorError } from '../contract/errors.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import type { AppRow, ReviewRow } from '../db/rows.ts'
@@ -88,7 +88,7 @@ export async function removeReview(
   await sql('apps')
     .where({ id: app.id })
     .update({ review_count: app.review_count - 1, ...ratings, changed_at: at })
-  await auditStore(runner).record(actor, {
+  await recordEntry(runner, actor, {
     action: 'review remove',
     at,
     app_id: app.id,

@@ -1,4 +1,4 @@
-import { type Actor, auditStore, type NewAuditEntry } from '../audit/audit-store.ts'
+import { type Actor, type NewAuditEntry, recordEntries } from '../audit/audit-store.ts'
 import {
   auditedDifference,
   counterColumns,
@@ -59,7 +59,10 @@ async function setCounters(runner: QueryRunner, batch: ImportLine[], actor: Acto
     Object.assign(app, changes)
   }
   await saveCounters(runner, [...changed], at)
-  await auditStore(runner).record(actor, ...entries)
+  await recordEntries(
+    runner,
+    entries.map((entry) => ({ ...entry, actor })),
+  )
   // The search index stores the popularity.
   await indexListedApps(runner, reindexedIds)
 }

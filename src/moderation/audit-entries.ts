@@ -1,5 +1,5 @@
 import { accountStore } from '../accounts/account-store.ts'
-import { type AuditEntry, auditStore, readAfter, readNewest } from '../audit/audit-store.ts'
+import { type AuditEntry, findLastEntryId, readAfter, readNewest } from '../audit/audit-store.ts'
 import type { AuditFilter } from '../audit/newest-entries.ts'
 import { OperatorError, UsageError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
@@ -52,7 +52,7 @@ export async function findEntries<Entry>(
  * than the last of these can appear.
  */
 export async function* entriesAfter(database: Database, after: number): AsyncGenerator<AuditEntry> {
-  const last = await database.read((runner) => auditStore(runner).lastId())
+  const last = await database.read(findLastEntryId)
   await database.waitForSmallerIds()
   yield* readAfter(database.read, { after, last })
 }

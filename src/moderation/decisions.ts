@@ -1,4 +1,4 @@
-import { type Actor, type AuditEntry, auditStore } from '../audit/audit-store.ts'
+import { type Actor, type AuditEntry, findNewestEntries } from '../audit/audit-store.ts'
 import type { Decision } from '../catalogue/policy.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import type { AppReference } from '../contract/field-rules.ts'
@@ -45,7 +45,7 @@ export async function isRepeated(
   moderatorId: string,
   isGiven: (last: AuditEntry) => boolean,
 ): Promise<boolean> {
-  const [last] = await auditStore(runner).newest({ appId }, 1)
+  const [last] = await findNewestEntries(runner, { appId }, 1)
   return last?.operator_id === moderatorId && isGiven(last)
 }
 

@@ -2,7 +2,7 @@ import pg from 'pg'
 import sqlite3 from 'sqlite3'
 import { expect, inject, onTestFinished, test, vi } from 'vitest'
 import { moderatorStore } from '../../src/accounts/moderator-store.ts'
-import { auditStore } from '../../src/audit/audit-store.ts'
+import { recordEntries } from '../../src/audit/audit-store.ts'
 import { appStore } from '../../src/catalogue/app-store.ts'
 import { findSimilarApps } from '../../src/catalogue/similar-names.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
@@ -103,12 +103,12 @@ async function fill({ database }: Awaited<ReturnType<typeof startService>>, size
 async function addEntries(runner: QueryRunner, name: string, count: number) {
   const { id } = await moderatorStore(runner).add(name, { operator: 'test' })
   const about = { app_id: apps.bobs, developer_id: 2, after: {} }
+  const actor = { operator: 'test', operatorName: name, operatorId: id }
   const entries = Array.from({ length: count }, (_, second) => {
     const at = new Date(Date.UTC(2025, 0, 1, 0, 0, second)).toISOString()
-    return { action: 'app update' as const, at, ...about }
+    return { action: 'app update' as const, at, actor, ...about }
   })
-  const actor = { operator: 'test', operatorName: name, operatorId: id }
-  await auditStore(runner).record(actor, ...entries)
+  await recordEntries(runner, entries)
 }
 
 /** A step of PostgreSQL's plan that has been executed. */

@@ -1,5 +1,5 @@
 import { describe, expect, inject, test } from 'vitest'
-import { auditStore } from '../../src/audit/audit-store.ts'
+import { recordEntries } from '../../src/audit/audit-store.ts'
 import {
   appColumns,
   isAddressColumn,
@@ -370,7 +370,7 @@ test('lists at most twenty other apps, and says where the entries before the new
 
   function recordTimes({ database }: ModerationPage, count: number) {
     return database.write((runner) =>
-      auditStore(runner).record({ operator: 'test' }, ...Array(count).fill(entry)),
+      recordEntries(runner, Array(count).fill({ ...entry, actor: { operator: 'test' } })),
     )
   }
 })

@@ -1,5 +1,5 @@
 import { describe, expect, inject, test } from 'vitest'
-import { auditStore } from '../../src/audit/audit-store.ts'
+import { findLastEntryId, recordEntry } from '../../src/audit/audit-store.ts'
 import type { HttpResponse } from '../contract/checker.ts'
 import { expectStatuses } from '../support/check.ts'
 import { linksOf, textOf, valuesOf } from '../support/html.ts'
@@ -287,7 +287,8 @@ test('a change of which a value is cut says so, and leads to the whole', async (
   )
   await page.database.write(async (runner) => {
     for (const [index, [name, before, after]] of changes.entries()) {
-      await auditStore(runner).record(
+      await recordEntry(
+        runner,
         { operator: 'root' },
         {
           action: 'app update',
@@ -298,7 +299,7 @@ test('a change of which a value is cut says so, and leads to the whole', async (
           after: { short_description: after },
         },
       )
-      nameOf.set(`/audit?entry=${await auditStore(runner).lastId()}`, name)
+      nameOf.set(`/audit?entry=${await findLastEntryId(runner)}`, name)
     }
   })
   const { text: queue } = await ada.get('/?queue=changed')
@@ -398,7 +399,7 @@ describe.for(fillersOfEngine)('if others wrote as much as they may, of %s,', ([,
       const actor = { operator: 'root', operatorName: fill(100), operatorId: ada.id }
       for (let index = 0; index < entries; index++) {
         const rejection_reason = fill(1000, String(index))
-        await auditStore(runner).record(actor, {
+        await recordEntry(runner, actor, {
           action: index < 20 ? 'app reject' : 'app update',
           at,
           app_id,

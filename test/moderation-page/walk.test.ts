@@ -1,6 +1,6 @@
 import { describe, expect, inject, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
-import { auditStore } from '../../src/audit/audit-store.ts'
+import { recordEntry } from '../../src/audit/audit-store.ts'
 import type { NewAppRow } from '../../src/catalogue/app-store.ts'
 import { expectStatuses } from '../support/check.ts'
 import { formOf, linksOf, problemOf, reportOf, textOf, titleOf, valuesOf } from '../support/html.ts'
@@ -555,7 +555,8 @@ const recordApproval = (
   time: number,
 ) =>
   database.write((runner) =>
-    auditStore(runner).record(
+    recordEntry(
+      runner,
       { operator: 'root', operatorName: 'Ada', operatorId },
       {
         action: 'app approve',

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
 import { moderatorStore } from '../../src/accounts/moderator-store.ts'
-import { auditStore } from '../../src/audit/audit-store.ts'
+import { recordEntries } from '../../src/audit/audit-store.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
 import { findEntriesAfter } from '../../src/moderation/audit-entries.ts'
@@ -20,8 +20,15 @@ const kinds: ((runner: QueryRunner) => Promise<unknown>)[] = [
   (runner) => moderatorStore(runner).add('Eve', actor),
   (runner) => accountStore(runner).issueKey({ id: 1, name: 'Ada' }, actor),
   (runner) => {
-    const entry = { action: 'app import', at, app_id: 1, developer_id: 1, after: {} } as const
-    return auditStore(runner).record(actor, entry, entry, entry)
+    const entry = {
+      actor,
+      action: 'app import',
+      at,
+      app_id: 1,
+      developer_id: 1,
+      after: {},
+    } as const
+    return recordEntries(runner, [entry, entry, entry])
   },
 ]
 

@@ -1,6 +1,6 @@
 import { expect, inject, test } from 'vitest'
 import { moderatorStore } from '../../src/accounts/moderator-store.ts'
-import { type AuditEntry, auditStore } from '../../src/audit/audit-store.ts'
+import { type AuditEntry, recordEntry } from '../../src/audit/audit-store.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import {
   type EntryFilter,
@@ -35,7 +35,7 @@ share(async () => {
       operatorId === undefined ? actor : { ...actor, operatorName: 'Somebody', operatorId },
     )
     for (let number = 0; number < 120; number++) {
-      await auditStore(runner).record(actors[number % actors.length] ?? actor, {
+      await recordEntry(runner, actors[number % actors.length] ?? actor, {
         action: 'app update',
         // Several at the same time.
         at: minute(Math.floor(number / 3)),
@@ -133,7 +133,7 @@ test('entries whose times are not in the order of their ids are each on one page
   await copy.write(async (runner) => {
     for (let number = 0; number < 30; number++) {
       const at = minute((number * 7) % 10)
-      await auditStore(runner).record(actor, {
+      await recordEntry(runner, actor, {
         action: 'app update',
         at,
         app_id: apps.approved,

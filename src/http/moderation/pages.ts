@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express'
 import { moderatorStore } from '../../accounts/moderator-store.ts'
-import { auditStore } from '../../audit/audit-store.ts'
+import { findEntry, findRejectionReasons } from '../../audit/audit-store.ts'
 import { appStore, findNamedApps, type NamedAppRow } from '../../catalogue/app-store.ts'
 import { categoryStore } from '../../catalogue/category-store.ts'
 import { findReviews, requireReview } from '../../catalogue/reviews.ts'
@@ -102,7 +102,7 @@ export function createPages(database: Database, links: Links) {
         ),
         categories: await categoryStore(runner).all(),
         developers: await waitingDevelopers(runner, queue),
-        reasons: await auditStore(runner).recentReasons(),
+        reasons: await findRejectionReasons(runner),
         report: await reportOf(
           runner,
           links,
@@ -177,7 +177,7 @@ export function createPages(database: Database, links: Links) {
         isReviewWhole: reviewId !== '',
         otherApps: others.slice(0, maxOtherApps),
         hasOtherApps: others.length > maxOtherApps,
-        reasons: await auditStore(runner).recentReasons(),
+        reasons: await findRejectionReasons(runner),
         names: await namesIn(runner, history),
         report: await reportOf(runner, links, moderatorOf(response).id, reported(req.query), {
           view: queue?.view,
@@ -252,7 +252,7 @@ export function createPages(database: Database, links: Links) {
 
     async function readEntry() {
       const id = positiveInteger('the entry', entry)
-      const found = await readShort((runner) => auditStore(runner).find(id))
+      const found = await readShort((runner) => findEntry(runner, id))
       return { filter: {}, entries: found ? [wholeEntry(found)] : [], hasOlder: false }
     }
 
