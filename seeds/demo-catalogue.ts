@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { accountStore } from '../src/accounts/account-store.ts'
 import { appStore } from '../src/catalogue/app-store.ts'
-import { categoryStore } from '../src/catalogue/category-store.ts'
+import { addCategory } from '../src/catalogue/category-store.ts'
 import { ratingColumns, ratingsOf } from '../src/catalogue/ratings.ts'
 import { insertReviews } from '../src/catalogue/reviews.ts'
 import type { QueryRunner } from '../src/db/engine.ts'
@@ -36,7 +36,7 @@ export async function addDemoCatalogue(runner: QueryRunner) {
   )
   const categories = new Map<string, number>()
   for (const { slug, name } of catalogue.categories) {
-    categories.set(slug, (await categoryStore(runner).add(slug, name, seeder)).id)
+    categories.set(slug, (await addCategory(runner, slug, name, seeder)).id)
   }
   for (const app of catalogue.apps) await insert(app)
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { categoryStore } from '../src/catalogue/category-store.ts'
+import { addCategory } from '../src/catalogue/category-store.ts'
 import { nameKey } from '../src/search/fold.ts'
 import { playSampleLines } from './play-sample-lines.ts'
 import { exportLines, importLines } from './support/catalogue-file.ts'
@@ -140,7 +140,7 @@ async function addCategories({ database }: Service, listings: Listing[]) {
   return database.write(async (runner) => {
     const categories = new Map<string, number>()
     for (const slug of slugs) {
-      categories.set(slug, (await categoryStore(runner).add(slug, slug, { operator: 'test' })).id)
+      categories.set(slug, (await addCategory(runner, slug, slug, { operator: 'test' })).id)
     }
     return categories
   })

@@ -1,5 +1,10 @@
 import { Command } from 'commander'
-import { categoryStore } from '../catalogue/category-store.ts'
+import {
+  addCategory,
+  findCategoriesWithCounts,
+  removeCategory,
+  renameCategory,
+} from '../catalogue/category-store.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { buildDatabaseCommand, commandGroup, currentOperator } from './command.ts'
 import { print, printInfo, printTable } from './output.ts'
@@ -17,7 +22,7 @@ Examples:
 
 JSON: {id, slug, name}.`,
   run: (database, { slug, name }: { slug: string; name: string }) =>
-    database.write((runner) => categoryStore(runner).add(slug, name, currentOperator())),
+    database.write((runner) => addCategory(runner, slug, name, currentOperator())),
   print: ({ id, slug, name }) => print(`Added category ${id}: ${name} (${slug}).`),
 })
 
@@ -32,7 +37,7 @@ Examples:
 JSON: an array of {id, slug, name, listed_apps, all_apps}. listed_apps counts
 the apps that everyone sees; all_apps counts pending, rejected and deleted ones
 too.`,
-  run: (database) => database.read((runner) => categoryStore(runner).listWithCounts()),
+  run: (database) => database.read(findCategoriesWithCounts),
   print(categories) {
     if (categories.length === 0) return printInfo('No categories.')
     printTable(
@@ -61,7 +66,7 @@ Examples:
 
 JSON: {id, slug, name}.`,
   run: (database, slug: string, changes: { name: string; slug?: string }) =>
-    database.write((runner) => categoryStore(runner).rename(slug, changes, currentOperator())),
+    database.write((runner) => renameCategory(runner, slug, changes, currentOperator())),
   print: ({ id, slug, name }) => print(`Category ${id} is ${name} (${slug}) now.`),
 })
 
@@ -78,7 +83,7 @@ Examples:
 JSON: {id, slug, name}.`,
   run: (database, slug: string) =>
     database
-      .write((runner) => categoryStore(runner).remove(slug, currentOperator()))
+      .write((runner) => removeCategory(runner, slug, currentOperator()))
       .catch((error) => {
         if (!database.explain(error).violatesForeignKey) throw error
         throw new OperatorError(

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { addDemoCatalogue } from '../../seeds/demo-catalogue.ts'
 import { accountStore } from '../accounts/account-store.ts'
-import { categoryStore } from '../catalogue/category-store.ts'
+import { findCategories } from '../catalogue/category-store.ts'
 import { readConfig } from '../config.ts'
 import { formatCommand } from '../util/command.ts'
 import { currentOperator, withDatabase } from './command.ts'
@@ -23,7 +23,7 @@ async function seed() {
 `
   await withDatabase(async (database) => {
     // Each app, even a deleted one, has a category.
-    if ((await database.read((runner) => categoryStore(runner).all())).length > 0) {
+    if ((await database.read(findCategories)).length > 0) {
       return print(`A catalogue is already present; nothing was changed.
 
 ${addresses}

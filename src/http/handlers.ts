@@ -11,7 +11,7 @@ import {
   type NewAppRow,
   timestampAfter,
 } from '../catalogue/app-store.ts'
-import { categoryStore } from '../catalogue/category-store.ts'
+import { findCategories, findCategoriesWithListedCount } from '../catalogue/category-store.ts'
 import { type CreateRequest, createOnce } from '../catalogue/idempotency.ts'
 import { findOwnApps } from '../catalogue/own-apps.ts'
 import { assertOwner, mergeUnreviewed, statusAfterUpdate } from '../catalogue/policy.ts'
@@ -32,7 +32,7 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
    */
   async function explainUnknownCategory(error: unknown, id: number | undefined): Promise<never> {
     if (id === undefined || !database.explain(error).violatesForeignKey) throw error
-    const categories = await database.read((runner) => categoryStore(runner).all())
+    const categories = await database.read(findCategories)
     if (categories.some((category) => category.id === id)) throw error
     throw new ServiceError(
       'unknown_category',
@@ -85,10 +85,9 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
     },
 
     async listCategories({ signal }) {
-      const categories = await database.read(
-        (runner) => categoryStore(runner).allWithListedCount(),
-        { signal },
-      )
+      const categories = await database.read(findCategoriesWithListedCount, {
+        signal,
+      })
       const count = categories.length
       return {
         status: 200,

@@ -7,7 +7,7 @@ import {
   namedApps,
   timestampAfter,
 } from '../catalogue/app-store.ts'
-import { categoryStore } from '../catalogue/category-store.ts'
+import { findCategories } from '../catalogue/category-store.ts'
 import { clearReviews, insertReviews, type NewReview } from '../catalogue/reviews.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import { Conflict } from '../db/errors.ts'
@@ -30,7 +30,7 @@ import {
   toNewRow,
 } from './line-to-row.ts'
 import { withUnusedIds } from './unused-ids.ts'
-import { addCategory } from './write-categories.ts'
+import { addCategoryOfLine } from './write-categories.ts'
 
 /**
  * Writes the lines of apps, with their reviews, new developers and new categories. A refused line
@@ -129,12 +129,12 @@ const repeatedIdMessage =
  * the ids of all categories by slug.
  */
 async function resolveCategories(runner: QueryRunner, matches: Match[], { actor }: WriteOptions) {
-  const ids = new Map((await categoryStore(runner).all()).map(({ slug, id }) => [slug, id]))
+  const ids = new Map((await findCategories(runner)).map(({ slug, id }) => [slug, id]))
   const accepted = matches.filter(isAccepted)
   for (const match of accepted) {
     const { category } = match.line
     if (typeof category === 'string' || ids.has(category.slug)) continue
-    const added = await addCategory(runner, category, actor)
+    const added = await addCategoryOfLine(runner, category, actor)
     if (Array.isArray(added)) match.problems = added
     else ids.set(added.slug, added.id)
   }

@@ -1,5 +1,5 @@
 import type { Actor } from '../audit/audit-store.ts'
-import { categoryStore } from '../catalogue/category-store.ts'
+import { addCategory, updateCategory } from '../catalogue/category-store.ts'
 import type { Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import type { QueryRunner } from '../db/engine.ts'
@@ -44,7 +44,7 @@ async function writeCategory(
   const before = stored.find((one) => one.id === id && one.created_at === created_at)
   if (!before) {
     if (stored.some((one) => one.slug === slug)) return
-    const added = await addCategory(runner, category, actor)
+    const added = await addCategoryOfLine(runner, category, actor)
     line.outcome = Array.isArray(added) ? added : 'created'
     return
   }
@@ -53,18 +53,18 @@ async function writeCategory(
   if (onlyNew || changes.length === 0) return
   line.update = { category_id: before.id, slug: before.slug, changes }
   const refusal = await orProblems(
-    categoryStore(runner).update(before, after, actor),
+    updateCategory(runner, before, after, actor),
     '; give that one another in a first file',
   )
   line.outcome = refusal ?? 'updated'
 }
 
 /** Returns the new category, or why it cannot be added. */
-export async function addCategory(runner: QueryRunner, category: LineCategory, actor: Actor) {
+export async function addCategoryOfLine(runner: QueryRunner, category: LineCategory, actor: Actor) {
   const [{ slug, name, ...others } = category] = await withUnusedIds(runner, 'categories', [
     category,
   ])
-  return orProblems(categoryStore(runner).add(slug, name, actor, others))
+  return orProblems(addCategory(runner, slug, name, actor, others))
 }
 
 /** The result, or the message of an OperatorError with the advice as the problem of a line. */

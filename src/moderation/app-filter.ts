@@ -1,6 +1,6 @@
 import { accountStore } from '../accounts/account-store.ts'
 import type { StateCounts } from '../catalogue/app-store.ts'
-import { categoryStore } from '../catalogue/category-store.ts'
+import { requireCategory } from '../catalogue/category-store.ts'
 import { type QueryRunner, withoutIndex } from '../db/engine.ts'
 import { listed } from '../db/listed-apps.ts'
 import { required } from '../util/helpers.ts'
@@ -59,8 +59,7 @@ export async function resolveColumns(
 ): Promise<ColumnFilter> {
   const owner =
     developer === undefined ? undefined : await accountStore(runner).requireDeveloper(developer)
-  const found =
-    category === undefined ? undefined : await categoryStore(runner).requireCategory(category)
+  const found = category === undefined ? undefined : await requireCategory(runner, category)
   return { developerId: owner?.id, categoryId: found?.id }
 }
 

@@ -8,7 +8,7 @@ import {
   namedApps,
   timestampAfter,
 } from '../catalogue/app-store.ts'
-import { categoryStore } from '../catalogue/category-store.ts'
+import { findCategories } from '../catalogue/category-store.ts'
 import {
   canDecide,
   type Decision,
@@ -102,7 +102,7 @@ export const moderationStore = (runner: QueryRunner) => {
   }
 
   async function categorySlugs() {
-    const all = await categoryStore(runner).all()
+    const all = await findCategories(runner)
     return new Map<unknown, string>(all.map(({ id, slug }) => [id, slug]))
   }
 

@@ -1,5 +1,10 @@
 import { expect, inject, test } from 'vitest'
-import { categoryStore } from '../../src/catalogue/category-store.ts'
+import {
+  addCategory,
+  findCategories,
+  findCategoriesWithCounts,
+  renameCategory,
+} from '../../src/catalogue/category-store.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { freezeClock } from '../support/clock.ts'
@@ -59,10 +64,9 @@ test('categories have counts, and a rename shows in a running server at once', a
 
 test('categories are ordered by name', async () => {
   const database = await openWorld()
-  await database.write((runner) => categoryStore(runner).add('atlas', 'Maps', { operator: 'test' }))
+  await database.write((runner) => addCategory(runner, 'atlas', 'Maps', { operator: 'test' }))
   const [all, overview] = await database.read(async (runner) => {
-    const categories = categoryStore(runner)
-    return [await categories.all(), await categories.listWithCounts()]
+    return [await findCategories(runner), await findCategoriesWithCounts(runner)]
   })
   for (const listed of [all, overview]) {
     expect(listed.map(({ name }) => name)).toEqual(['Empty', 'Games', 'Maps', 'Tools'])
@@ -72,7 +76,7 @@ test('categories are ordered by name', async () => {
 test('an added category has a creation time, and is audited', async () => {
   const created_at = new Date(freezeClock()).toISOString()
   const database = await openWorld()
-  await database.write((runner) => categoryStore(runner).add('maps', 'Maps', { operator: 'test' }))
+  await database.write((runner) => addCategory(runner, 'maps', 'Maps', { operator: 'test' }))
   expect(await database.read(({ sql }) => sql('categories').where({ id: 4 }))).toMatchObject([
     { slug: 'maps', name: 'Maps', created_at },
   ])
@@ -90,7 +94,7 @@ test('an added category has a creation time, and is audited', async () => {
 test('a slug has at most 80 characters', async () => {
   const database = await openWorld()
   const add = (slug: string) =>
-    database.write((runner) => categoryStore(runner).add(slug, slug, { operator: 'test' }))
+    database.write((runner) => addCategory(runner, slug, slug, { operator: 'test' }))
   expect((await add('x'.repeat(80))).slug).toHaveLength(80)
   await expect(add('x'.repeat(81))).rejects.toThrow(/ must have 1 to 80 characters, not 81$/)
 })
@@ -114,9 +118,7 @@ test.for<[slug: string, to: { name: string; slug?: string }, message: string]>([
   ],
 ])('%s cannot become %j', async ([slug, to, message]) => {
   const database = await openWorld()
-  const renamed = database.write((runner) =>
-    categoryStore(runner).rename(slug, to, { operator: 'test' }),
-  )
+  const renamed = database.write((runner) => renameCategory(runner, slug, to, { operator: 'test' }))
   await expect(renamed).rejects.toMatchObject({ name: 'OperatorError', message })
 })
 
@@ -125,7 +127,7 @@ test('the number of categories is limited to what a response can list', async ()
   const database = openDatabase(address)
   await database.write(async (runner) => {
     for (let number = 4; number <= 1000; number++) {
-      await categoryStore(runner).add(`category-${number}`, `Category ${number}`, {
+      await addCategory(runner, `category-${number}`, `Category ${number}`, {
         operator: 'test',
       })
     }

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
 import { appStore } from '../../src/catalogue/app-store.ts'
-import { categoryStore } from '../../src/catalogue/category-store.ts'
+import { addCategory, removeCategory } from '../../src/catalogue/category-store.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { expectConsistentAt } from '../support/consistency.ts'
@@ -91,9 +91,8 @@ async function livelyWorld(): Promise<string> {
       await accountStore(runner).findOrAddDeveloper('Removed')
       await accountStore(runner).remove('Removed', actor)
       // Two, so that their ids go further than those of developers.
-      for (const slug of ['removed', 'removed-too'])
-        await categoryStore(runner).add(slug, slug, actor)
-      for (const slug of ['removed', 'removed-too']) await categoryStore(runner).remove(slug, actor)
+      for (const slug of ['removed', 'removed-too']) await addCategory(runner, slug, slug, actor)
+      for (const slug of ['removed', 'removed-too']) await removeCategory(runner, slug, actor)
     })
   })
   return address
@@ -133,7 +132,7 @@ test('a copy and a copy of it have all rows, ids, slugs and search results', asy
           const { id: _, slug: __, package_name: ___, package_key: ____, ...rest } = app
           const { id, slug } = await appStore(runner).insert({ ...rest, package_name: null }, actor)
           const developer = await accountStore(runner).findOrAddDeveloper('New')
-          const category = await categoryStore(runner).add('new', 'New', actor)
+          const category = await addCategory(runner, 'new', 'New', actor)
           return [id, slug, developer.id, category.id]
         }),
       ),

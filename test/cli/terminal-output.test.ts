@@ -1,7 +1,7 @@
 import { describe, expect, inject, test } from 'vitest'
 import type { OwnerColumn } from '../../src/catalogue/app-columns.ts'
 import { appStore } from '../../src/catalogue/app-store.ts'
-import { categoryStore } from '../../src/catalogue/category-store.ts'
+import { addCategory } from '../../src/catalogue/category-store.ts'
 import { mergeUnreviewed } from '../../src/catalogue/policy.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
@@ -160,7 +160,7 @@ describe('lists with long names fit the terminal:', () => {
       await append('developers', 'name')
       await append('categories', 'name', 'slug')
       await runner.sql('api_keys').update({ name: long })
-      await categoryStore(runner).add('x'.repeat(80), 'X', { operator: long })
+      await addCategory(runner, 'x'.repeat(80), 'X', { operator: long })
     })
 
   const widthOf = (text: string) => Math.max(...text.split('\n').map((line) => line.length))

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { accountStore } from '../../src/accounts/account-store.ts'
 import { generateKey } from '../../src/accounts/keys.ts'
-import { categoryStore } from '../../src/catalogue/category-store.ts'
+import { addCategory } from '../../src/catalogue/category-store.ts'
 import { ServiceError } from '../../src/contract/errors.ts'
 import { readDocument } from '../../src/http/reference-routes.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
@@ -75,7 +75,7 @@ async function startScene(id: string, options: ServiceOptions = {}): Promise<Sce
   const [key, others] = await service.database.write(async (runner) => {
     const operator = { operator: 'test' }
     for (const name of ['Productivity', 'Games', 'Travel']) {
-      await categoryStore(runner).add(name.toLowerCase(), name, operator)
+      await addCategory(runner, name.toLowerCase(), name, operator)
     }
     const accounts = accountStore(runner)
     const developers = ['Harbour Software', 'Cliff Software'].map((name) =>

@@ -1,7 +1,7 @@
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
 import { appStore } from '../../src/catalogue/app-store.ts'
-import { categoryStore } from '../../src/catalogue/category-store.ts'
+import { removeCategory, renameCategory } from '../../src/catalogue/category-store.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
 import type { AppChanges } from '../../src/contract/contract.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
@@ -33,7 +33,7 @@ const moderate = (work: (store: ReturnType<typeof moderationStore>) => Promise<u
 const rename = (from: string, to: string) =>
   write((runner) => accountStore(runner).rename(from, to, actor))
 const renameTools = (names: { name: string; slug?: string }) =>
-  write((runner) => categoryStore(runner).rename('tools', names, actor))
+  write((runner) => renameCategory(runner, 'tools', names, actor))
 
 /** A parameter that an operation does not have is typed as never. */
 const noInput = {} as never
@@ -60,9 +60,9 @@ const create =
     })
 const removeEve = write((runner) => accountStore(runner).remove('Eve', actor))
 const renameEmpty = write((runner) =>
-  categoryStore(runner).rename('empty', { name: 'Full', slug: 'full' }, actor),
+  renameCategory(runner, 'empty', { name: 'Full', slug: 'full' }, actor),
 )
-const removeEmpty = write((runner) => categoryStore(runner).remove('empty', actor))
+const removeEmpty = write((runner) => removeCategory(runner, 'empty', actor))
 const deleteApproved: Operation = (database) =>
   operations(database).deleteApp({ ...request, path: { id: apps.approved }, body: noInput })
 
@@ -455,9 +455,7 @@ test
       'the rename of that category',
       [
         toGames,
-        write((runner) =>
-          categoryStore(runner).rename('games', { name: 'Play', slug: 'play' }, actor),
-        ),
+        write((runner) => renameCategory(runner, 'games', { name: 'Play', slug: 'play' }, actor)),
       ],
       'search',
       { slug: 'play' },

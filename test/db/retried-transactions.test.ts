@@ -1,7 +1,7 @@
 import { describe, expect, inject, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
 import { moderatorStore } from '../../src/accounts/moderator-store.ts'
-import { categoryStore } from '../../src/catalogue/category-store.ts'
+import { addCategory, removeCategory, renameCategory } from '../../src/catalogue/category-store.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
@@ -59,7 +59,7 @@ test("operators' commands have one effect, with every transaction run twice", as
     const accounts = accountStore(runner)
     return {
       key: await accounts.issueKey(await accounts.findOrAddDeveloper('Eve'), actor),
-      category: await categoryStore(runner).add('travel', 'Travel', actor),
+      category: await addCategory(runner, 'travel', 'Travel', actor),
     }
   })
   const renamed = await twice.write((runner) =>
@@ -333,19 +333,19 @@ describe('changes exactly the rows that it is about, and again:', () => {
     ],
     [
       'an added category',
-      store((runner) => categoryStore(runner).add('maps', 'Maps', actor)),
+      store((runner) => addCategory(runner, 'maps', 'Maps', actor)),
       ['+audit: category add', '+categories'],
       ['there is already a category with the slug maps'],
     ],
     [
       'a renamed category',
-      store((runner) => categoryStore(runner).rename('tools', { name: 'Aids' }, actor)),
+      store((runner) => renameCategory(runner, 'tools', { name: 'Aids' }, actor)),
       ['+audit: category rename', `~categories ${categories.tools}: changed_at name`],
       ['the category tools already has the name "Aids"'],
     ],
     [
       'a removed category',
-      store((runner) => categoryStore(runner).remove('empty', actor)),
+      store((runner) => removeCategory(runner, 'empty', actor)),
       ['+audit: category remove', `-categories ${categories.empty}`],
       ['there is no category with the slug empty'],
     ],

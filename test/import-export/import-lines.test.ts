@@ -1,7 +1,7 @@
 import { Readable, Writable } from 'node:stream'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
-import { categoryStore } from '../../src/catalogue/category-store.ts'
+import { addCategory, renameCategory } from '../../src/catalogue/category-store.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
 import { withTemporaryCopy } from '../../src/db/copy-database.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
@@ -907,19 +907,15 @@ test.for<
   ],
   [
     'a category with another name',
-    (runner) => categoryStore(runner).rename('games', { name: 'Play' }, actor),
+    (runner) => renameCategory(runner, 'games', { name: 'Play' }, actor),
     ['category Play', 'Bird Song'],
   ],
   [
     'a category without apps, with another slug',
-    (runner) => categoryStore(runner).rename('empty', { name: 'Empty', slug: 'none' }, actor),
+    (runner) => renameCategory(runner, 'empty', { name: 'Empty', slug: 'none' }, actor),
     ['category Empty'],
   ],
-  [
-    'a new category',
-    (runner) => categoryStore(runner).add('maps', 'Maps', actor),
-    ['category Maps'],
-  ],
+  ['a new category', (runner) => addCategory(runner, 'maps', 'Maps', actor), ['category Maps']],
   ['a removed review', (runner) => removeReview(runner, 1, 'Spam.', actor), ['Tide Clock']],
   ['a key', (runner) => accountStore(runner).issueKey({ id: 1, name: 'Ada' }, actor), []],
 ])('an export since a time has %s', async ([, make, all, ofAll = all]) => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
-import { categoryStore } from '../../src/catalogue/category-store.ts'
+import { findCategories, renameCategory } from '../../src/catalogue/category-store.ts'
 import type { Decision } from '../../src/catalogue/policy.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
 import type { AppChanges } from '../../src/contract/contract.ts'
@@ -175,7 +175,7 @@ function hiddenMarkers(lines: string[], answers: string[]): string[] {
 
 /** Lists, searches, each app, and an app that does not exist. */
 async function publicPaths({ read }: Database): Promise<string[]> {
-  const categories = await read((runner) => categoryStore(runner).all())
+  const categories = await read(findCategories)
   const ids = await read(({ sql }) => sql('apps').orderBy('id').pluck('id'))
   const lists = sortOrders.flatMap((sort) =>
     [1, 2, 3, 4].map((page) => `sort=${sort}&limit=20&page=${page}`),
@@ -268,9 +268,7 @@ function changer({ database, request, world }: Service, start: number): () => Pr
     website_url: maybe(oneOf(['', `https://example.org/${marker()}`])),
     source_code_url: maybe(oneOf(['', `https://code.example.org/${marker()}`])),
     license: maybe(oneOf(['', 'MIT', 'GPL-3.0-or-later OR MIT'])),
-    category_id: maybe(
-      oneOf((await database.read((runner) => categoryStore(runner).all())).map(({ id }) => id)),
-    ),
+    category_id: maybe(oneOf((await database.read(findCategories)).map(({ id }) => id))),
   })
 
   /** Changes or deletes an app by the key of its owner. */
@@ -387,7 +385,7 @@ function changer({ database, request, world }: Service, start: number): () => Pr
         await database.read(({ sql }) => sql('categories').orderBy('id').pluck('slug')),
       )
       const to = { slug: maybe(oneOf(words)), name: oneOf(['Tools', 'Games', 'Maps', 'Sky']) }
-      return isRare() && write((runner) => categoryStore(runner).rename(from, to, operator()))
+      return isRare() && write((runner) => renameCategory(runner, from, to, operator()))
     },
   ]
   return async () => {

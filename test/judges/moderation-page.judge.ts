@@ -7,7 +7,7 @@ import type { Locator, Page } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
 import { appStore } from '../../src/catalogue/app-store.ts'
-import { categoryStore } from '../../src/catalogue/category-store.ts'
+import { addCategory } from '../../src/catalogue/category-store.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
@@ -70,7 +70,7 @@ const honest = adjectives.flatMap((adjective) => nouns.map((noun) => `${adjectiv
 /** 20 popular apps, and 300 pending ones, of which every fifteenth imitates one of them. */
 async function fill(runner: QueryRunner) {
   const accounts = accountStore(runner)
-  const category = await categoryStore(runner).add('tools', 'Tools', actor)
+  const category = await addCategory(runner, 'tools', 'Tools', actor)
   const add = async (developer: string, name: string, waitsSince: number, downloads = 0) => {
     const { id } = await accounts.findOrAddDeveloper(developer)
     const created_at = new Date(Date.parse(at) + waitsSince * 60_000).toISOString()

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { accountStore, addDevelopers } from '../../src/accounts/account-store.ts'
 import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
-import { categoryStore } from '../../src/catalogue/category-store.ts'
+import { addCategory } from '../../src/catalogue/category-store.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
 import { findApps } from '../../src/moderation/app-finder.ts'
@@ -76,7 +76,7 @@ share(async () => {
     await accountStore(runner).findOrAddDeveloper('Ada')
     await accountStore(runner).findOrAddDeveloper('Bob')
     await addDevelopers(runner, ['Harbour Software', 'Old Harbour'], past)
-    await categoryStore(runner).add('tools', 'Tools', actor)
+    await addCategory(runner, 'tools', 'Tools', actor)
     for (const app of apps) await appStore(runner).insertAll('app create', [toInsert(app)], actor)
   })
 })

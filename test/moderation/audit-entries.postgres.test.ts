@@ -1,7 +1,7 @@
 import { expect, inject, test } from 'vitest'
 import { accountStore } from '../../src/accounts/account-store.ts'
 import { moderatorStore } from '../../src/accounts/moderator-store.ts'
-import { categoryStore } from '../../src/catalogue/category-store.ts'
+import { removeCategory } from '../../src/catalogue/category-store.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
@@ -22,7 +22,7 @@ test.for<[action: string, write: (runner: QueryRunner) => Promise<unknown>]>([
   ['key revoke', (runner) => accountStore(runner).revoke(keys.bob.slice(5, 17), actor)],
   ['moderator add', (runner) => moderatorStore(runner).add('Eve', actor)],
   ['developer rename', (runner) => accountStore(runner).rename('Bob', 'Rob', actor)],
-  ['category remove', (runner) => categoryStore(runner).remove('empty', actor)],
+  ['category remove', (runner) => removeCategory(runner, 'empty', actor)],
   ['review remove', (runner) => removeReview(runner, 1, 'Spam.', actor)],
 ])(
   'the entry of a running %s is waited for if another with a greater id is there',

@@ -5,7 +5,7 @@ import type { TestProject } from 'vitest/node'
 import { accountStore } from '../../src/accounts/account-store.ts'
 import type { OwnerColumn } from '../../src/catalogue/app-columns.ts'
 import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
-import { categoryStore } from '../../src/catalogue/category-store.ts'
+import { addCategory } from '../../src/catalogue/category-store.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import type { appDefaults } from '../../src/db/rows.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
@@ -129,11 +129,9 @@ export async function createWorld(address: string): Promise<Omit<World, 'source'
     const apps = appStore(runner)
     const moderation = moderationStore(runner)
 
-    const addCategory = async (slug: string, name: string) =>
-      (await categoryStore(runner).add(slug, name, actor)).id
-    const tools = await addCategory('tools', 'Tools')
-    const games = await addCategory('games', 'Games')
-    const empty = await addCategory('empty', 'Empty')
+    const { id: tools } = await addCategory(runner, 'tools', 'Tools', actor)
+    const { id: games } = await addCategory(runner, 'games', 'Games', actor)
+    const { id: empty } = await addCategory(runner, 'empty', 'Empty', actor)
 
     const ada = await accounts.findOrAddDeveloper('Ada')
     const bob = await accounts.findOrAddDeveloper('Bob')

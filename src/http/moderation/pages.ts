@@ -2,7 +2,7 @@ import type { Request, Response } from 'express'
 import { moderatorStore } from '../../accounts/moderator-store.ts'
 import { findEntry, findRejectionReasons } from '../../audit/audit-store.ts'
 import { appStore, findNamedApps, type NamedAppRow } from '../../catalogue/app-store.ts'
-import { categoryStore } from '../../catalogue/category-store.ts'
+import { findCategories } from '../../catalogue/category-store.ts'
 import { findReviews, requireReview } from '../../catalogue/reviews.ts'
 import { OperatorError } from '../../contract/errors.ts'
 import type { Database } from '../../db/database.ts'
@@ -100,7 +100,7 @@ export function createPages(database: Database, links: Links) {
         records: await appStore(runner).countStates(
           list.apps.map(({ developer_id }) => developer_id),
         ),
-        categories: await categoryStore(runner).all(),
+        categories: await findCategories(runner),
         developers: await waitingDevelopers(runner, queue),
         reasons: await findRejectionReasons(runner),
         report: await reportOf(

@@ -1,7 +1,7 @@
 import { deepStrictEqual } from 'node:assert'
 import { setImmediate } from 'node:timers/promises'
 import { accountStore } from '../../../src/accounts/account-store.ts'
-import { categoryStore } from '../../../src/catalogue/category-store.ts'
+import { addCategory } from '../../../src/catalogue/category-store.ts'
 import { addRatings, ratingColumns, ratingsOf } from '../../../src/catalogue/ratings.ts'
 import type { Database } from '../../../src/db/database.ts'
 import type { QueryRunner } from '../../../src/db/engine.ts'
@@ -117,7 +117,7 @@ async function addDevelopers(runner: QueryRunner): Promise<number[]> {
 async function addCategories(runner: QueryRunner): Promise<number[]> {
   const ids: number[] = []
   for (const slug of categories)
-    ids.push((await categoryStore(runner).add(slug, slug, { operator: 'bench' })).id)
+    ids.push((await addCategory(runner, slug, slug, { operator: 'bench' })).id)
   return ids
 }
 
