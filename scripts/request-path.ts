@@ -62,7 +62,7 @@ function nameOf(node: ts.SignatureDeclaration): string {
 }
 
 const { addDemoCatalogue } = await import('../seeds/demo-catalogue.ts')
-const { accountStore } = await import('../src/accounts/account-store.ts')
+const { findOrAddDeveloper, issueKey } = await import('../src/accounts/account-store.ts')
 const { appStore } = await import('../src/catalogue/app-store.ts')
 const { readConfig } = await import('../src/config.ts')
 const { openDatabase } = await import('../src/db/database.ts')
@@ -77,10 +77,9 @@ const database = openDatabase(`sqlite:${folder}/apps.sqlite`)
 await database.migrate()
 await database.write(addDemoCatalogue)
 const key = await database.write(async (runner) => {
-  const accounts = accountStore(runner)
   const { developer_name } = required(await appStore(runner).find(listedApp), `app ${listedApp}`)
   return (
-    await accounts.issueKey(await accounts.findOrAddDeveloper(developer_name), { operator: 'path' })
+    await issueKey(runner, await findOrAddDeveloper(runner, developer_name), { operator: 'path' })
   ).key
 })
 

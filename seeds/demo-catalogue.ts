@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { accountStore } from '../src/accounts/account-store.ts'
+import { findOrAddDeveloper } from '../src/accounts/account-store.ts'
 import { appStore } from '../src/catalogue/app-store.ts'
 import { addCategory } from '../src/catalogue/category-store.ts'
 import { ratingColumns, ratingsOf } from '../src/catalogue/ratings.ts'
@@ -41,7 +41,7 @@ export async function addDemoCatalogue(runner: QueryRunner) {
   for (const app of catalogue.apps) await insert(app)
 
   async function insert({ category, developer_name, reviews, ...app }: DemoApp) {
-    const developer = await accountStore(runner).findOrAddDeveloper(developer_name)
+    const developer = await findOrAddDeveloper(runner, developer_name)
     const category_id = categories.get(category)
     if (category_id === undefined) throw new Error(`the demo catalogue has no category ${category}`)
     const row = {

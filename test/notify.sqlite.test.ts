@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { formats } from '../deploy/notification-formats.ts'
 import { sendNotification } from '../deploy/send-notification.ts'
-import { accountStore } from '../src/accounts/account-store.ts'
+import { issueKey } from '../src/accounts/account-store.ts'
 import { recordEntries, recordEntry } from '../src/audit/audit-store.ts'
 import type { Decision } from '../src/catalogue/policy.ts'
 import { baseUrlFormat } from '../src/config.ts'
@@ -206,7 +206,7 @@ describe('a message', () => {
     const { webhook, notify, database, place, end } = await startNotifying()
     const before = place()
     await database.write(async (runner) => {
-      await accountStore(runner).issueKey({ id: 1, name: 'Ada' }, ada)
+      await issueKey(runner, { id: 1, name: 'Ada' }, ada)
       await moderationStore(runner).restore(apps.deleted, ada)
       await moderationStore(runner).transfer(apps.approved, 'Bob', ada)
     })

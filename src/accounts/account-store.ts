@@ -3,7 +3,6 @@ import { appStore, noApps, type StateCounts } from '../catalogue/app-store.ts'
 import { findSimilarDevelopers } from '../catalogue/similar-names.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { keyPrefix, parseDeveloperName, parseKeyName } from '../contract/field-rules.ts'
-import type { Database } from '../db/database.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import type { ApiKeyRow } from '../db/rows.ts'
 import {
@@ -13,28 +12,113 @@ import {
   toIndexedDeveloper,
 } from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
-import { generateKey, keyState } from './keys.ts'
+import { generateKey, type KeyState, keyState } from './keys.ts'
+
+export type Developer = { id: number; name: string }
 
 /** A developer with the numbers of their active keys and their apps. */
-export type Account = {
-  id: number
-  name: string
+export type Account = Developer & {
   created_at: string
   active_keys: number
   apps: StateCounts
 }
 
 /** A key without its secret. */
-type StoredKey = Omit<ApiKeyRow, 'developer_id' | 'sha256'> & { developer_name: string }
+type StoredKey = Omit<ApiKeyRow, 'developer_id' | 'sha256'> & {
+  developer_name: string
+  state: KeyState
+}
+
+/** A new key with its secret, which the database does not have. */
+type IssuedKey = Pick<ApiKeyRow, 'id' | 'name' | 'expires_at'> & {
+  key: string
+  developer_name: string
+}
 
 /** Milliseconds. */
 export const defaultKeyLifetime = 365 * 24 * 60 * 60 * 1000
 
-const developerNotFound = (name: string) =>
-  new OperatorError(`there is no developer ${JSON.stringify(name.trim())}`)
+/** Developers with a word like those of a text that are found, at most. */
+const maxFound = 20
 
-/** Adds developers whose names are free and valid, and returns their rows. */
-export async function addDevelopers(runner: QueryRunner, names: string[], created_at: string) {
+/** The ids of developers whose names have words that begin with those of a text, the newest first. */
+export const findDevelopersByWords = async (
+  { names }: QueryRunner,
+  text: string,
+): Promise<number[]> =>
+  (await names.newestWith(developerPhrasesOf(text), maxFound)).map(developerOfEntry)
+
+/** Throws an OperatorError if no developer has exactly this name. */
+export async function lookUpDeveloper(runner: QueryRunner, name: string): Promise<Developer> {
+  const developer = await findDeveloper(runner, name)
+  if (!developer) throw developerNotFound(name)
+  return developer
+}
+
+/**
+ * Throws an OperatorError with similar names if no developer has exactly this name. Reads all
+ * developers for it, so a write calls this before its transaction, which others may have to wait for.
+ */
+export async function requireDeveloper(runner: QueryRunner, name: string): Promise<Developer> {
+  const developer = await findDeveloper(runner, name)
+  if (developer) return developer
+  const found = await runner
+    .sql('developers')
+    .whereIn('id', await findDevelopersByWords(runner, name))
+    .pluck('name')
+  const similar = new Set([...(await findSimilarDevelopers(runner, name)), ...found])
+  throw similar.size === 0
+    ? developerNotFound(name)
+    : new OperatorError(
+        `${developerNotFound(name).message}; similar: ${[...similar].toSorted().join(', ')}`,
+      )
+}
+
+/** Names like this one, unless a developer has it. Reads all developers, as `requireDeveloper`. */
+export const findSimilarToNewDeveloper = async (
+  runner: QueryRunner,
+  name: string,
+): Promise<string[]> =>
+  (await findDeveloper(runner, name)) ? [] : findSimilarDevelopers(runner, name)
+
+/** The accounts of developers, by name. */
+export async function findAccounts(runner: QueryRunner, ids: number[]): Promise<Account[]> {
+  const { sql } = runner
+  const activeKeys = sql('api_keys')
+    .whereRaw('api_keys.developer_id = developers.id')
+    .whereNull('revoked_at')
+    .where('expires_at', '>', new Date().toISOString())
+    .count('*')
+    .as('active_keys')
+  const rows: Omit<Account, 'apps'>[] = await sql('developers')
+    .whereIn('id', ids)
+    .orderBy('name')
+    .select('id', 'name', 'created_at', activeKeys)
+  const states = await appStore(runner).countStates(ids)
+  return rows.map((row) => ({ ...row, apps: states.get(row.id) ?? noApps }))
+}
+
+/** A page of the developers by name, and the total. */
+export async function findDevelopers(
+  runner: QueryRunner,
+  limit: number,
+  offset: number,
+): Promise<{ developers: Account[]; total: number }> {
+  const { sql } = runner
+  const [all] = await sql('developers').count({ total: '*' })
+  const ids = await sql('developers').orderBy('name').limit(limit).offset(offset).pluck('id')
+  return {
+    developers: await findAccounts(runner, ids),
+    total: Number(required(all, 'the count').total),
+  }
+}
+
+/** Adds developers whose names are free and valid. */
+export async function addDevelopers(
+  runner: QueryRunner,
+  names: string[],
+  created_at: string,
+): Promise<Developer[]> {
   const changed_at = new Date().toISOString()
   const added = await runner.insertRows(
     'developers',
@@ -44,227 +128,173 @@ export async function addDevelopers(runner: QueryRunner, names: string[], create
   return added
 }
 
-/** Developers with a word like those of a text that are found, at most. */
-const maxFound = 20
+/**
+ * The developer of exactly this name, added if there is none. Throws an OperatorError if the name is
+ * invalid.
+ */
+export async function findOrAddDeveloper(
+  runner: QueryRunner,
+  text: string,
+): Promise<Developer & { isNew: boolean }> {
+  const known = await findDeveloper(runner, text)
+  if (known) return { ...known, isNew: false }
+  const name = parseDeveloperName(text)
+  const now = new Date().toISOString()
+  const added = await runner
+    .sql('developers')
+    .insert({ name, created_at: now, changed_at: now })
+    .onConflict('name')
+    .ignore()
+    .returning(['id', 'name'])
+  await runner.names.index(added.map(toIndexedDeveloper))
+  return { ...(await lookUpDeveloper(runner, name)), isNew: added.length > 0 }
+}
 
-/** The ids of developers whose names have words that begin with those of a text, the newest first. */
-export const findDevelopersByWords = async ({ names }: QueryRunner, text: string) =>
-  (await names.newestWith(developerPhrasesOf(text), maxFound)).map(developerOfEntry)
-
-/** Before a write about a developer: see `requireDeveloper`. */
-export const assertDeveloper = (database: Database, name: string) =>
-  database.read((runner) => accountStore(runner).requireDeveloper(name))
-
-export const accountStore = (runner: QueryRunner) => {
+/**
+ * Renames a developer, and indexes their listed apps again. Throws an OperatorError if there is no
+ * such developer, or if the name is invalid or taken.
+ */
+export async function renameDeveloper(
+  runner: QueryRunner,
+  from: string,
+  text: string,
+  actor: Actor,
+  onProgress: (done: number, total: number) => void = () => {},
+): Promise<Developer & { listed_apps: number }> {
   const { sql } = runner
+  const name = parseDeveloperName(text)
+  const before = await lookUpDeveloper(runner, from)
+  const { id } = before
+  // An update locks an app before its developer. Locking in the same order avoids deadlocks.
+  await sql('apps').where({ developer_id: id }).orderBy('id').forUpdate().select('id')
+  if (name === before.name)
+    throw new OperatorError(`the developer already has the name ${JSON.stringify(name)}`)
+  const at = new Date().toISOString()
+  if (await findDeveloper(runner, name))
+    throw new OperatorError(`there is already a developer ${JSON.stringify(name)}`)
+  // Not locked before: PostgreSQL's lock for another name is stronger, and a transfer could get its
+  // own between the two. None if another transaction has renamed or removed the developer.
+  runner.markPublicChange()
+  const renamed = await sql('developers').where(before).update({ name, changed_at: at })
+  if (renamed === 0) throw developerNotFound(from)
+  await runner.names.index([toIndexedDeveloper({ id, name })])
+  await recordEntry(runner, actor, {
+    action: 'developer rename',
+    at,
+    developer_id: id,
+    before: { name: before.name },
+    after: { name },
+  })
+  return { id, name, listed_apps: await appStore(runner).reindexAppsOf(id, onProgress) }
+}
 
-  const findDeveloper = (name: string) =>
-    sql('developers').where({ name: name.trim() }).first('id', 'name')
+/**
+ * Removes a developer. Throws an OperatorError if there is none; a foreign key rejects one with apps
+ * or active keys.
+ */
+export async function removeDeveloper(
+  runner: QueryRunner,
+  text: string,
+  actor: Actor,
+): Promise<Developer> {
+  const { sql } = runner
+  const { id, name } = await lookUpDeveloper(runner, text)
+  const at = new Date().toISOString()
+  const keys = sql('api_keys').where({ developer_id: id })
+  await keys.where((key) => key.whereNotNull('revoked_at').orWhere('expires_at', '<=', at)).delete()
+  await sql('idempotency_keys').where({ developer_id: id }).delete()
+  // None if another transaction has removed or renamed the developer in the meantime.
+  if ((await sql('developers').where({ id, name }).delete()) === 0) throw developerNotFound(text)
+  await runner.names.remove(developerEntry(id))
+  await recordEntry(runner, actor, {
+    action: 'developer remove',
+    at,
+    developer_id: id,
+    before: { name },
+    after: { name: null },
+  })
+  return { id, name }
+}
 
-  /** Throws an OperatorError if no developer has exactly this name. */
-  async function lookUpDeveloper(name: string) {
-    const developer = await findDeveloper(name)
-    if (!developer) throw developerNotFound(name)
-    return developer
-  }
+/** The key is only in the result; the database has its hash. */
+export async function issueKey(
+  runner: QueryRunner,
+  developer: Developer,
+  actor: Actor,
+  options: { name?: string | undefined; expiresAt?: string | undefined } = {},
+): Promise<IssuedKey> {
+  const { id, key, sha256 } = generateKey()
+  const now = Date.now()
+  const name = options.name === undefined ? null : parseKeyName(options.name)
+  const expires_at = options.expiresAt ?? new Date(now + defaultKeyLifetime).toISOString()
+  const created_at = new Date(now).toISOString()
+  const developer_id = developer.id
+  await runner.sql('api_keys').insert({ id, sha256, name, developer_id, created_at, expires_at })
+  await recordEntry(runner, actor, {
+    action: 'key issue',
+    at: created_at,
+    developer_id,
+    after: { id, name, expires_at },
+  })
+  return { id, key, name, developer_name: developer.name, expires_at }
+}
 
-  /**
-   * The same, and the error lists similar names. Reads all developers for it, so a write calls this
-   * before its transaction, which others may have to wait for.
-   */
-  async function requireDeveloper(name: string) {
-    const developer = await findDeveloper(name)
-    if (developer) return developer
-    const found = await sql('developers')
-      .whereIn('id', await findDevelopersByWords(runner, name))
-      .pluck('name')
-    const similar = new Set([...(await findSimilarDevelopers(runner, name)), ...found])
-    throw similar.size === 0
-      ? developerNotFound(name)
-      : new OperatorError(
-          `${developerNotFound(name).message}; similar: ${[...similar].toSorted().join(', ')}`,
-        )
-  }
-
-  /** By name. */
-  async function accounts(ids: number[]): Promise<Account[]> {
-    const activeKeys = sql('api_keys')
-      .whereRaw('api_keys.developer_id = developers.id')
-      .whereNull('revoked_at')
-      .where('expires_at', '>', new Date().toISOString())
-      .count('*')
-      .as('active_keys')
-    const rows: Omit<Account, 'apps'>[] = await sql('developers')
-      .whereIn('id', ids)
-      .orderBy('name')
-      .select('id', 'name', 'created_at', activeKeys)
-    const states = await appStore(runner).countStates(ids)
-    return rows.map((row) => ({ ...row, apps: states.get(row.id) ?? noApps }))
-  }
-
+/** A page of the keys, or of those of a developer, by developer, oldest first, and the total. */
+export async function findKeys(
+  { sql }: QueryRunner,
+  developerId: number | undefined,
+  limit: number,
+  offset: number,
+): Promise<{ keys: StoredKey[]; total: number }> {
+  const keys = sql('api_keys')
+  if (developerId !== undefined) keys.where({ developer_id: developerId })
+  const [all] = await keys.clone().count({ total: '*' })
+  const rows: Omit<StoredKey, 'state'>[] = await keys
+    .join('developers', 'developers.id', 'api_keys.developer_id')
+    .orderBy(['developers.name', 'api_keys.created_at', 'api_keys.id'])
+    .limit(limit)
+    .offset(offset)
+    .select('api_keys.id', 'api_keys.name', 'developers.name as developer_name')
+    .select('api_keys.created_at', 'expires_at', 'last_used_at', 'revoked_at')
+  const now = Date.now()
   return {
-    lookUpDeveloper,
-    requireDeveloper,
-    accounts,
-
-    /** Names like this one, unless a developer has it. Reads all developers, as `requireDeveloper`. */
-    similarToNew: async (name: string): Promise<string[]> =>
-      (await findDeveloper(name)) ? [] : findSimilarDevelopers(runner, name),
-
-    /**
-     * The developer of exactly this name, added if there is none. Throws an OperatorError if the
-     * name is invalid.
-     */
-    async findOrAddDeveloper(text: string) {
-      const known = await findDeveloper(text)
-      if (known) return { ...known, isNew: false }
-      const name = parseDeveloperName(text)
-      const now = new Date().toISOString()
-      const added = await sql('developers')
-        .insert({ name, created_at: now, changed_at: now })
-        .onConflict('name')
-        .ignore()
-        .returning(['id', 'name'])
-      await runner.names.index(added.map(toIndexedDeveloper))
-      return { ...(await lookUpDeveloper(name)), isNew: added.length > 0 }
-    },
-
-    /** A page of the developers by name, and the total. */
-    async developers(limit: number, offset: number) {
-      const [all] = await sql('developers').count({ total: '*' })
-      const ids = await sql('developers').orderBy('name').limit(limit).offset(offset).pluck('id')
-      return { developers: await accounts(ids), total: Number(required(all, 'the count').total) }
-    },
-
-    /**
-     * Renames a developer, and indexes their listed apps again. Throws an OperatorError if there is
-     * no such developer, or if the name is invalid or taken.
-     */
-    async rename(
-      from: string,
-      text: string,
-      actor: Actor,
-      onProgress: (done: number, total: number) => void = () => {},
-    ) {
-      const name = parseDeveloperName(text)
-      const before = await lookUpDeveloper(from)
-      const { id } = before
-      // An update locks an app before its developer. Locking in the same order avoids deadlocks.
-      await sql('apps').where({ developer_id: id }).orderBy('id').forUpdate().select('id')
-      if (name === before.name)
-        throw new OperatorError(`the developer already has the name ${JSON.stringify(name)}`)
-      const at = new Date().toISOString()
-      if (await findDeveloper(name))
-        throw new OperatorError(`there is already a developer ${JSON.stringify(name)}`)
-      // Not locked before: PostgreSQL's lock for another name is stronger, and a transfer could get
-      // its own between the two. None if another transaction has renamed or removed the developer.
-      runner.markPublicChange()
-      const renamed = await sql('developers').where(before).update({ name, changed_at: at })
-      if (renamed === 0) throw developerNotFound(from)
-      await runner.names.index([toIndexedDeveloper({ id, name })])
-      await recordEntry(runner, actor, {
-        action: 'developer rename',
-        at,
-        developer_id: id,
-        before: { name: before.name },
-        after: { name },
-      })
-      return { id, name, listed_apps: await appStore(runner).reindexAppsOf(id, onProgress) }
-    },
-
-    /**
-     * Removes a developer. Throws an OperatorError if there is none; a foreign key rejects one with
-     * apps or active keys.
-     */
-    async remove(text: string, actor: Actor) {
-      const { id, name } = await lookUpDeveloper(text)
-      const at = new Date().toISOString()
-      const keys = sql('api_keys').where({ developer_id: id })
-      await keys
-        .where((key) => key.whereNotNull('revoked_at').orWhere('expires_at', '<=', at))
-        .delete()
-      await sql('idempotency_keys').where({ developer_id: id }).delete()
-      // None if another transaction has removed or renamed the developer in the meantime.
-      if ((await sql('developers').where({ id, name }).delete()) === 0)
-        throw developerNotFound(text)
-      await runner.names.remove(developerEntry(id))
-      await recordEntry(runner, actor, {
-        action: 'developer remove',
-        at,
-        developer_id: id,
-        before: { name },
-        after: { name: null },
-      })
-      return { id, name }
-    },
-
-    /** The key is only in the result; the database has its hash. */
-    async issueKey(
-      developer: { id: number; name: string },
-      actor: Actor,
-      options: { name?: string | undefined; expiresAt?: string | undefined } = {},
-    ) {
-      const { id, key, sha256 } = generateKey()
-      const now = Date.now()
-      const name = options.name === undefined ? null : parseKeyName(options.name)
-      const expires_at = options.expiresAt ?? new Date(now + defaultKeyLifetime).toISOString()
-      const created_at = new Date(now).toISOString()
-      const developer_id = developer.id
-      await sql('api_keys').insert({ id, sha256, name, developer_id, created_at, expires_at })
-      await recordEntry(runner, actor, {
-        action: 'key issue',
-        at: created_at,
-        developer_id,
-        after: { id, name, expires_at },
-      })
-      return { id, key, name, developer_name: developer.name, expires_at }
-    },
-
-    /** A page of the keys by developer, oldest first, and the total. */
-    async keys(developerId: number | undefined, limit: number, offset: number) {
-      const keys = sql('api_keys')
-      if (developerId !== undefined) keys.where({ developer_id: developerId })
-      const [all] = await keys.clone().count({ total: '*' })
-      const rows: StoredKey[] = await keys
-        .join('developers', 'developers.id', 'api_keys.developer_id')
-        .orderBy(['developers.name', 'api_keys.created_at', 'api_keys.id'])
-        .limit(limit)
-        .offset(offset)
-        .select('api_keys.id', 'api_keys.name', 'developers.name as developer_name')
-        .select('api_keys.created_at', 'expires_at', 'last_used_at', 'revoked_at')
-      const now = Date.now()
-      return {
-        keys: rows.map((row) => ({ ...row, state: keyState(row, now) })),
-        total: Number(required(all, 'the count').total),
-      }
-    },
-
-    /**
-     * Takes effect at the next request. Throws an OperatorError if the key does not exist or is
-     * revoked already.
-     */
-    async revoke(
-      id: string,
-      actor: Actor,
-    ): Promise<{ id: string; developer_name: string; revoked_at: string }> {
-      const key = await sql('api_keys')
-        .join('developers', 'developers.id', 'api_keys.developer_id')
-        .where('api_keys.id', id)
-        .forUpdate('api_keys')
-        .first('api_keys.developer_id', 'developers.name as developer_name', 'api_keys.revoked_at')
-      if (!key) throw new OperatorError(`there is no key ${keyPrefix(id)}`)
-      if (key.revoked_at)
-        throw new OperatorError(`the key ${keyPrefix(id)} was already revoked at ${key.revoked_at}`)
-      const revoked_at = new Date().toISOString()
-      await sql('api_keys').where({ id }).update({ revoked_at })
-      await recordEntry(runner, actor, {
-        action: 'key revoke',
-        at: revoked_at,
-        developer_id: key.developer_id,
-        before: { id, revoked_at: null },
-        after: { id, revoked_at },
-      })
-      return { id, developer_name: key.developer_name, revoked_at }
-    },
+    keys: rows.map((row) => ({ ...row, state: keyState(row, now) })),
+    total: Number(required(all, 'the count').total),
   }
 }
+
+/**
+ * Takes effect at the next request. Throws an OperatorError if the key does not exist or is revoked
+ * already.
+ */
+export async function revokeKey(
+  runner: QueryRunner,
+  id: string,
+  actor: Actor,
+): Promise<{ id: string; developer_name: string; revoked_at: string }> {
+  const { sql } = runner
+  const key = await sql('api_keys')
+    .join('developers', 'developers.id', 'api_keys.developer_id')
+    .where('api_keys.id', id)
+    .forUpdate('api_keys')
+    .first('api_keys.developer_id', 'developers.name as developer_name', 'api_keys.revoked_at')
+  if (!key) throw new OperatorError(`there is no key ${keyPrefix(id)}`)
+  if (key.revoked_at)
+    throw new OperatorError(`the key ${keyPrefix(id)} was already revoked at ${key.revoked_at}`)
+  const revoked_at = new Date().toISOString()
+  await sql('api_keys').where({ id }).update({ revoked_at })
+  await recordEntry(runner, actor, {
+    action: 'key revoke',
+    at: revoked_at,
+    developer_id: key.developer_id,
+    before: { id, revoked_at: null },
+    after: { id, revoked_at },
+  })
+  return { id, developer_name: key.developer_name, revoked_at }
+}
+
+const findDeveloper = ({ sql }: QueryRunner, name: string): Promise<Developer | undefined> =>
+  sql('developers').where({ name: name.trim() }).first('id', 'name')
+
+const developerNotFound = (name: string) =>
+  new OperatorError(`there is no developer ${JSON.stringify(name.trim())}`)

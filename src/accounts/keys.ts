@@ -106,10 +106,12 @@ export const parseKeyIdOrPrefix = (text: string) =>
 export const isSameKey = (key: string, sha256: string) =>
   timingSafeEqual(Buffer.from(hash('sha256', key)), Buffer.from(sha256))
 
+export type KeyState = 'active' | 'expired' | 'revoked'
+
 export function keyState(
   key: Pick<ModeratorRow, 'revoked_at' | 'expires_at'>,
   now: number,
-): 'active' | 'expired' | 'revoked' {
+): KeyState {
   if (key.revoked_at) return 'revoked'
   return Date.parse(key.expires_at) <= now ? 'expired' : 'active'
 }

@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander'
-import { assertDeveloper } from '../accounts/account-store.ts'
+import { requireDeveloper } from '../accounts/account-store.ts'
 import { UsageError } from '../contract/errors.ts'
 import type { AppReference } from '../contract/field-rules.ts'
 import type { AppFilter, AppState } from '../moderation/app-filter.ts'
@@ -101,7 +101,7 @@ Examples:
 
 JSON: {id, slug, developer_name}.`,
   async run(database, id: number, { to }: { to: string }) {
-    await assertDeveloper(database, to)
+    await database.read((runner) => requireDeveloper(runner, to))
     return database.write((runner) => moderationStore(runner).transfer(id, to, currentOperator()))
   },
   print: ({ id, slug, developer_name }) =>

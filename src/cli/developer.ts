@@ -1,5 +1,10 @@
 import { Command } from 'commander'
-import { accountStore, assertDeveloper } from '../accounts/account-store.ts'
+import {
+  findDevelopers,
+  removeDeveloper,
+  renameDeveloper,
+  requireDeveloper,
+} from '../accounts/account-store.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { formatQuantity } from '../util/text.ts'
 import { buildDatabaseCommand, buildListCommand, commandGroup, currentOperator } from './command.ts'
@@ -18,7 +23,7 @@ JSON: {developers, pagination: {current_page, total_pages, per_page, total}}.
 A developer: {id, name, created_at, active_keys, apps: {pending, approved,
 rejected, deleted}}. A deleted app counts only as deleted.`,
   rows: 'developers',
-  find: (runner, _options: object, limit, offset) => accountStore(runner).developers(limit, offset),
+  find: (runner, _options: object, limit, offset) => findDevelopers(runner, limit, offset),
   print: ({ developers }) =>
     printTable(
       developers.map(({ id, name, apps, active_keys }) => ({
@@ -49,10 +54,10 @@ Examples:
 
 JSON: {id, name, listed_apps}.`,
   async run(database, name: string, { to }: { to: string }) {
-    await assertDeveloper(database, name)
+    await database.read((runner) => requireDeveloper(runner, name))
     const { update, stop } = showCount('app')
     return await database
-      .write((runner) => accountStore(runner).rename(name, to, currentOperator(), update))
+      .write((runner) => renameDeveloper(runner, name, to, currentOperator(), update))
       .finally(stop)
   },
   print: ({ name, listed_apps }) =>
@@ -71,9 +76,9 @@ Examples:
 
 JSON: {id, name}.`,
   async run(database, name: string) {
-    await assertDeveloper(database, name)
+    await database.read((runner) => requireDeveloper(runner, name))
     return database
-      .write((runner) => accountStore(runner).remove(name, currentOperator()))
+      .write((runner) => removeDeveloper(runner, name, currentOperator()))
       .catch((error) => {
         if (!database.explain(error).violatesForeignKey) throw error
         throw new OperatorError(

@@ -1,5 +1,12 @@
 import { Command } from 'commander'
-import { accountStore } from '../accounts/account-store.ts'
+import {
+  findKeys,
+  findOrAddDeveloper,
+  findSimilarToNewDeveloper,
+  issueKey,
+  requireDeveloper,
+  revokeKey,
+} from '../accounts/account-store.ts'
 import { parseKeyIdOrPrefix } from '../accounts/keys.ts'
 import { UsageError } from '../contract/errors.ts'
 import { keyPrefix } from '../contract/field-rules.ts'
@@ -25,12 +32,11 @@ JSON: {id, key, name, developer_name, expires_at}; name may be null.`,
   async run(database, { developer: developerName, expires: expiresAt, name }: IssueOptions) {
     // Before the transaction, which other writes may wait for.
     const similar = await database.read((runner) =>
-      accountStore(runner).similarToNew(developerName),
+      findSimilarToNewDeveloper(runner, developerName),
     )
     return database.write(async (runner) => {
-      const accounts = accountStore(runner)
-      const developer = await accounts.findOrAddDeveloper(developerName)
-      const issued = await accounts.issueKey(developer, currentOperator(), { name, expiresAt })
+      const developer = await findOrAddDeveloper(runner, developerName)
+      const issued = await issueKey(runner, developer, currentOperator(), { name, expiresAt })
       return { developer, similar, issued }
     })
   },
@@ -62,9 +68,8 @@ revoked_at, state}. state is active, expired or revoked; name, last_used_at and
 revoked_at may be null. last_used_at is updated at most once an hour.`,
   rows: 'keys',
   async find(runner, { developer: name }: { developer?: string }, limit, offset) {
-    const accounts = accountStore(runner)
-    const developer = name === undefined ? undefined : await accounts.requireDeveloper(name)
-    return accounts.keys(developer?.id, limit, offset)
+    const developer = name === undefined ? undefined : await requireDeveloper(runner, name)
+    return findKeys(runner, developer?.id, limit, offset)
   },
   print: ({ keys }) =>
     printTable(
@@ -98,7 +103,7 @@ Examples:
 
 JSON: {id, developer_name, revoked_at}.`,
   run: (database, id: string) =>
-    database.write((runner) => accountStore(runner).revoke(id, currentOperator())),
+    database.write((runner) => revokeKey(runner, id, currentOperator())),
   print: ({ id, developer_name }) =>
     print(`The key ${keyPrefix(id)} of ${developer_name} is revoked.`),
 })

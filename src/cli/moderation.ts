@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { type Account, accountStore } from '../accounts/account-store.ts'
+import { type Account, findAccounts } from '../accounts/account-store.ts'
 import { addressColumns, isAddressColumn, type OwnerColumn } from '../catalogue/app-columns.ts'
 import type { Decision } from '../catalogue/policy.ts'
 import { readConfig } from '../config.ts'
@@ -168,7 +168,7 @@ history: the newest ${historyLimit} entries as in audit}.`,
         historyLimit,
         (entry) => entry,
       )
-      const [developer] = await accountStore(runner).accounts([details.app.developer_id])
+      const [developer] = await findAccounts(runner, [details.app.developer_id])
       return { ...details, developer: required(developer, `the developer of app ${id}`) }
     }),
   toJson: ({ app, developer, similar, changes, history }) => ({

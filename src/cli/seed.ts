@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { addDemoCatalogue } from '../../seeds/demo-catalogue.ts'
-import { accountStore } from '../accounts/account-store.ts'
+import { findOrAddDeveloper, issueKey } from '../accounts/account-store.ts'
 import { findCategories } from '../catalogue/category-store.ts'
 import { readConfig } from '../config.ts'
 import { formatCommand } from '../util/command.ts'
@@ -33,11 +33,7 @@ Moderate ${page}`)
     }
     await database.write(addDemoCatalogue)
     const { key } = await database.write(async (runner) => {
-      const accounts = accountStore(runner)
-      return accounts.issueKey(
-        await accounts.findOrAddDeveloper('Demo Developer'),
-        currentOperator(),
-      )
+      return issueKey(runner, await findOrAddDeveloper(runner, 'Demo Developer'), currentOperator())
     })
     print(`Added the demo catalogue.
 

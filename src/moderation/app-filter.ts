@@ -1,4 +1,4 @@
-import { accountStore } from '../accounts/account-store.ts'
+import { requireDeveloper } from '../accounts/account-store.ts'
 import type { StateCounts } from '../catalogue/app-store.ts'
 import { requireCategory } from '../catalogue/category-store.ts'
 import { type QueryRunner, withoutIndex } from '../db/engine.ts'
@@ -57,8 +57,7 @@ export async function resolveColumns(
   runner: QueryRunner,
   { developer, category }: AppFilter,
 ): Promise<ColumnFilter> {
-  const owner =
-    developer === undefined ? undefined : await accountStore(runner).requireDeveloper(developer)
+  const owner = developer === undefined ? undefined : await requireDeveloper(runner, developer)
   const found = category === undefined ? undefined : await requireCategory(runner, category)
   return { developerId: owner?.id, categoryId: found?.id }
 }

@@ -1,4 +1,4 @@
-import { accountStore } from '../accounts/account-store.ts'
+import { requireDeveloper } from '../accounts/account-store.ts'
 import { type AuditEntry, findLastEntryId, readAfter, readNewest } from '../audit/audit-store.ts'
 import type { AuditFilter } from '../audit/newest-entries.ts'
 import { OperatorError, UsageError } from '../contract/errors.ts'
@@ -38,8 +38,7 @@ export async function findEntries<Entry>(
     )
   const ids = await read(async (runner) => {
     if (app !== undefined) await moderationStore(runner).requireApp(app)
-    const owner =
-      developer === undefined ? undefined : await accountStore(runner).requireDeveloper(developer)
+    const owner = developer === undefined ? undefined : await requireDeveloper(runner, developer)
     const operatorIds =
       moderator === undefined ? undefined : await requireModeratorKeys(runner, moderator)
     return { appId: app, developerId: owner?.id, operatorIds }

@@ -1,4 +1,4 @@
-import { accountStore } from '../accounts/account-store.ts'
+import { lookUpDeveloper } from '../accounts/account-store.ts'
 import { type Actor, type AuditEntry, readNewest } from '../audit/audit-store.ts'
 import { addressColumns, type OwnerColumn, ownerColumns } from '../catalogue/app-columns.ts'
 import {
@@ -255,7 +255,7 @@ export const moderationStore = (runner: QueryRunner) => {
     /** Throws an OperatorError if there is no such developer, or the app is theirs already. */
     async transfer(id: number, to: string, actor: Actor) {
       const app = await requireActiveApp(id)
-      const developer = await accountStore(runner).lookUpDeveloper(to)
+      const developer = await lookUpDeveloper(runner, to)
       if (developer.id === app.developer_id)
         throw new OperatorError(`app ${id} already belongs to ${JSON.stringify(developer.name)}`)
       await apps.save('app transfer', app, { developer_id: developer.id }, actor)

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
+import { findOrAddDeveloper, renameDeveloper } from '../../src/accounts/account-store.ts'
 import { findApps } from '../../src/catalogue/app-list.ts'
 import { appStore } from '../../src/catalogue/app-store.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
@@ -26,7 +26,7 @@ async function prolific() {
     await other.close()
   })
   const { developer, waiting } = await database.write(async (runner) => {
-    const developer = await accountStore(runner).findOrAddDeveloper('Prolific')
+    const developer = await findOrAddDeveloper(runner, 'Prolific')
     const row = {
       developer_id: developer.id,
       category_id: 1,
@@ -59,15 +59,13 @@ const matches = async (database: Database, search: string) =>
   (await findApps(database, { page: 1, limit: 1, search })).total
 
 const rename = (database: Database, from: string, to: string) =>
-  database.write((runner) => accountStore(runner).rename(from, to, actor))
+  database.write((runner) => renameDeveloper(runner, from, to, actor))
 
 test('search finds all apps by the new name, and the progress is reported', async () => {
   const { database, id } = await prolific()
   const progress: [done: number, total: number][] = []
   const renamed = database.write((runner) =>
-    accountStore(runner).rename(' Prolific', ' Frugal', actor, (...numbers) =>
-      progress.push(numbers),
-    ),
+    renameDeveloper(runner, ' Prolific', ' Frugal', actor, (...numbers) => progress.push(numbers)),
   )
   expect(await renamed).toEqual({ id, name: 'Frugal', listed_apps: count })
   expect(progress.map(([, total]) => total)).toEqual(progress.map(() => count))
@@ -118,7 +116,7 @@ test('concurrent writes succeed, and search finds each app by the name that it s
 test('an interrupted rename changes nothing', async () => {
   const { database } = await prolific()
   const stopped = database.write(async (runner) => {
-    await accountStore(runner).rename('Prolific', 'Frugal', actor)
+    await renameDeveloper(runner, 'Prolific', 'Frugal', actor)
     throw new Error('stopped')
   })
   await expect(stopped).rejects.toThrow('stopped')

@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
+import {
+  findAccounts,
+  findDevelopers,
+  findKeys,
+  findOrAddDeveloper,
+  issueKey,
+  requireDeveloper,
+} from '../../src/accounts/account-store.ts'
 import { authenticator, generateKey } from '../../src/accounts/keys.ts'
 import { moderatorStore } from '../../src/accounts/moderator-store.ts'
 import type { Database } from '../../src/db/database.ts'
@@ -193,10 +200,9 @@ test('finds a developer by any name, and creates one only with a valid name', as
     sql('developers').where({ name: 'Bob' }).update({ name: former }),
   )
   const found = await database.write(async (runner) => {
-    const accounts = accountStore(runner)
     const developers = []
     for (const name of [' Ada ', former, ' Eve ', 'Eve'])
-      developers.push(await accounts.findOrAddDeveloper(name))
+      developers.push(await findOrAddDeveloper(runner, name))
     return developers
   })
   const { id } = found.at(-1) ?? {}
@@ -206,7 +212,7 @@ test('finds a developer by any name, and creates one only with a valid name', as
     { id, name: 'Eve', isNew: true },
     { id, name: 'Eve', isNew: false },
   ])
-  const demanded = database.read((runner) => accountStore(runner).requireDeveloper(' Zoe '))
+  const demanded = database.read((runner) => requireDeveloper(runner, ' Zoe '))
   await expect(demanded).rejects.toMatchObject({
     name: 'OperatorError',
     message: 'there is no developer "Zoe"',
@@ -217,12 +223,11 @@ test('a key expires after exactly 365 days by default', async () => {
   const now = freezeClock(Date.UTC(2026, 0, 1))
   const { database, get } = await startService()
   const issued = await database.write(async (runner) => {
-    const accounts = accountStore(runner)
-    return accounts.issueKey(await accounts.findOrAddDeveloper('Ada'), actor)
+    return issueKey(runner, await findOrAddDeveloper(runner, 'Ada'), actor)
   })
   expect(issued.expires_at).toBe('2027-01-01T00:00:00.000Z')
   const activeKeys = () =>
-    database.read(async (runner) => (await accountStore(runner).accounts([1]))[0]?.active_keys)
+    database.read(async (runner) => (await findAccounts(runner, [1]))[0]?.active_keys)
   const before = [await activeKeys(), (await get('/apps', { key: issued.key })).status]
   freezeClock(now + 365 * 24 * hour)
   expect(before).toEqual([2, 200])
@@ -233,12 +238,11 @@ describe('sorts by name:', () => {
   test('developers, a page at a time', async () => {
     const { database } = await startService()
     await database.write(async (runner) => {
-      const accounts = accountStore(runner)
-      for (const name of ['Zoe', 'Abe', 'Mia']) await accounts.findOrAddDeveloper(name)
+      for (const name of ['Zoe', 'Abe', 'Mia']) await findOrAddDeveloper(runner, name)
     })
     const page = async (limit: number, offset: number) => {
       const { developers, total } = await database.read((runner) =>
-        accountStore(runner).developers(limit, offset),
+        findDevelopers(runner, limit, offset),
       )
       for (const { name, apps } of developers) {
         if (!['Ada', 'Bob'].includes(name))
@@ -254,11 +258,11 @@ describe('sorts by name:', () => {
     const { database } = await startService()
     const created = (id: string, name: string, at: string) =>
       database.write(async (runner) => {
-        const { id: developer_id } = await accountStore(runner).findOrAddDeveloper(name)
+        const { id: developer_id } = await findOrAddDeveloper(runner, name)
         const times = { created_at: at, expires_at: '2999-01-01T00:00:00.000Z' }
         await runner.sql('api_keys').insert({ id, developer_id, sha256: id, ...times })
       })
-    const keys = () => database.read((runner) => accountStore(runner).keys(undefined, 50, 0))
+    const keys = () => database.read((runner) => findKeys(runner, undefined, 50, 0))
     const before = (await keys()).total
     const [early, late] = ['2020-01-01T00:00:00.000Z', '2020-01-02T00:00:00.000Z']
     await created('zoe', 'Zoe', early)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
+import { findOrAddDeveloper } from '../../src/accounts/account-store.ts'
 import { findApps } from '../../src/catalogue/app-list.ts'
 import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
 import type { Database } from '../../src/db/database.ts'
@@ -872,9 +872,7 @@ describe('search', () => {
     ],
   ])("finds a developer's app %s", async ([, name, apps, search, names]) => {
     const service = await startService()
-    const { id } = await service.database.write((runner) =>
-      accountStore(runner).findOrAddDeveloper(name),
-    )
+    const { id } = await service.database.write((runner) => findOrAddDeveloper(runner, name))
     const owned = apps.map((app) => (app.developer_id === 0 ? { ...app, developer_id: id } : app))
     await publish(service, owned)
     expect(namesOf(await service.get(`/apps?search=${search}&category=empty`))).toEqual(names)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import { accountStore } from '../../src/accounts/account-store.ts'
+import { findOrAddDeveloper, issueKey } from '../../src/accounts/account-store.ts'
 import { isRefused, listedCharacters } from '../contract/characters.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { units } from '../contract/values.ts'
@@ -168,13 +168,12 @@ test('an app with an invisible name, from before the rule, can be read and updat
 
   // The developer exists, so a new key does not check the name.
   const key = await database.write(async (runner) => {
-    const accounts = accountStore(runner)
-    const ada = await accounts.findOrAddDeveloper('Ada\u200e')
-    return (await accounts.issueKey(ada, { operator: 'test' })).key
+    const ada = await findOrAddDeveloper(runner, 'Ada\u200e')
+    return (await issueKey(runner, ada, { operator: 'test' })).key
   })
   expect((await request('PUT', path, { key, json: { name: 'Tide Clock' } })).status).toBe(200)
   await expect(
-    database.write((runner) => accountStore(runner).findOrAddDeveloper('Bob\u200e')),
+    database.write((runner) => findOrAddDeveloper(runner, 'Bob\u200e')),
   ).rejects.toMatchObject({ name: 'OperatorError' })
 })
 

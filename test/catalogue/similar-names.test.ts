@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
+import { findOrAddDeveloper } from '../../src/accounts/account-store.ts'
 import { appStore } from '../../src/catalogue/app-store.ts'
 import { findSimilarApps, findSimilarDevelopers } from '../../src/catalogue/similar-names.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
@@ -55,7 +55,7 @@ async function insertApps(
   names: string[],
   downloadsOf?: (index: number) => number,
 ) {
-  const { id } = await accountStore(runner).findOrAddDeveloper(developer)
+  const { id } = await findOrAddDeveloper(runner, developer)
   const apps = names.map((name, index) => ({
     at: past,
     app: {

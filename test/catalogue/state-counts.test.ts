@@ -1,5 +1,5 @@
 import { expect, inject, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
+import { findOrAddDeveloper } from '../../src/accounts/account-store.ts'
 import { appStore } from '../../src/catalogue/app-store.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
@@ -45,7 +45,7 @@ test('after a decision, a restore and a transfer, the counts are those of now', 
 
 test('a developer without apps, and one who does not exist, have no counts', async () => {
   const { database, records } = await start()
-  const { id } = await database.write((runner) => accountStore(runner).findOrAddDeveloper('Eve'))
+  const { id } = await database.write((runner) => findOrAddDeveloper(runner, 'Eve'))
   expect(await records(id, 999)).toEqual({})
   expect(await records()).toEqual({})
 })

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
+import { findOrAddDeveloper, removeDeveloper } from '../../src/accounts/account-store.ts'
 import { appStore } from '../../src/catalogue/app-store.ts'
 import { addCategory, removeCategory } from '../../src/catalogue/category-store.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
@@ -88,8 +88,8 @@ async function livelyWorld(): Promise<string> {
     }
     await database.write(async (runner) => {
       await runner.sql('idempotency_keys').insert(key)
-      await accountStore(runner).findOrAddDeveloper('Removed')
-      await accountStore(runner).remove('Removed', actor)
+      await findOrAddDeveloper(runner, 'Removed')
+      await removeDeveloper(runner, 'Removed', actor)
       // Two, so that their ids go further than those of developers.
       for (const slug of ['removed', 'removed-too']) await addCategory(runner, slug, slug, actor)
       for (const slug of ['removed', 'removed-too']) await removeCategory(runner, slug, actor)
@@ -131,7 +131,7 @@ test('a copy and a copy of it have all rows, ids, slugs and search results', asy
           if (!app) throw new Error('there is no such app')
           const { id: _, slug: __, package_name: ___, package_key: ____, ...rest } = app
           const { id, slug } = await appStore(runner).insert({ ...rest, package_name: null }, actor)
-          const developer = await accountStore(runner).findOrAddDeveloper('New')
+          const developer = await findOrAddDeveloper(runner, 'New')
           const category = await addCategory(runner, 'new', 'New', actor)
           return [id, slug, developer.id, category.id]
         }),

@@ -1,5 +1,5 @@
 import { expect, inject, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
+import { findOrAddDeveloper, renameDeveloper } from '../../src/accounts/account-store.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { freezeClock } from '../support/clock.ts'
@@ -89,7 +89,7 @@ test.for<[from: string, to: string, message: string]>([
   ['Ada', 'Ada\u{e0041}', refusalOf('U+E0041 (tag)')],
 ])('%j cannot become %j', async ([from, to, message]) => {
   const database = await openWorld()
-  const renamed = database.write((runner) => accountStore(runner).rename(from, to, actor))
+  const renamed = database.write((runner) => renameDeveloper(runner, from, to, actor))
   await expect(renamed).rejects.toMatchObject({ name: 'OperatorError', message })
   expect(await findNames(database, 'ada')).toEqual(['Tide Clock'])
 })
@@ -167,7 +167,7 @@ test('a developer whose only app is deleted is not removed', async () => {
   const address = await copyWorld()
   const database = openDatabase(address)
   await database.write(async (runner) => {
-    const { id } = await accountStore(runner).findOrAddDeveloper('Eve')
+    const { id } = await findOrAddDeveloper(runner, 'Eve')
     const { deleted } = inject('world').apps
     await runner.sql('apps').where({ id: deleted }).update({ developer_id: id })
   })

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, inject, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
+import { findOrAddDeveloper } from '../../src/accounts/account-store.ts'
 import { programFor } from '../../src/cli/program.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { toLines } from '../support/catalogue-file.ts'
@@ -58,7 +58,7 @@ async function prepareStatus(databaseUrl: string) {
 
 async function addDeveloper(databaseUrl: string, name: string) {
   const database = openDatabase(databaseUrl)
-  await database.write((runner) => accountStore(runner).findOrAddDeveloper(name))
+  await database.write((runner) => findOrAddDeveloper(runner, name))
   await database.close()
 }
 

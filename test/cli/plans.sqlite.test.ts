@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
+import { findOrAddDeveloper } from '../../src/accounts/account-store.ts'
 import { appStore } from '../../src/catalogue/app-store.ts'
 import { findSimilarApps } from '../../src/catalogue/similar-names.ts'
 import type { Database } from '../../src/db/database.ts'
@@ -44,7 +44,7 @@ test.for<[name: Queue, index: string, filter: AppFilter]>([
   async ([name, index, filter]) => {
     const database = await openWorld()
     await database.write(async (runner) => {
-      const { id } = await accountStore(runner).findOrAddDeveloper('Ada')
+      const { id } = await findOrAddDeveloper(runner, 'Ada')
       const state =
         name === 'pending'
           ? { status: 'pending' as const, approved_at: null }

@@ -1,7 +1,7 @@
 import { OpenAPIBackend } from 'openapi-backend'
 import { describe, expect, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import { accountStore } from '../../src/accounts/account-store.ts'
+import { findOrAddDeveloper, issueKey } from '../../src/accounts/account-store.ts'
 import { generateKey } from '../../src/accounts/keys.ts'
 import { addCategory } from '../../src/catalogue/category-store.ts'
 import { ServiceError } from '../../src/contract/errors.ts'
@@ -77,12 +77,11 @@ async function startScene(id: string, options: ServiceOptions = {}): Promise<Sce
     for (const name of ['Productivity', 'Games', 'Travel']) {
       await addCategory(runner, name.toLowerCase(), name, operator)
     }
-    const accounts = accountStore(runner)
     const developers = ['Harbour Software', 'Cliff Software'].map((name) =>
-      accounts.findOrAddDeveloper(name),
+      findOrAddDeveloper(runner, name),
     )
     return Promise.all(
-      developers.map(async (developer) => (await accounts.issueKey(await developer, operator)).key),
+      developers.map(async (developer) => (await issueKey(runner, await developer, operator)).key),
     )
   })
   const reviews = [

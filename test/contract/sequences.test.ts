@@ -1,6 +1,6 @@
 import fc, { type Arbitrary } from 'fast-check'
 import { expect, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
+import { findOrAddDeveloper, issueKey } from '../../src/accounts/account-store.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { type Service, startService } from '../support/service.ts'
 import { isRerun, operations, runProperty, timeout, total } from './fuzz.ts'
@@ -114,9 +114,8 @@ async function startPlay(service: Service, name: string) {
   const model = new Model(Object.values(service.world.categories))
   const keyOf = (owner: string) =>
     database.write(async (runner) => {
-      const accounts = accountStore(runner)
       return (
-        await accounts.issueKey(await accounts.findOrAddDeveloper(`${name} ${owner}`), operator)
+        await issueKey(runner, await findOrAddDeveloper(runner, `${name} ${owner}`), operator)
       ).key
     })
   const keys: Keys = {

@@ -1,5 +1,10 @@
 import { expect, inject, onTestFinished, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
+import {
+  findOrAddDeveloper,
+  removeDeveloper,
+  renameDeveloper,
+  revokeKey,
+} from '../../src/accounts/account-store.ts'
 import { appStore } from '../../src/catalogue/app-store.ts'
 import { removeCategory, renameCategory } from '../../src/catalogue/category-store.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
@@ -31,7 +36,7 @@ const write =
 const moderate = (work: (store: ReturnType<typeof moderationStore>) => Promise<unknown>) =>
   write((runner) => work(moderationStore(runner)))
 const rename = (from: string, to: string) =>
-  write((runner) => accountStore(runner).rename(from, to, actor))
+  write((runner) => renameDeveloper(runner, from, to, actor))
 const renameTools = (names: { name: string; slug?: string }) =>
   write((runner) => renameCategory(runner, 'tools', names, actor))
 
@@ -58,7 +63,7 @@ const create =
       header: { 'Idempotency-Key': key },
       body: { ...newApp, name: `Named ${key}`, version: '1', category_id },
     })
-const removeEve = write((runner) => accountStore(runner).remove('Eve', actor))
+const removeEve = write((runner) => removeDeveloper(runner, 'Eve', actor))
 const renameEmpty = write((runner) =>
   renameCategory(runner, 'empty', { name: 'Full', slug: 'full' }, actor),
 )
@@ -158,7 +163,7 @@ async function interleave(first: Operation, second: Operation, before: HoldPoint
   const [database, other] = [openDatabase(address), openDatabase(address)]
   onTestFinished(async () => void (await Promise.all([database.close(), other.close()])))
   await database.write(async (runner) => {
-    await accountStore(runner).findOrAddDeveloper('Eve')
+    await findOrAddDeveloper(runner, 'Eve')
     const expired = {
       developer_id: 1,
       key: 'expired',
@@ -335,8 +340,8 @@ test.for<
     "a key's revocation",
     'another one',
     [
-      write((runner) => accountStore(runner).revoke(keys.bob.slice(5, 17), actor)),
-      write((runner) => accountStore(runner).revoke(keys.bob.slice(5, 17), actor)),
+      write((runner) => revokeKey(runner, keys.bob.slice(5, 17), actor)),
+      write((runner) => revokeKey(runner, keys.bob.slice(5, 17), actor)),
     ],
     expect.stringMatching(/was already revoked at/),
   ],

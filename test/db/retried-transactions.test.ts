@@ -1,5 +1,11 @@
 import { describe, expect, inject, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
+import {
+  findOrAddDeveloper,
+  issueKey,
+  removeDeveloper,
+  renameDeveloper,
+  revokeKey,
+} from '../../src/accounts/account-store.ts'
 import { moderatorStore } from '../../src/accounts/moderator-store.ts'
 import { addCategory, removeCategory, renameCategory } from '../../src/catalogue/category-store.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
@@ -56,15 +62,12 @@ test("operators' commands have one effect, with every transaction run twice", as
   const { database } = await startService()
   const twice = again(database)
   const { key, category } = await twice.write(async (runner) => {
-    const accounts = accountStore(runner)
     return {
-      key: await accounts.issueKey(await accounts.findOrAddDeveloper('Eve'), actor),
+      key: await issueKey(runner, await findOrAddDeveloper(runner, 'Eve'), actor),
       category: await addCategory(runner, 'travel', 'Travel', actor),
     }
   })
-  const renamed = await twice.write((runner) =>
-    accountStore(runner).rename('Ada', 'Lovelace', actor),
-  )
+  const renamed = await twice.write((runner) => renameDeveloper(runner, 'Ada', 'Lovelace', actor))
   expect([key.developer_name, category.slug, renamed.listed_apps]).toEqual(['Eve', 'travel', 1])
   const entries = await database.read(({ sql }) =>
     sql('audit').orderBy('id', 'desc').limit(3).pluck('action'),
@@ -309,25 +312,25 @@ describe('changes exactly the rows that it is about, and again:', () => {
     ],
     [
       'an issued key',
-      store((runner) => accountStore(runner).issueKey({ id: 1, name: 'Ada' }, actor)),
+      store((runner) => issueKey(runner, { id: 1, name: 'Ada' }, actor)),
       ['+api_keys', '+audit: key issue'],
       ['+api_keys', '+audit: key issue'],
     ],
     [
       'a revoked key',
-      store((runner) => accountStore(runner).revoke(idOf(keys.ada), actor)),
+      store((runner) => revokeKey(runner, idOf(keys.ada), actor)),
       ['+audit: key revoke', `~api_keys ${idOf(keys.ada)}: revoked_at`],
       [expect.stringMatching(/^the key apps_\w{12} was already revoked at 20/)],
     ],
     [
       'a renamed developer',
-      store((runner) => accountStore(runner).rename('Bob', 'Rob', actor)),
+      store((runner) => renameDeveloper(runner, 'Bob', 'Rob', actor)),
       ['+audit: developer rename', '~developers 2: changed_at name'],
       ['there is no developer "Bob"'],
     ],
     [
       'a removed developer',
-      store((runner) => accountStore(runner).remove('Eve', actor)),
+      store((runner) => removeDeveloper(runner, 'Eve', actor)),
       ['+audit: developer remove', '-api_keys eve', '-developers 3', '-idempotency_keys 2'],
       ['there is no developer "Eve"'],
     ],
@@ -405,7 +408,7 @@ describe('changes exactly the rows that it is about, and again:', () => {
     const { database } = await startService()
     const bo = await database.write(async (runner) => {
       const { sql } = runner
-      const eve = await accountStore(runner).findOrAddDeveloper('Eve')
+      const eve = await findOrAddDeveloper(runner, 'Eve')
       const at = '2026-01-01T00:00:00.000Z'
       const times = { created_at: at, expires_at: '2999-01-01T00:00:00.000Z' }
       await sql('api_keys').insert({

@@ -1,6 +1,6 @@
 import { Readable, Writable } from 'node:stream'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
+import { issueKey, renameDeveloper } from '../../src/accounts/account-store.ts'
 import { addCategory, renameCategory } from '../../src/catalogue/category-store.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
 import { withTemporaryCopy } from '../../src/db/copy-database.ts'
@@ -901,7 +901,7 @@ test.for<
   ],
   [
     'a developer with another name',
-    (runner) => accountStore(runner).rename('Bob', 'Rob', actor),
+    (runner) => renameDeveloper(runner, 'Bob', 'Rob', actor),
     ['Bird Song', 'Night Train'],
     ['Bird Song'],
   ],
@@ -917,7 +917,7 @@ test.for<
   ],
   ['a new category', (runner) => addCategory(runner, 'maps', 'Maps', actor), ['category Maps']],
   ['a removed review', (runner) => removeReview(runner, 1, 'Spam.', actor), ['Tide Clock']],
-  ['a key', (runner) => accountStore(runner).issueKey({ id: 1, name: 'Ada' }, actor), []],
+  ['a key', (runner) => issueKey(runner, { id: 1, name: 'Ada' }, actor), []],
 ])('an export since a time has %s', async ([, make, all, ofAll = all]) => {
   const { database } = await startService()
   const since = (await database.committedBefore()).toISOString()

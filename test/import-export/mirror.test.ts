@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
+import { findOrAddDeveloper, issueKey, renameDeveloper } from '../../src/accounts/account-store.ts'
 import { findCategories, renameCategory } from '../../src/catalogue/category-store.ts'
 import type { Decision } from '../../src/catalogue/policy.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
@@ -366,10 +366,8 @@ function changer({ database, request, world }: Service, start: number): () => Pr
     },
     () =>
       write(async (runner) => {
-        const developer = await accountStore(runner).findOrAddDeveloper(
-          oneOf(['Ada', marked('Newcomer')]),
-        )
-        await accountStore(runner).issueKey(developer, operator(), { name: marker() })
+        const developer = await findOrAddDeveloper(runner, oneOf(['Ada', marked('Newcomer')]))
+        await issueKey(runner, developer, operator(), { name: marker() })
       }),
     async () => {
       const from = oneOf(
@@ -377,7 +375,7 @@ function changer({ database, request, world }: Service, start: number): () => Pr
       )
       const to = oneOf(['Ada', 'Bob', 'Cy', 'Di', marked('Ada')])
       return (
-        isRare() && isAccepted(write((runner) => accountStore(runner).rename(from, to, operator())))
+        isRare() && isAccepted(write((runner) => renameDeveloper(runner, from, to, operator())))
       )
     },
     async () => {

@@ -5,7 +5,7 @@
 import { copyFileSync } from 'node:fs'
 import type { Locator, Page } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
+import { findOrAddDeveloper } from '../../src/accounts/account-store.ts'
 import { appStore } from '../../src/catalogue/app-store.ts'
 import { addCategory } from '../../src/catalogue/category-store.ts'
 import { openDatabase } from '../../src/db/database.ts'
@@ -69,10 +69,9 @@ const honest = adjectives.flatMap((adjective) => nouns.map((noun) => `${adjectiv
 
 /** 20 popular apps, and 300 pending ones, of which every fifteenth imitates one of them. */
 async function fill(runner: QueryRunner) {
-  const accounts = accountStore(runner)
   const category = await addCategory(runner, 'tools', 'Tools', actor)
   const add = async (developer: string, name: string, waitsSince: number, downloads = 0) => {
-    const { id } = await accounts.findOrAddDeveloper(developer)
+    const { id } = await findOrAddDeveloper(runner, developer)
     const created_at = new Date(Date.parse(at) + waitsSince * 60_000).toISOString()
     return appStore(runner).insert(
       {

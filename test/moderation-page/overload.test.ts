@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import { expect, inject, onTestFinished, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
+import { findOrAddDeveloper, requireDeveloper } from '../../src/accounts/account-store.ts'
 import { queueLimits } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
 import { clientBuffers } from '../../src/http/connections.ts'
@@ -232,17 +232,13 @@ test.for<[what: string, work: (runner: QueryRunner) => Promise<unknown>]>([
   ],
   [
     'a developer who does not exist',
-    (runner) =>
-      accountStore(runner)
-        .requireDeveloper('Nobody')
-        .catch(() => {}),
+    (runner) => requireDeveloper(runner, 'Nobody').catch(() => {}),
   ],
 ])('%s lets other requests run between a hundred rows', async ([, work]) => {
   const page = await startModerationPage()
   await addApps(page, Array<object>(100).fill({}))
   await page.database.write(async (runner) => {
-    for (let index = 0; index < 100; index++)
-      await accountStore(runner).findOrAddDeveloper(`Developer ${index}`)
+    for (let index = 0; index < 100; index++) await findOrAddDeveloper(runner, `Developer ${index}`)
   })
   const turns = await page.database.read((runner) => countTurns(runner, () => work(runner)))
   expect(turns).toBeGreaterThanOrEqual(100)

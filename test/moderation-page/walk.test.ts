@@ -1,5 +1,5 @@
 import { describe, expect, inject, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
+import { renameDeveloper } from '../../src/accounts/account-store.ts'
 import { recordEntry } from '../../src/audit/audit-store.ts'
 import type { NewAppRow } from '../../src/catalogue/app-store.ts'
 import { expectStatuses } from '../support/check.ts'
@@ -651,7 +651,7 @@ describe('once it is made, a decision is never answered as an error', () => {
     const { page, ada, ids } = await start(3, games)
     const { text } = await ada.get(`/apps/${ids[0]}?${games}`)
     await page.database.write((runner) =>
-      accountStore(runner).rename('Bob', 'Robert', { operator: 'test' }),
+      renameDeveloper(runner, 'Bob', 'Robert', { operator: 'test' }),
     )
     const decided = await decide(ada, text, 'approve')
     expect(await stateOf(page, ids[0] ?? 0)).toMatchObject({ status: 'approved' })

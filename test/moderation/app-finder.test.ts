@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest'
-import { accountStore, addDevelopers } from '../../src/accounts/account-store.ts'
+import {
+  addDevelopers,
+  findOrAddDeveloper,
+  removeDeveloper,
+  renameDeveloper,
+} from '../../src/accounts/account-store.ts'
 import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
 import { addCategory } from '../../src/catalogue/category-store.ts'
 import type { Database } from '../../src/db/database.ts'
@@ -73,8 +78,8 @@ let database: Database
 share(async () => {
   database = await openEmptyCatalogue()
   await database.write(async (runner) => {
-    await accountStore(runner).findOrAddDeveloper('Ada')
-    await accountStore(runner).findOrAddDeveloper('Bob')
+    await findOrAddDeveloper(runner, 'Ada')
+    await findOrAddDeveloper(runner, 'Bob')
     await addDevelopers(runner, ['Harbour Software', 'Old Harbour'], past)
     await addCategory(runner, 'tools', 'Tools', actor)
     for (const app of apps) await appStore(runner).insertAll('app create', [toInsert(app)], actor)
@@ -196,9 +201,9 @@ test('a renamed app is found by its new name only', () =>
 test('a renamed developer is found by the new name only, a removed one not at all', () =>
   after(
     async (runner) => {
-      await accountStore(runner).rename('Harbour Software', 'Quay Works', actor)
+      await renameDeveloper(runner, 'Harbour Software', 'Quay Works', actor)
       await runner.sql('apps').where({ developer_id: 4 }).update({ developer_id: 3 })
-      await accountStore(runner).remove('Old Harbour', actor)
+      await removeDeveloper(runner, 'Old Harbour', actor)
     },
     async (runner) => {
       expect((await findApps(runner, 'harbour', 50)).ids).toEqual([])

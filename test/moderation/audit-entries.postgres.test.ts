@@ -1,5 +1,5 @@
 import { expect, inject, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
+import { issueKey, renameDeveloper, revokeKey } from '../../src/accounts/account-store.ts'
 import { moderatorStore } from '../../src/accounts/moderator-store.ts'
 import { removeCategory } from '../../src/catalogue/category-store.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
@@ -18,10 +18,10 @@ const actor = { operator: 'test' }
 test.for<[action: string, write: (runner: QueryRunner) => Promise<unknown>]>([
   ['app approve', (runner) => moderationStore(runner).decide('approve', apps.pending, actor)],
   ['app transfer', (runner) => moderationStore(runner).transfer(1, 'Bob', actor)],
-  ['key issue', (runner) => accountStore(runner).issueKey({ id: 1, name: 'Ada' }, actor)],
-  ['key revoke', (runner) => accountStore(runner).revoke(keys.bob.slice(5, 17), actor)],
+  ['key issue', (runner) => issueKey(runner, { id: 1, name: 'Ada' }, actor)],
+  ['key revoke', (runner) => revokeKey(runner, keys.bob.slice(5, 17), actor)],
   ['moderator add', (runner) => moderatorStore(runner).add('Eve', actor)],
-  ['developer rename', (runner) => accountStore(runner).rename('Bob', 'Rob', actor)],
+  ['developer rename', (runner) => renameDeveloper(runner, 'Bob', 'Rob', actor)],
   ['category remove', (runner) => removeCategory(runner, 'empty', actor)],
   ['review remove', (runner) => removeReview(runner, 1, 'Spam.', actor)],
 ])(

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { accountStore } from '../../src/accounts/account-store.ts'
+import { issueKey } from '../../src/accounts/account-store.ts'
 import { moderatorStore } from '../../src/accounts/moderator-store.ts'
 import { recordEntries } from '../../src/audit/audit-store.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
@@ -18,7 +18,7 @@ const pageSize = 50
 /** What writes one entry or more. */
 const kinds: ((runner: QueryRunner) => Promise<unknown>)[] = [
   (runner) => moderatorStore(runner).add('Eve', actor),
-  (runner) => accountStore(runner).issueKey({ id: 1, name: 'Ada' }, actor),
+  (runner) => issueKey(runner, { id: 1, name: 'Ada' }, actor),
   (runner) => {
     const entry = {
       actor,

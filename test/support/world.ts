@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { accountStore } from '../../src/accounts/account-store.ts'
+import { findOrAddDeveloper, issueKey } from '../../src/accounts/account-store.ts'
 import type { OwnerColumn } from '../../src/catalogue/app-columns.ts'
 import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
 import { addCategory } from '../../src/catalogue/category-store.ts'
@@ -125,7 +125,6 @@ export async function createWorld(address: string): Promise<Omit<World, 'source'
   await database.migrate()
   const world = await database.write(async (runner) => {
     const { sql } = runner
-    const accounts = accountStore(runner)
     const apps = appStore(runner)
     const moderation = moderationStore(runner)
 
@@ -133,12 +132,12 @@ export async function createWorld(address: string): Promise<Omit<World, 'source'
     const { id: games } = await addCategory(runner, 'games', 'Games', actor)
     const { id: empty } = await addCategory(runner, 'empty', 'Empty', actor)
 
-    const ada = await accounts.findOrAddDeveloper('Ada')
-    const bob = await accounts.findOrAddDeveloper('Bob')
-    const adas = await accounts.issueKey(ada, actor)
-    const bobs = await accounts.issueKey(bob, actor)
-    const expired = await accounts.issueKey(ada, actor)
-    const revoked = await accounts.issueKey(ada, actor)
+    const ada = await findOrAddDeveloper(runner, 'Ada')
+    const bob = await findOrAddDeveloper(runner, 'Bob')
+    const adas = await issueKey(runner, ada, actor)
+    const bobs = await issueKey(runner, bob, actor)
+    const expired = await issueKey(runner, ada, actor)
+    const revoked = await issueKey(runner, ada, actor)
     const past = '2020-01-01T00:00:00.000Z'
     await sql('api_keys').where({ id: expired.id }).update({ expires_at: past })
     await sql('api_keys').where({ id: revoked.id }).update({ revoked_at: past })

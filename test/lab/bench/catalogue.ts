@@ -1,6 +1,6 @@
 import { deepStrictEqual } from 'node:assert'
 import { setImmediate } from 'node:timers/promises'
-import { accountStore } from '../../../src/accounts/account-store.ts'
+import { findOrAddDeveloper } from '../../../src/accounts/account-store.ts'
 import { addCategory } from '../../../src/catalogue/category-store.ts'
 import { addRatings, ratingColumns, ratingsOf } from '../../../src/catalogue/ratings.ts'
 import type { Database } from '../../../src/db/database.ts'
@@ -110,7 +110,7 @@ async function addRange(
 
 async function addDevelopers(runner: QueryRunner): Promise<number[]> {
   const ids: number[] = []
-  for (const name of developers) ids.push((await accountStore(runner).findOrAddDeveloper(name)).id)
+  for (const name of developers) ids.push((await findOrAddDeveloper(runner, name)).id)
   return ids
 }
 

@@ -1,5 +1,5 @@
 import sqlite3 from 'sqlite3'
-import { accountStore } from '../../../src/accounts/account-store.ts'
+import { findOrAddDeveloper, issueKey } from '../../../src/accounts/account-store.ts'
 import type { Caller } from '../../../src/contract/contract.ts'
 import type { Database } from '../../../src/db/database.ts'
 import type { QueryRunner } from '../../../src/db/engine.ts'
@@ -112,11 +112,10 @@ function writes(): Case[] {
       name: 'key issue',
       work: (database) =>
         database.write(async (runner) => {
-          const accounts = accountStore(runner)
-          const developer = await accounts.findOrAddDeveloper('Developer 1')
+          const developer = await findOrAddDeveloper(runner, 'Developer 1')
           caller = {
             developerId: developer.id,
-            keyId: (await accounts.issueKey(developer, operator)).id,
+            keyId: (await issueKey(runner, developer, operator)).id,
           }
         }),
     },

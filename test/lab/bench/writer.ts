@@ -1,5 +1,5 @@
 import { setInterval } from 'node:timers/promises'
-import { accountStore } from '../../../src/accounts/account-store.ts'
+import { findOrAddDeveloper } from '../../../src/accounts/account-store.ts'
 import { appStore } from '../../../src/catalogue/app-store.ts'
 import { openDatabase } from '../../../src/db/database.ts'
 import { moderationStore } from '../../../src/moderation/moderation-store.ts'
@@ -11,9 +11,7 @@ const [databaseFile = ''] = process.argv.slice(2)
 const database = openDatabase(`sqlite:${databaseFile}`)
 const actor = { operator: 'bench' }
 
-const developer = await database.write((runner) =>
-  accountStore(runner).findOrAddDeveloper('Developer 1'),
-)
+const developer = await database.write((runner) => findOrAddDeveloper(runner, 'Developer 1'))
 process.send?.('ready')
 
 for await (const _ of setInterval(1000)) {

@@ -1,4 +1,4 @@
-import { accountStore } from '../../../src/accounts/account-store.ts'
+import { findOrAddDeveloper, issueKey } from '../../../src/accounts/account-store.ts'
 import { openDatabase } from '../../../src/db/database.ts'
 import { moderationStore } from '../../../src/moderation/moderation-store.ts'
 import { required } from '../../../src/util/helpers.ts'
@@ -91,9 +91,8 @@ async function createOwnedApp(file: string): Promise<{ key: string; id: number }
   const database = openDatabase(`sqlite:${file}`)
   const owned = await database.write(async (runner) => {
     const actor = { operator: 'test' }
-    const accounts = accountStore(runner)
-    const developer = await accounts.findOrAddDeveloper('Loop')
-    const { key } = await accounts.issueKey(developer, actor)
+    const developer = await findOrAddDeveloper(runner, 'Loop')
+    const { key } = await issueKey(runner, developer, actor)
     const app = await runner.sql('apps').orderBy('approved_at', 'desc').first('id')
     const { id } = required(app, 'app')
     await moderationStore(runner).transfer(id, developer.name, actor)
