@@ -40,7 +40,7 @@ const orders = {
 const maxShallowOffset = 1000
 
 /** A page of the list. Its apps and its total are from one snapshot. */
-export function findApps(
+export function findAppPage(
   database: Database,
   query: ListQuery,
   signal?: AbortSignal,

@@ -1,7 +1,7 @@
 import DataLoader from 'dataloader'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { ownerValues } from '../catalogue/app-columns.ts'
-import { type AppPage, findApps } from '../catalogue/app-list.ts'
+import { type AppPage, findAppPage } from '../catalogue/app-list.ts'
 import {
   type AppRowChanges,
   type AppStore,
@@ -72,7 +72,7 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
 
   return {
     async listApps({ query, signal }) {
-      const { apps, search, ...found } = await findApps(database, query, signal)
+      const { apps, search, ...found } = await findAppPage(database, query, signal)
       const pagination = paginate(query, found.total)
       return {
         status: 200,

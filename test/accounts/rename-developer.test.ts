@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { findOrAddDeveloper, renameDeveloper } from '../../src/accounts/account-store.ts'
-import { findApps } from '../../src/catalogue/app-list.ts'
+import { findAppPage } from '../../src/catalogue/app-list.ts'
 import { appStore } from '../../src/catalogue/app-store.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
@@ -56,7 +56,7 @@ async function prolific() {
 }
 
 const matches = async (database: Database, search: string) =>
-  (await findApps(database, { page: 1, limit: 1, search })).total
+  (await findAppPage(database, { page: 1, limit: 1, search })).total
 
 const rename = (database: Database, from: string, to: string) =>
   database.write((runner) => renameDeveloper(runner, from, to, actor))

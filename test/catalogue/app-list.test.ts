@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { findOrAddDeveloper } from '../../src/accounts/account-store.ts'
-import { findApps } from '../../src/catalogue/app-list.ts'
+import { findAppPage } from '../../src/catalogue/app-list.ts'
 import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
 import type { Database } from '../../src/db/database.ts'
 import { toSearchDocument } from '../../src/search/terms.ts'
@@ -63,12 +63,12 @@ function withApps(apps: Partial<NewAppRow>[], prepare?: (service: Service) => Pr
 async function allPages(database: Database, search: string, limit: number): Promise<string[]> {
   const slugs: string[] = []
   for (let page = 1, total = 1; (page - 1) * limit < total; page++) {
-    const shown = await findApps(database, { page, limit, search, category: 'empty' })
+    const shown = await findAppPage(database, { page, limit, search, category: 'empty' })
     total = shown.total
     slugs.push(...shown.apps.map(({ slug }) => slug))
   }
   expect(slugs.length, search).toBe(
-    (await findApps(database, { page: 1, limit: 1, search, category: 'empty' })).total,
+    (await findAppPage(database, { page: 1, limit: 1, search, category: 'empty' })).total,
   )
   return slugs
 }
@@ -1533,7 +1533,7 @@ const addUnsearchable = ({ database, world }: Service, count: number) =>
     await sql('categories').where({ id: category_id }).increment('listed_apps', count)
   })
 
-test.for<[what: string, query: Partial<Parameters<typeof findApps>[1]>]>([
+test.for<[what: string, query: Partial<Parameters<typeof findAppPage>[1]>]>([
   ['a search', { search: 'app' }],
   ['a search in an order', { search: 'app', sort: 'popular' }],
   ['a search in a category', { search: 'app', category: 'empty' }],
@@ -1552,7 +1552,7 @@ test.for<[what: string, query: Partial<Parameters<typeof findApps>[1]>]>([
       sql('apps').where({ slug: 'app-0' }).pluck('id'),
     )
     if (query.page !== undefined) await addUnsearchable(service, 1002)
-    const page = (of: Database) => findApps(of, { page: 1, limit: 20, ...query })
+    const page = (of: Database) => findAppPage(of, { page: 1, limit: 20, ...query })
     const changes = [
       () => service.decide('reject', id),
       () => service.decide('approve', id),

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { addDemoCatalogue } from '../../seeds/demo-catalogue.ts'
-import { findApps } from '../../src/catalogue/app-list.ts'
+import { findAppPage } from '../../src/catalogue/app-list.ts'
 import type { AppSummary } from '../../src/contract/contract.ts'
 import type { Database } from '../../src/db/database.ts'
 import { nameKey } from '../../src/search/fold.ts'
@@ -355,6 +355,6 @@ async function firstPage(
   database: Database,
   search: string,
 ): Promise<{ apps: AppSummary[]; notes?: string[] }> {
-  const { apps, notes } = await findApps(database, { page: 1, limit: 100, search })
+  const { apps, notes } = await findAppPage(database, { page: 1, limit: 100, search })
   return { apps, ...(notes && { notes }) }
 }

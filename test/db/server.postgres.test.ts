@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
-import { findApps } from '../../src/catalogue/app-list.ts'
+import { findAppPage } from '../../src/catalogue/app-list.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import type { QueryRunner, ServerOptions } from '../../src/db/engine.ts'
 import { expectStatuses } from '../support/check.ts'
@@ -48,7 +48,7 @@ const namesIn = (database: Database): Promise<string[]> =>
   database.read(({ sql }) => sql('developers').orderBy('id').pluck('name'))
 
 const totalIn = async (database: Database, search: string) =>
-  (await findApps(database, { page: 1, limit: 1, search })).total
+  (await findAppPage(database, { page: 1, limit: 1, search })).total
 
 const succeeds = (work: Promise<unknown>) =>
   work.then(

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { findApps } from '../../src/catalogue/app-list.ts'
+import { findAppPage } from '../../src/catalogue/app-list.ts'
 import { addRatings, ratingColumns, ratingsOf } from '../../src/catalogue/ratings.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
@@ -165,6 +165,6 @@ export async function expectConsistentAt(address: string) {
 
 /** The names of the apps that a search finds, sorted. */
 export const findNames = async (database: Database, search: string): Promise<string[]> =>
-  (await findApps(database, { page: 1, limit: 100, search })).apps
+  (await findAppPage(database, { page: 1, limit: 100, search })).apps
     .map(({ name }) => name)
     .toSorted()

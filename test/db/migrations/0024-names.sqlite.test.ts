@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { findApps } from '../../../src/catalogue/app-list.ts'
+import { findAppPage } from '../../../src/catalogue/app-list.ts'
 import { appStore } from '../../../src/catalogue/app-store.ts'
 import { openDatabase } from '../../../src/db/database.ts'
 import { cutNote } from '../../../src/search/best-matches.ts'
@@ -67,11 +67,11 @@ test('a full database gets the index anew, with all that is listed and nothing e
   ).toEqual(['app_search', 'app_search_apps', 'app_search_words'])
   const totals = { wave: many, many1099: 1, ada: many + 1, 'tideclock org': 1, 'bird song': 1 }
   for (const [search, total] of Object.entries(totals)) {
-    const found = await findApps(database, { page: 1, limit: 1, search })
+    const found = await findAppPage(database, { page: 1, limit: 1, search })
     expect(found.total, search).toBe(Math.min(total, 1000))
     expect(found.notes, search).toEqual(total > 1000 ? [cutNote('best')] : [])
   }
   for (const search of ['cloud', 'gone', 'ghost']) {
-    expect((await findApps(database, { page: 1, limit: 1, search })).total, search).toBe(0)
+    expect((await findAppPage(database, { page: 1, limit: 1, search })).total, search).toBe(0)
   }
 })
