@@ -63,7 +63,7 @@ function nameOf(node: ts.SignatureDeclaration): string {
 
 const { addDemoCatalogue } = await import('../seeds/demo-catalogue.ts')
 const { findOrAddDeveloper, issueKey } = await import('../src/accounts/account-store.ts')
-const { appStore } = await import('../src/catalogue/app-store.ts')
+const { findApp } = await import('../src/catalogue/app-store.ts')
 const { readConfig } = await import('../src/config.ts')
 const { openDatabase } = await import('../src/db/database.ts')
 const { createApp } = await import('../src/http/app.ts')
@@ -77,7 +77,7 @@ const database = openDatabase(`sqlite:${folder}/apps.sqlite`)
 await database.migrate()
 await database.write(addDemoCatalogue)
 const key = await database.write(async (runner) => {
-  const { developer_name } = required(await appStore(runner).find(listedApp), `app ${listedApp}`)
+  const { developer_name } = required(await findApp(runner, listedApp), `app ${listedApp}`)
   return (
     await issueKey(runner, await findOrAddDeveloper(runner, developer_name), { operator: 'path' })
   ).key

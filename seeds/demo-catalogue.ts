@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { findOrAddDeveloper } from '../src/accounts/account-store.ts'
-import { appStore } from '../src/catalogue/app-store.ts'
+import { insertApp } from '../src/catalogue/app-store.ts'
 import { addCategory } from '../src/catalogue/category-store.ts'
 import { ratingColumns, ratingsOf } from '../src/catalogue/ratings.ts'
 import { insertReviews } from '../src/catalogue/reviews.ts'
@@ -58,7 +58,7 @@ export async function addDemoCatalogue(runner: QueryRunner) {
       updated_at: app.approved_at ?? app.created_at,
     }
     const ratings = { review_count: reviews.length, ...ratingColumns(ratingsOf(reviews)) }
-    const inserted = await appStore(runner).insert({ ...row, ...ratings }, seeder)
+    const inserted = await insertApp(runner, { ...row, ...ratings }, seeder)
     await insertReviews(
       runner,
       reviews.map((review) => ({ ...review, app: inserted })),

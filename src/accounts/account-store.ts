@@ -1,5 +1,10 @@
 import { type Actor, recordEntry } from '../audit/audit-store.ts'
-import { appStore, noApps, type StateCounts } from '../catalogue/app-store.ts'
+import {
+  countAppsByState,
+  noApps,
+  reindexAppsOf,
+  type StateCounts,
+} from '../catalogue/app-store.ts'
 import { findSimilarDevelopers } from '../catalogue/similar-names.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { keyPrefix, parseDeveloperName, parseKeyName } from '../contract/field-rules.ts'
@@ -94,7 +99,7 @@ export async function findAccounts(runner: QueryRunner, ids: number[]): Promise<
     .whereIn('id', ids)
     .orderBy('name')
     .select('id', 'name', 'created_at', activeKeys)
-  const states = await appStore(runner).countStates(ids)
+  const states = await countAppsByState(runner, ids)
   return rows.map((row) => ({ ...row, apps: states.get(row.id) ?? noApps }))
 }
 
@@ -185,7 +190,7 @@ export async function renameDeveloper(
     before: { name: before.name },
     after: { name },
   })
-  return { id, name, listed_apps: await appStore(runner).reindexAppsOf(id, onProgress) }
+  return { id, name, listed_apps: await reindexAppsOf(runner, id, onProgress) }
 }
 
 /**

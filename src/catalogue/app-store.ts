@@ -58,7 +58,7 @@ export type NewAppRow = Omit<AppRow, 'package_key' | 'revision' | GeneratedColum
 type GeneratedColumn = 'id' | 'slug' | 'changed_at' | keyof typeof appDefaults
 
 /**
- * The columns that a caller of `save` may change. It sets the other ones; ids and slugs never
+ * The columns that a caller of `saveApp` may change. It sets the other ones; ids and slugs never
  * change.
  */
 export type AppRowChanges = Partial<
@@ -81,286 +81,309 @@ type NewApp = { app: NewAppRow } & Pick<AppChange, 'at' | 'actor' | 'document'>
 /** Apps per statement that reads them for the search index. */
 const reindexBatchSize = 100
 
-export const appStore = (runner: QueryRunner) => {
-  const { sql, search } = runner
+/**
+ * An app with its newest 100 reviews; undefined if it is deleted. `forUpdate` locks it until the
+ * transaction ends. With `visibleTo`, a hidden app is not read: reading it takes longer and so would
+ * reveal that it exists.
+ */
+export async function findApp(
+  runner: QueryRunner,
+  id: number,
+  { forUpdate, visibleTo }: { forUpdate?: boolean; visibleTo?: Caller } = {},
+): Promise<AppWithReviews | undefined> {
+  // Locked before the joined rows are read: one statement that joins and locks may read different
+  // versions of them.
+  if (forUpdate) await runner.sql('apps').where({ id }).forUpdate().first('id')
+  const [row] = await selectWithReviews(
+    runner,
+    `apps.id = ? and apps.deleted_at is null
+     ${visibleTo ? "and (apps.status = 'approved' or apps.developer_id = ?)" : ''}`,
+    visibleTo ? [id, visibleTo.developerId] : [id],
+  )
+  return row
+}
 
-  /** Throws `package_name_taken` if it is a single app. */
-  async function insertApps(action: Action, apps: NewApp[]): Promise<AppRow[]> {
-    const inserted = await insertRows(apps)
-    await applySideEffects(action, inserted)
-    return inserted.map(({ after }) => after)
-  }
+/** The listed apps with these ids, with their newest 100 reviews, in no order. */
+export const findListedApps = (
+  runner: QueryRunner,
+  ids: readonly number[],
+): Promise<AppWithReviews[]> =>
+  selectWithReviews(runner, `apps.id in (${ids.map(() => '?')}) and ${listed}`, [...ids])
 
-  async function insertRows(apps: NewApp[]): Promise<AppChange[]> {
-    const rows = await insertWithFreeSlugs(apps)
-    return apps.map(({ app: _app, ...change }, index) => ({
-      ...change,
-      after: required(rows[index], 'the row'),
-    }))
-  }
+async function selectWithReviews(
+  { rows, jsonRows }: QueryRunner,
+  condition: string,
+  values: number[],
+): Promise<AppWithReviews[]> {
+  const found = await rows<NamedAppRow & { reviews: string }>(
+    `select apps.*, developers.name as developer_name, categories.name as category_name,
+       categories.slug as category_slug, ${jsonRows(newestReviews, reviewColumns, newestFirst)} as reviews
+     from apps
+     join developers on developers.id = apps.developer_id
+     join categories on categories.id = apps.category_id
+     where ${condition}`,
+    values,
+  )
+  return found.map((row) => ({ ...row, reviews: JSON.parse(row.reviews) }))
+}
 
-  /** Throws `package_name_taken`. Returns undefined if nothing differs. */
-  async function updateRow(
-    { before, changes }: AppSave,
-    actor: Actor,
-  ): Promise<AppChange | undefined> {
-    if (!hasChanges(before, changes)) return undefined
-    const at = changes.updated_at ?? timestampAfter(before.updated_at)
-    const { package_name } = { ...before, ...changes }
-    const changed_at = new Date().toISOString()
-    const derived = {
-      package_key: package_name && packageKey(package_name),
-      changed_at,
-      revision: newRevision(),
-    }
-    const columns = { updated_at: at, ...changes, ...derived }
-    if (package_name !== before.package_name)
-      await assertPackageNameFree(package_name, actor, before.id)
-    await sql('apps').where({ id: before.id }).update(columns)
-    return { before, after: { ...before, ...columns }, at, actor }
-  }
-
-  async function insertWithFreeSlugs(newApps: NewApp[]): Promise<AppRow[]> {
-    const apps = newApps.map(({ app }) => app)
-    const [first] = newApps
-    if (first && newApps.length === 1) {
-      // Most slugs and package names are free, so one statement is enough.
-      const { app, actor } = first
-      const row = toRow(app, app.slug ?? toSlug(app.name))
-      const id = await runner.insertUnlessTaken('apps', row, ['slug', 'package_key'])
-      if (id !== undefined) return [{ ...row, id }]
-      await assertPackageNameFree(row.package_name, actor)
-    }
-    const unnamed = apps.filter(({ slug }) => slug === undefined).map(({ name }) => name)
-    const reserved = apps.flatMap(({ slug }) => slug ?? [])
-    const slugs = (await uniqueSlugs(runner, unnamed, reserved)).values()
-    const rows = apps.map((app) => toRow(app, app.slug ?? required(slugs.next().value, 'a slug')))
-    return runner.insertRows('apps', rows)
-  }
-
-  /**
-   * Throws `package_name_taken` if an app other than `ownId` has the name; it says which app only
-   * if it is the actor's.
-   */
-  async function assertPackageNameFree(name: string | null, actor: Actor, ownId?: number) {
-    if (name === null) return
-    const holder = await sql('apps')
-      .where({ package_key: packageKey(name) })
-      .first('id', 'developer_id', 'deleted_at')
-    if (!holder || holder.id === ownId) return
-    const isActors = 'developerId' in actor && holder.developer_id === actor.developerId
-    const advice = isActors ? describeOwnHolder(holder) : '; choose another.'
-    throw new ServiceError('package_name_taken', `The package name ${name} is taken${advice}`, {
-      errors: [{ in: 'body', field: '/package_name', message: 'is taken by another app' }],
-      ...(isActors && holder.deleted_at === null && { appId: holder.id }),
-    })
-  }
-
-  /**
-   * Applies changes of apps to the indexes of names and of searches, the categories' counts, the
-   * audit log and the version of the public data.
-   */
-  async function applySideEffects(action: Action, changes: AppChange[]) {
-    if (changes.some(({ before, after }) => isListed(after) || (before && isListed(before))))
-      runner.markPublicChange()
-    const renamed = changes.filter(
-      ({ before, after }) =>
-        before?.name !== after.name || before.package_name !== after.package_name,
+/** Each developer's number of apps in each state. A developer without apps is missing. */
+export async function countAppsByState(
+  { sql }: QueryRunner,
+  developerIds: number[],
+): Promise<Map<number, StateCounts>> {
+  type Count = { developer_id: number; state: keyof StateCounts; count: number }
+  const rows: Count[] = await sql('apps')
+    .whereIn('developer_id', developerIds)
+    .groupBy('developer_id', 'state')
+    .select(
+      'developer_id',
+      sql.raw("case when deleted_at is null then status else 'deleted' end as state"),
     )
-    await runner.names.index(renamed.map(({ after }) => toIndexedName(after)))
-    await updateIndex(changes)
-    await updateCounts(changes)
-    const entries = changes.map(({ before, after, at, actor }) => ({
-      action,
-      at,
-      actor,
-      app_id: after.id,
-      developer_id: after.developer_id,
-      ...auditedDifference(before, after),
-    }))
-    await recordEntries(runner, entries)
+    .count({ count: '*' })
+  const counts = new Map<number, StateCounts>()
+  for (const { developer_id, state, count } of rows) {
+    counts.set(developer_id, { ...noApps, ...counts.get(developer_id), [state]: count })
   }
+  return counts
+}
 
-  async function updateIndex(changes: AppChange[]) {
-    const unlisted = changes.filter(
-      ({ before, after }) => before && isListed(before) && !isListed(after),
-    )
-    await search.remove(unlisted.map(({ after }) => after.id))
-    const stale = changes.filter(
-      ({ before, after }) =>
-        isListed(after) && !(before && isListed(before) && hasSameDocument(before, after)),
-    )
-    const names = await developerNames(
-      stale.filter(({ document }) => !document).map(({ after }) => after.developer_id),
-    )
-    await search.index(
-      stale.map(({ after, document }) => ({
-        id: after.id,
-        slug: after.slug,
-        categoryId: after.category_id,
-        ...(document ??
-          toSearchDocument(after, required(names.get(after.developer_id), 'the developer'))),
-      })),
-    )
+/** Inserts an app. Throws `package_name_taken`. */
+export async function insertApp(
+  runner: QueryRunner,
+  app: NewAppRow,
+  actor: Actor,
+): Promise<AppRow> {
+  const [inserted] = await insertApps(runner, [{ app, actor }])
+  return required(inserted, 'the inserted app')
+}
+
+/**
+ * Inserts apps of several actors with few statements. If a package name is taken, throws
+ * `package_name_taken` for a single app, but an error of the database for several.
+ */
+export async function insertApps(
+  runner: QueryRunner,
+  apps: Pick<NewApp, 'app' | 'actor'>[],
+): Promise<AppRow[]> {
+  const changes = await insertRows(
+    runner,
+    apps.map((one) => ({ ...one, at: one.app.created_at })),
+  )
+  await applySideEffects(runner, 'app create', changes)
+  return changes.map(({ after }) => after)
+}
+
+/**
+ * Writes the columns that differ, if any. Returns the row as it is then. Throws
+ * `package_name_taken`. A caller that writes another time, too, gives it as `updated_at`.
+ */
+export async function saveApp(
+  runner: QueryRunner,
+  action: Action,
+  before: AppRow,
+  changes: AppRowChanges,
+  actor: Actor,
+): Promise<AppRow> {
+  const change = await updateRow(runner, { before, changes }, actor)
+  if (!change) return before
+  await applySideEffects(runner, action, [change])
+  return change.after
+}
+
+/**
+ * Saves apps as `saveApp` does, one after the other, and then inserts others, which can take the
+ * package names that those give up. Returns the inserted rows.
+ */
+export async function changeApps(
+  runner: QueryRunner,
+  action: Action,
+  { saves = [], inserts = [] }: { saves?: AppSave[]; inserts?: Omit<NewApp, 'actor'>[] },
+  actor: Actor,
+): Promise<AppRow[]> {
+  const saved: AppChange[] = []
+  for (const save of saves) {
+    const change = await updateRow(runner, save, actor)
+    if (change) saved.push(change)
   }
+  const apps = inserts.map((app) => ({ ...app, actor }))
+  const inserted = apps.length > 0 ? await insertRows(runner, apps) : []
+  await applySideEffects(runner, action, [...inserted, ...saved])
+  return inserted.map(({ after }) => after)
+}
 
-  async function developerNames(ids: number[]): Promise<Map<number, string>> {
-    if (ids.length === 0) return new Map()
-    // Locked, so that no name changes until this transaction has indexed it.
-    const rows = await sql('developers').whereIn('id', ids).forShare().select('id', 'name')
-    return new Map(rows.map(({ id, name }) => [id, name]))
+/** Throws `package_name_taken`. Returns undefined if nothing differs. */
+async function updateRow(
+  runner: QueryRunner,
+  { before, changes }: AppSave,
+  actor: Actor,
+): Promise<AppChange | undefined> {
+  if (!hasChanges(before, changes)) return undefined
+  const at = changes.updated_at ?? timestampAfter(before.updated_at)
+  const { package_name } = { ...before, ...changes }
+  const changed_at = new Date().toISOString()
+  const derived = {
+    package_key: package_name && packageKey(package_name),
+    changed_at,
+    revision: newRevision(),
   }
+  const columns = { updated_at: at, ...changes, ...derived }
+  if (package_name !== before.package_name)
+    await assertPackageNameFree(runner, package_name, actor, before.id)
+  await runner.sql('apps').where({ id: before.id }).update(columns)
+  return { before, after: { ...before, ...columns }, at, actor }
+}
 
-  async function updateCounts(changes: AppChange[]) {
-    const differences = new Map<number, number>()
-    const add = (app: AppRow | undefined, difference: number) => {
-      if (app && isListed(app))
-        differences.set(app.category_id, (differences.get(app.category_id) ?? 0) + difference)
-    }
-    for (const { before, after } of changes) {
-      add(before, -1)
-      add(after, 1)
-    }
-    // In the order of their ids, so that two transactions cannot deadlock.
-    for (const [id, difference] of [...differences].toSorted(([a], [b]) => a - b)) {
-      if (difference !== 0)
-        await sql('categories').where({ id }).increment('listed_apps', difference)
-    }
+/** Throws `package_name_taken` if it is a single app. */
+async function insertRows(runner: QueryRunner, apps: NewApp[]): Promise<AppChange[]> {
+  const rows = await insertWithFreeSlugs(runner, apps)
+  return apps.map(({ app: _app, ...change }, index) => ({
+    ...change,
+    after: required(rows[index], 'the row'),
+  }))
+}
+
+async function insertWithFreeSlugs(runner: QueryRunner, newApps: NewApp[]): Promise<AppRow[]> {
+  const apps = newApps.map(({ app }) => app)
+  const [first] = newApps
+  if (first && newApps.length === 1) {
+    // Most slugs and package names are free, so one statement is enough.
+    const { app, actor } = first
+    const row = toRow(app, app.slug ?? toSlug(app.name))
+    const id = await runner.insertUnlessTaken('apps', row, ['slug', 'package_key'])
+    if (id !== undefined) return [{ ...row, id }]
+    await assertPackageNameFree(runner, row.package_name, actor)
   }
+  const unnamed = apps.filter(({ slug }) => slug === undefined).map(({ name }) => name)
+  const reserved = apps.flatMap(({ slug }) => slug ?? [])
+  const slugs = (await uniqueSlugs(runner, unnamed, reserved)).values()
+  const rows = apps.map((app) => toRow(app, app.slug ?? required(slugs.next().value, 'a slug')))
+  return runner.insertRows('apps', rows)
+}
 
-  /** Apps with their newest 100 reviews. */
-  async function select(condition: string, values: number[]): Promise<AppWithReviews[]> {
-    const rows = await runner.rows<NamedAppRow & { reviews: string }>(
-      `select apps.*, developers.name as developer_name, categories.name as category_name,
-         categories.slug as category_slug, ${runner.jsonRows(newestReviews, reviewColumns, newestFirst)} as reviews
-       from apps
-       join developers on developers.id = apps.developer_id
-       join categories on categories.id = apps.category_id
-       where ${condition}`,
-      values,
-    )
-    return rows.map((row) => ({ ...row, reviews: JSON.parse(row.reviews) }))
+/**
+ * Throws `package_name_taken` if an app other than `ownId` has the name; it says which app only if
+ * it is the actor's.
+ */
+async function assertPackageNameFree(
+  { sql }: QueryRunner,
+  name: string | null,
+  actor: Actor,
+  ownId?: number,
+): Promise<void> {
+  if (name === null) return
+  const holder = await sql('apps')
+    .where({ package_key: packageKey(name) })
+    .first('id', 'developer_id', 'deleted_at')
+  if (!holder || holder.id === ownId) return
+  const isActors = 'developerId' in actor && holder.developer_id === actor.developerId
+  const advice = isActors ? describeOwnHolder(holder) : '; choose another.'
+  throw new ServiceError('package_name_taken', `The package name ${name} is taken${advice}`, {
+    errors: [{ in: 'body', field: '/package_name', message: 'is taken by another app' }],
+    ...(isActors && holder.deleted_at === null && { appId: holder.id }),
+  })
+}
+
+/**
+ * Applies changes of apps to the indexes of names and of searches, the categories' counts, the audit
+ * log and the version of the public data.
+ */
+async function applySideEffects(
+  runner: QueryRunner,
+  action: Action,
+  changes: AppChange[],
+): Promise<void> {
+  if (changes.some(({ before, after }) => isListed(after) || (before && isListed(before))))
+    runner.markPublicChange()
+  const renamed = changes.filter(
+    ({ before, after }) =>
+      before?.name !== after.name || before.package_name !== after.package_name,
+  )
+  await runner.names.index(renamed.map(({ after }) => toIndexedName(after)))
+  await updateSearchIndex(runner, changes)
+  await updateCategoryCounts(runner, changes)
+  const entries = changes.map(({ before, after, at, actor }) => ({
+    action,
+    at,
+    actor,
+    app_id: after.id,
+    developer_id: after.developer_id,
+    ...auditedDifference(before, after),
+  }))
+  await recordEntries(runner, entries)
+}
+
+async function updateSearchIndex(runner: QueryRunner, changes: AppChange[]): Promise<void> {
+  const unlisted = changes.filter(
+    ({ before, after }) => before && isListed(before) && !isListed(after),
+  )
+  await runner.search.remove(unlisted.map(({ after }) => after.id))
+  const stale = changes.filter(
+    ({ before, after }) =>
+      isListed(after) && !(before && isListed(before) && hasSameDocument(before, after)),
+  )
+  const names = await lockDeveloperNames(
+    runner,
+    stale.filter(({ document }) => !document).map(({ after }) => after.developer_id),
+  )
+  await runner.search.index(
+    stale.map(({ after, document }) => ({
+      id: after.id,
+      slug: after.slug,
+      categoryId: after.category_id,
+      ...(document ??
+        toSearchDocument(after, required(names.get(after.developer_id), 'the developer'))),
+    })),
+  )
+}
+
+async function lockDeveloperNames(
+  { sql }: QueryRunner,
+  ids: number[],
+): Promise<Map<number, string>> {
+  if (ids.length === 0) return new Map()
+  // Locked, so that no name changes until this transaction has indexed it.
+  const rows = await sql('developers').whereIn('id', ids).forShare().select('id', 'name')
+  return new Map(rows.map(({ id, name }) => [id, name]))
+}
+
+async function updateCategoryCounts({ sql }: QueryRunner, changes: AppChange[]): Promise<void> {
+  const differences = new Map<number, number>()
+  const add = (app: AppRow | undefined, difference: number) => {
+    if (app && isListed(app))
+      differences.set(app.category_id, (differences.get(app.category_id) ?? 0) + difference)
   }
-
-  return {
-    /**
-     * An app with its newest 100 reviews; undefined if it is deleted. `forUpdate` locks it until the
-     * transaction ends. With `visibleTo`, a hidden app is not read: reading it takes longer and so
-     * would reveal that it exists.
-     */
-    async find(
-      id: number,
-      options: { forUpdate?: boolean; visibleTo?: Caller } = {},
-    ): Promise<AppWithReviews | undefined> {
-      const { forUpdate, visibleTo } = options
-      // Locked before the joined rows are read: one statement that joins and locks may read
-      // different versions of them.
-      if (forUpdate) await sql('apps').where({ id }).forUpdate().first('id')
-      const [row] = await select(
-        `apps.id = ? and apps.deleted_at is null
-         ${visibleTo ? "and (apps.status = 'approved' or apps.developer_id = ?)" : ''}`,
-        visibleTo ? [id, visibleTo.developerId] : [id],
-      )
-      return row
-    },
-
-    /** The listed apps with these ids, in no order. */
-    findListed: (ids: readonly number[]) =>
-      select(`apps.id in (${ids.map(() => '?')}) and ${listed}`, [...ids]),
-
-    /** Each developer's number of apps in each state. A developer without apps is missing. */
-    async countStates(developerIds: number[]): Promise<Map<number, StateCounts>> {
-      const rows: { developer_id: number; state: keyof StateCounts; count: number }[] = await sql(
-        'apps',
-      )
-        .whereIn('developer_id', developerIds)
-        .groupBy('developer_id', 'state')
-        .select(
-          'developer_id',
-          sql.raw("case when deleted_at is null then status else 'deleted' end as state"),
-        )
-        .count({ count: '*' })
-      const counts = new Map<number, StateCounts>()
-      for (const { developer_id, state, count } of rows) {
-        counts.set(developer_id, { ...noApps, ...counts.get(developer_id), [state]: count })
-      }
-      return counts
-    },
-
-    /**
-     * Indexes a developer's listed apps again, after the developer was renamed. Returns their
-     * number.
-     */
-    async reindexAppsOf(developerId: number, onProgress: (done: number, total: number) => void) {
-      const ids: number[] = await sql('apps')
-        .where({ developer_id: developerId })
-        .whereRaw(listed)
-        .pluck('id')
-      let done = 0
-      for (const batch of chunk(ids, reindexBatchSize)) {
-        await indexListedApps(runner, batch)
-        done += batch.length
-        onProgress(done, ids.length)
-      }
-      return ids.length
-    },
-
-    /** Inserts an app. Throws `package_name_taken`. */
-    async insert(app: NewAppRow, actor: Actor): Promise<AppRow> {
-      const [inserted] = await insertApps('app create', [{ app, at: app.created_at, actor }])
-      return required(inserted, 'the inserted app')
-    },
-
-    /**
-     * Inserts apps of several actors with few statements. If a package name is taken, throws
-     * `package_name_taken` for a single app, but an error of the database for several.
-     */
-    insertTogether: (apps: Pick<NewApp, 'app' | 'actor'>[]): Promise<AppRow[]> =>
-      insertApps(
-        'app create',
-        apps.map((one) => ({ ...one, at: one.app.created_at })),
-      ),
-
-    /**
-     * Changes apps as `save` does, one after the other, and then inserts others, which can take the
-     * package names that those give up. Returns the inserted rows.
-     */
-    async insertAll(
-      action: Action,
-      inserts: Omit<NewApp, 'actor'>[],
-      actor: Actor,
-      saves: AppSave[] = [],
-    ): Promise<AppRow[]> {
-      const saved: AppChange[] = []
-      for (const save of saves) {
-        const change = await updateRow(save, actor)
-        if (change) saved.push(change)
-      }
-      const inserted =
-        inserts.length > 0 ? await insertRows(inserts.map((app) => ({ ...app, actor }))) : []
-      await applySideEffects(action, [...inserted, ...saved])
-      return inserted.map(({ after }) => after)
-    },
-
-    /**
-     * Writes the columns that differ, if any. Returns the row as it is then. Throws
-     * `package_name_taken`. A caller that writes another time, too, gives it as `updated_at`.
-     */
-    async save(
-      action: Action,
-      before: AppRow,
-      changes: AppRowChanges,
-      actor: Actor,
-    ): Promise<AppRow> {
-      const change = await updateRow({ before, changes }, actor)
-      if (!change) return before
-      await applySideEffects(action, [change])
-      return change.after
-    },
+  for (const { before, after } of changes) {
+    add(before, -1)
+    add(after, 1)
+  }
+  // In the order of their ids, so that two transactions cannot deadlock.
+  for (const [id, difference] of [...differences].toSorted(([a], [b]) => a - b)) {
+    if (difference !== 0) await sql('categories').where({ id }).increment('listed_apps', difference)
   }
 }
 
-export type AppStore = ReturnType<typeof appStore>
+/**
+ * Indexes a developer's listed apps again, after the developer was renamed. Returns their number.
+ */
+export async function reindexAppsOf(
+  runner: QueryRunner,
+  developerId: number,
+  onProgress: (done: number, total: number) => void,
+): Promise<number> {
+  const ids: number[] = await runner
+    .sql('apps')
+    .where({ developer_id: developerId })
+    .whereRaw(listed)
+    .pluck('id')
+  let done = 0
+  for (const batch of chunk(ids, reindexBatchSize)) {
+    await indexListedApps(runner, batch)
+    done += batch.length
+    onProgress(done, ids.length)
+  }
+  return ids.length
+}
 
 export const counterColumns = [
   'id',
@@ -382,7 +405,7 @@ export async function saveCounters(
   runner: QueryRunner,
   apps: (AppCounters & Pick<AppRow, 'status' | 'deleted_at'>)[],
   at: string,
-) {
+): Promise<void> {
   if (apps.length === 0) return
   if (apps.some(isListed)) runner.markPublicChange()
   const rows = apps.map((app) => `(${counterColumns.map((column) => app[column])})`)

@@ -4,11 +4,14 @@ import { ownerValues } from '../catalogue/app-columns.ts'
 import { type AppPage, findAppPage } from '../catalogue/app-list.ts'
 import {
   type AppRowChanges,
-  type AppStore,
   type AppWithReviews,
-  appStore,
+  findApp,
+  findListedApps,
   hasChanges,
+  insertApp,
+  insertApps,
   type NewAppRow,
+  saveApp,
   timestampAfter,
 } from '../catalogue/app-store.ts'
 import { findCategories, findCategoriesWithListedCount } from '../catalogue/category-store.ts'
@@ -18,6 +21,7 @@ import { assertOwner, mergeUnreviewed, statusAfterUpdate } from '../catalogue/po
 import type { App, AppChanges, Caller, Handlers, OwnApp, Pagination } from '../contract/contract.ts'
 import { notFound, ServiceError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
+import type { QueryRunner } from '../db/engine.ts'
 import type { Nullable } from '../db/rows.ts'
 import { required } from '../util/helpers.ts'
 import { etagOfResponse, satisfiesIfMatch, strongestTag } from './response.ts'
@@ -50,14 +54,14 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
    */
   const listedApps = new DataLoader(
     async (ids: readonly number[]) => {
-      const apps = await database.read((runner) => appStore(runner).findListed(ids))
+      const apps = await database.read((runner) => findListedApps(runner, ids))
       return ids.map((id) => apps.find((app) => app.id === id))
     },
     { cache: false, maxBatchSize, batchScheduleFn: setImmediate },
   )
 
   const createApp = database.batchedWrite((runner, requests: readonly CreateRequest[]) =>
-    appStore(runner).insertTogether(requests.map(newApp)),
+    insertApps(runner, requests.map(newApp)),
   )
 
   const createAppOnce = (request: CreateRequest, key: string, signal?: AbortSignal) =>
@@ -65,7 +69,7 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
       (runner) =>
         createOnce(runner, request, key, async () => {
           const { app, actor } = newApp(request)
-          return appStore(runner).insert(app, actor)
+          return insertApp(runner, app, actor)
         }),
       { signal },
     )
@@ -115,7 +119,7 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
 
     async getApp({ caller, path, signal }) {
       const app = caller
-        ? await database.read((runner) => appStore(runner).find(path.id, { visibleTo: caller }), {
+        ? await database.read((runner) => findApp(runner, path.id, { visibleTo: caller }), {
             signal,
           })
         : await listedApps.load(path.id)
@@ -145,11 +149,10 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
       const app = await database
         .write(
           async (runner) => {
-            const apps = appStore(runner)
-            const app = await lockOwnApp(apps, path.id, caller, header['If-Match'])
-            const saved = await apps.save('app update', app, rowChanges(app, body), caller)
+            const app = await lockOwnApp(runner, path.id, caller, header['If-Match'])
+            const saved = await saveApp(runner, 'app update', app, rowChanges(app, body), caller)
             if (saved.category_id === app.category_id) return { ...app, ...saved }
-            return required(await apps.find(path.id), 'the updated app')
+            return required(await findApp(runner, path.id), 'the updated app')
           },
           { signal, app: path.id },
         )
@@ -165,9 +168,8 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
     async deleteApp({ caller, path, header, signal }) {
       await database.write(
         async (runner) => {
-          const apps = appStore(runner)
-          const app = await lockOwnApp(apps, path.id, caller, header['If-Match'])
-          await apps.save('app delete', app, { deleted_at: new Date().toISOString() }, caller)
+          const app = await lockOwnApp(runner, path.id, caller, header['If-Match'])
+          await saveApp(runner, 'app delete', app, { deleted_at: new Date().toISOString() }, caller)
         },
         { signal, app: path.id },
       )
@@ -243,12 +245,12 @@ function rowChanges(app: AppWithReviews, body: AppChanges): AppRowChanges {
 
 /** The caller's own app, locked until the transaction ends. Throws if If-Match does not hold. */
 async function lockOwnApp(
-  apps: AppStore,
+  runner: QueryRunner,
   id: number,
   caller: Caller,
   ifMatch: string | undefined,
 ): Promise<AppWithReviews> {
-  const app = await apps.find(id, { forUpdate: true, visibleTo: caller })
+  const app = await findApp(runner, id, { forUpdate: true, visibleTo: caller })
   if (!app) throw notFound()
   assertOwner(caller, app)
   assertUnmodified(app, ifMatch)

@@ -1,4 +1,4 @@
-import { type AppSave, appStore } from '../catalogue/app-store.ts'
+import { type AppSave, changeApps } from '../catalogue/app-store.ts'
 import { isListed } from '../catalogue/policy.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import { type ImportLine, problem, type WriteOptions } from './line.ts'
@@ -35,5 +35,5 @@ export async function removeApps(
     // A later line finds it hidden.
     found.delete(id)
   }
-  await appStore(runner).insertAll('app import', [], actor, saves)
+  await changeApps(runner, 'app import', { saves }, actor)
 }

@@ -1,7 +1,7 @@
 import { addDevelopers } from '../accounts/account-store.ts'
 import {
   type AppSave,
-  appStore,
+  changeApps,
   hasChanges,
   type NamedAppRow,
   namedApps,
@@ -161,7 +161,7 @@ async function writeMatches(
     document: created[index]?.source.document,
   }))
   // Together, so that the categories are locked once, in one order.
-  const inserted = await appStore(runner).insertAll('app import', inserts, actor, saves)
+  const inserted = await changeApps(runner, 'app import', { saves, inserts }, actor)
   const reviews = created.flatMap(({ source, line }, index) => {
     const app = required(inserted[index], 'the inserted app')
     source.outcome = 'created'

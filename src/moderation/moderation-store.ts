@@ -2,10 +2,10 @@ import { lookUpDeveloper } from '../accounts/account-store.ts'
 import { type Actor, type AuditEntry, readNewest } from '../audit/audit-store.ts'
 import { addressColumns, type OwnerColumn, ownerColumns } from '../catalogue/app-columns.ts'
 import {
-  appStore,
   findNamedApps,
   type NamedAppRow,
   namedApps,
+  saveApp,
   timestampAfter,
 } from '../catalogue/app-store.ts'
 import { findCategories } from '../catalogue/category-store.ts'
@@ -82,8 +82,6 @@ export type QueuedApp = Pick<
 const queueBatchSize = 16
 
 export const moderationStore = (runner: QueryRunner) => {
-  const apps = appStore(runner)
-
   /** Throws an OperatorError if there is no such app. Finds deleted ones, too. */
   async function requireApp(id: number, { forUpdate = false } = {}): Promise<NamedAppRow> {
     // Before the joined rows are read: a statement that joins and locks may see the two in
@@ -225,7 +223,8 @@ export const moderationStore = (runner: QueryRunner) => {
       const status = statusAfterDecision[decision]
       const now = timestampAfter(app.updated_at)
       const approved_at = status === 'approved' ? (app.approved_at ?? now) : app.approved_at
-      await apps.save(
+      await saveApp(
+        runner,
         `app ${decision}`,
         app,
         {
@@ -248,7 +247,7 @@ export const moderationStore = (runner: QueryRunner) => {
       const app = await requireApp(id, { forUpdate: true })
       if (!app.deleted_at) throw new OperatorError(`app ${id} is not deleted; it is ${app.status}`)
       assertRevision(app, revision)
-      await apps.save('app restore', app, { deleted_at: null }, actor)
+      await saveApp(runner, 'app restore', app, { deleted_at: null }, actor)
       return { id, slug: app.slug, status: app.status }
     },
 
@@ -258,7 +257,7 @@ export const moderationStore = (runner: QueryRunner) => {
       const developer = await lookUpDeveloper(runner, to)
       if (developer.id === app.developer_id)
         throw new OperatorError(`app ${id} already belongs to ${JSON.stringify(developer.name)}`)
-      await apps.save('app transfer', app, { developer_id: developer.id }, actor)
+      await saveApp(runner, 'app transfer', app, { developer_id: developer.id }, actor)
       return { id, slug: app.slug, developer_name: developer.name }
     },
   }

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { findOrAddDeveloper, renameDeveloper } from '../../src/accounts/account-store.ts'
 import { findAppPage } from '../../src/catalogue/app-list.ts'
-import { appStore } from '../../src/catalogue/app-store.ts'
+import { changeApps, insertApp } from '../../src/catalogue/app-store.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { importLines } from '../support/catalogue-file.ts'
@@ -44,11 +44,11 @@ async function prolific() {
       app: { ...listed, name: `Many ${index % 2}` },
       at: past,
     }))
-    await appStore(runner).insertAll('app import', apps, actor)
+    await changeApps(runner, 'app import', { inserts: apps }, actor)
     const pending = { ...row, status: 'pending' as const, approved_at: null }
     const waiting = await Promise.resolve([
-      await appStore(runner).insert({ ...pending, name: 'Waiting' }, actor),
-      await appStore(runner).insert({ ...pending, name: 'A waiting one' }, actor),
+      await insertApp(runner, { ...pending, name: 'Waiting' }, actor),
+      await insertApp(runner, { ...pending, name: 'A waiting one' }, actor),
     ])
     return { developer, waiting: waiting.map(({ id }) => id) }
   })

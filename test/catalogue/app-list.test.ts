@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { findOrAddDeveloper } from '../../src/accounts/account-store.ts'
 import { findAppPage } from '../../src/catalogue/app-list.ts'
-import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
+import { changeApps, findApp, type NewAppRow, saveApp } from '../../src/catalogue/app-store.ts'
 import type { Database } from '../../src/db/database.ts'
 import { toSearchDocument } from '../../src/search/terms.ts'
 import { expectConsistent, findNames } from '../support/consistency.ts'
@@ -44,7 +44,7 @@ async function publish({ database, world }: Service, apps: Partial<NewAppRow>[])
       }
       return { app: row, at }
     })
-    await appStore(runner).insertAll('app create', rows, { operator: 'test' })
+    await changeApps(runner, 'app create', { inserts: rows }, { operator: 'test' })
   })
 }
 
@@ -1169,10 +1169,9 @@ describe('search', () => {
     // With another correction in the same app, only the message changes.
     const app = { name: 'Binder', description: 'Both.', short_description: 'Finder' }
     await service.database.write(async (runner) => {
-      const store = appStore(runner)
       const { id = 0 } = (await runner.sql('apps').where({ name: app.name }).first('id')) ?? {}
-      const found = await store.find(id)
-      if (found) await store.save('app update', found, app, { operator: 'test' })
+      const found = await findApp(runner, id)
+      if (found) await saveApp(runner, 'app update', found, app, { operator: 'test' })
     })
     const after = await service.get('/apps?search=xinder', {
       headers: { 'If-None-Match': String(before.headers.etag) },

@@ -3,7 +3,7 @@ import sqlite3 from 'sqlite3'
 import { expect, inject, onTestFinished, test, vi } from 'vitest'
 import { moderatorStore } from '../../src/accounts/moderator-store.ts'
 import { recordEntries } from '../../src/audit/audit-store.ts'
-import { appStore } from '../../src/catalogue/app-store.ts'
+import { changeApps } from '../../src/catalogue/app-store.ts'
 import { findSimilarApps } from '../../src/catalogue/similar-names.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
 import { findApps } from '../../src/moderation/app-finder.ts'
@@ -88,7 +88,7 @@ async function fill({ database }: Awaited<ReturnType<typeof startService>>, size
   const upTo = (count: number) =>
     `with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ${count})`
   await database.write(async (runner) => {
-    await appStore(runner).insertAll('app import', rows, { operator: 'test' })
+    await changeApps(runner, 'app import', { inserts: rows }, { operator: 'test' })
     await runner.sql.raw(`${upTo(50)} insert into reviews (app_id, rating, created_at, reviewer_name, comment)
       select id, 5, '${past}', 'Fay', 'Fine.' from numbers cross join apps`)
     await runner.sql.raw(`${upTo(20_000)} insert into idempotency_keys (developer_id, key, body_hash, created_at)

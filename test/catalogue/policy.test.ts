@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { appStore } from '../../src/catalogue/app-store.ts'
+import { findApp, findListedApps } from '../../src/catalogue/app-store.ts'
 import {
   assertOwner,
   canDecide,
@@ -29,11 +29,12 @@ test('an app is read from the database only for its owner, and for others if it 
   )
   const callers = [undefined, ...owners.map((developerId) => ({ developerId, keyId: 'a' }))]
   for (const id of Object.values(world.apps)) {
-    const app = await database.read((runner) => appStore(runner).find(id))
+    const app = await database.read((runner) => findApp(runner, id))
     for (const caller of callers) {
       const [read] = await database.read(async (runner) => {
-        const apps = appStore(runner)
-        return caller ? [await apps.find(id, { visibleTo: caller })] : apps.findListed([id])
+        return caller
+          ? [await findApp(runner, id, { visibleTo: caller })]
+          : findListedApps(runner, [id])
       })
       const isVisible =
         app?.status === 'approved' || (app && app.developer_id === caller?.developerId)

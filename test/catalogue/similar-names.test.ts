@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { findOrAddDeveloper } from '../../src/accounts/account-store.ts'
-import { appStore } from '../../src/catalogue/app-store.ts'
+import { changeApps, saveApp } from '../../src/catalogue/app-store.ts'
 import { findSimilarApps, findSimilarDevelopers } from '../../src/catalogue/similar-names.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
@@ -74,7 +74,7 @@ async function insertApps(
       rejection_reason: null,
     },
   }))
-  await appStore(runner).insertAll('app create', apps, actor)
+  await changeApps(runner, 'app create', { inserts: apps }, actor)
 }
 
 const addApps = (
@@ -433,7 +433,7 @@ test('names are compared with the current names of apps, as they are and as they
   const rename = (name: string, next: string) =>
     database.write(async (runner) => {
       const app = required(await runner.sql('apps').where({ name }).first(), 'the app')
-      await appStore(runner).save('app update', app, { name: next }, actor)
+      await saveApp(runner, 'app update', app, { name: next }, actor)
     })
   expect(await namesLike('Кaртa')).toEqual(['Карта'])
   await rename('Карта', 'Глобус')

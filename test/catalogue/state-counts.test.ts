@@ -1,6 +1,6 @@
 import { expect, inject, test } from 'vitest'
 import { findOrAddDeveloper } from '../../src/accounts/account-store.ts'
-import { appStore } from '../../src/catalogue/app-store.ts'
+import { countAppsByState } from '../../src/catalogue/app-store.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
 import { moderationStore } from '../../src/moderation/moderation-store.ts'
 import { openWorld } from '../support/database.ts'
@@ -14,7 +14,7 @@ async function start() {
   return {
     database,
     records: async (...ids: number[]) =>
-      Object.fromEntries(await database.read((runner) => appStore(runner).countStates(ids))),
+      Object.fromEntries(await database.read((runner) => countAppsByState(runner, ids))),
   }
 }
 
@@ -56,9 +56,9 @@ test('the counts come from an index that has the states', async ({ skip }) => {
   const plan = await database.read(({ rows, sql }) => {
     const statements: string[] = []
     sql.on('query', ({ sql }: { sql: string }) => statements.push(sql))
-    return appStore({ sql, rows } as QueryRunner)
-      .countStates([ada, bob])
-      .then(() => rows<{ detail: string }>(`explain query plan ${statements.join()}`, [ada, bob]))
+    return countAppsByState({ sql, rows } as QueryRunner, [ada, bob]).then(() =>
+      rows<{ detail: string }>(`explain query plan ${statements.join()}`, [ada, bob]),
+    )
   })
   expect(plan[0]?.detail).toBe('SEARCH apps USING COVERING INDEX apps_developer (developer_id=?)')
 })

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { findOrAddDeveloper, removeDeveloper } from '../../src/accounts/account-store.ts'
-import { appStore } from '../../src/catalogue/app-store.ts'
+import { insertApp } from '../../src/catalogue/app-store.ts'
 import { addCategory, removeCategory } from '../../src/catalogue/category-store.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { importLines } from '../support/catalogue-file.ts'
@@ -130,7 +130,7 @@ test('a copy and a copy of it have all rows, ids, slugs and search results', asy
           const [app] = await runner.sql('apps').where({ name: 'Star 7' })
           if (!app) throw new Error('there is no such app')
           const { id: _, slug: __, package_name: ___, package_key: ____, ...rest } = app
-          const { id, slug } = await appStore(runner).insert({ ...rest, package_name: null }, actor)
+          const { id, slug } = await insertApp(runner, { ...rest, package_name: null }, actor)
           const developer = await findOrAddDeveloper(runner, 'New')
           const category = await addCategory(runner, 'new', 'New', actor)
           return [id, slug, developer.id, category.id]

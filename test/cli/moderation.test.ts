@@ -1,5 +1,5 @@
 import { describe, expect, inject, test } from 'vitest'
-import { appStore } from '../../src/catalogue/app-store.ts'
+import { findApp, saveApp } from '../../src/catalogue/app-store.ts'
 import type { Decision } from '../../src/catalogue/policy.ts'
 import type { AppChanges } from '../../src/contract/contract.ts'
 import { openDatabase } from '../../src/db/database.ts'
@@ -406,9 +406,8 @@ describe('the queue', () => {
     const { apps } = service.world
     await put(service, apps.approved, { version: '2', name: 'Tide Clock' })
     await service.database.write(async (runner) => {
-      const store = appStore(runner)
-      const app = await store.find(apps.approved)
-      if (app) await store.save('app import', app, { name: 'Tide Table' }, actor)
+      const app = await findApp(runner, apps.approved)
+      if (app) await saveApp(runner, 'app import', app, { name: 'Tide Table' }, actor)
     })
     const [waiting] = (await queue(service, 'changed')).apps
     expect(waiting).toMatchObject({
@@ -723,7 +722,7 @@ describe('a decision', () => {
     )
     if (isTaken) {
       await decided
-      const app = await database.read((runner) => appStore(runner).find(worldApps().pending))
+      const app = await database.read((runner) => findApp(runner, worldApps().pending))
       expect(app?.rejection_reason).toBe(reason?.trim())
       // The app was never approved.
       expect(app?.approved_at).toBe(null)
@@ -865,9 +864,8 @@ describe('a decision', () => {
       ({ database }, id) =>
         database.write(async (runner) => {
           await moderationStore(runner).restore(id, actor)
-          const restored = await appStore(runner).find(id)
-          if (restored)
-            await appStore(runner).save('app delete', restored, { deleted_at: past }, actor)
+          const restored = await findApp(runner, id)
+          if (restored) await saveApp(runner, 'app delete', restored, { deleted_at: past }, actor)
         }),
     ],
   ])(

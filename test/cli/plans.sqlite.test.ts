@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { findOrAddDeveloper } from '../../src/accounts/account-store.ts'
-import { appStore } from '../../src/catalogue/app-store.ts'
+import { changeApps } from '../../src/catalogue/app-store.ts'
 import { findSimilarApps } from '../../src/catalogue/similar-names.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
@@ -73,11 +73,8 @@ test.for<[name: Queue, index: string, filter: AppFilter]>([
         },
         at: past,
       })
-      await appStore(runner).insertAll(
-        'app import',
-        Array.from({ length: 120 }, (_, number) => app(number)),
-        actor,
-      )
+      const inserts = Array.from({ length: 120 }, (_, number) => app(number))
+      await changeApps(runner, 'app import', { inserts }, actor)
     })
     const { result: page, plans } = await explainQueries(database, (runner) =>
       moderationStore(runner).queue(name, filter, 50, 100),

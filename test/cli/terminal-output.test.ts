@@ -1,6 +1,6 @@
 import { describe, expect, inject, test } from 'vitest'
 import type { OwnerColumn } from '../../src/catalogue/app-columns.ts'
-import { appStore } from '../../src/catalogue/app-store.ts'
+import { findApp, saveApp } from '../../src/catalogue/app-store.ts'
 import { addCategory } from '../../src/catalogue/category-store.ts'
 import { mergeUnreviewed } from '../../src/catalogue/policy.ts'
 import { openDatabase } from '../../src/db/database.ts'
@@ -52,8 +52,7 @@ describe('stored texts cannot control the terminal:', () => {
         license: `MIT${controlCharacters}`,
       }
       await append('apps', ...Object.keys(texts), 'rejection_reason')
-      const apps = appStore(runner)
-      const app = await apps.find(1)
+      const app = await findApp(runner, 1)
       if (!app) throw new Error('the world has no app 1')
       const unreviewed_since = '2020-01-01T00:00:00.000Z'
       const changes = {
@@ -61,7 +60,7 @@ describe('stored texts cannot control the terminal:', () => {
         unreviewed_since,
         unreviewed_changes: mergeUnreviewed(app, texts),
       }
-      await apps.save('app update', app, changes, { operator: `root${controlCharacters}` })
+      await saveApp(runner, 'app update', app, changes, { operator: `root${controlCharacters}` })
     })
   }
 

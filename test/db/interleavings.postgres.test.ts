@@ -5,7 +5,7 @@ import {
   renameDeveloper,
   revokeKey,
 } from '../../src/accounts/account-store.ts'
-import { appStore } from '../../src/catalogue/app-store.ts'
+import { findApp } from '../../src/catalogue/app-store.ts'
 import { removeCategory, renameCategory } from '../../src/catalogue/category-store.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
 import type { AppChanges } from '../../src/contract/contract.ts'
@@ -207,7 +207,7 @@ test.for<
     [
       update(apps.pending, { name: 'Cloud Map' }),
       async (database) => {
-        const app = await database.read((runner) => appStore(runner).find(apps.pending))
+        const app = await database.read((runner) => findApp(runner, apps.pending))
         return database.write((runner) =>
           moderationStore(runner).decide('approve', apps.pending, actor, {
             revision: app?.revision,

@@ -6,7 +6,7 @@ import { copyFileSync } from 'node:fs'
 import type { Locator, Page } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
 import { findOrAddDeveloper } from '../../src/accounts/account-store.ts'
-import { appStore } from '../../src/catalogue/app-store.ts'
+import { insertApp } from '../../src/catalogue/app-store.ts'
 import { addCategory } from '../../src/catalogue/category-store.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
@@ -73,7 +73,8 @@ async function fill(runner: QueryRunner) {
   const add = async (developer: string, name: string, waitsSince: number, downloads = 0) => {
     const { id } = await findOrAddDeveloper(runner, developer)
     const created_at = new Date(Date.parse(at) + waitsSince * 60_000).toISOString()
-    return appStore(runner).insert(
+    return insertApp(
+      runner,
       {
         developer_id: id,
         category_id: category.id,

@@ -5,7 +5,7 @@ import {
   removeDeveloper,
   renameDeveloper,
 } from '../../src/accounts/account-store.ts'
-import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
+import { changeApps, type NewAppRow, saveApp } from '../../src/catalogue/app-store.ts'
 import { addCategory } from '../../src/catalogue/category-store.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
@@ -82,7 +82,8 @@ share(async () => {
     await findOrAddDeveloper(runner, 'Bob')
     await addDevelopers(runner, ['Harbour Software', 'Old Harbour'], past)
     await addCategory(runner, 'tools', 'Tools', actor)
-    for (const app of apps) await appStore(runner).insertAll('app create', [toInsert(app)], actor)
+    for (const app of apps)
+      await changeApps(runner, 'app create', { inserts: [toInsert(app)] }, actor)
   })
 })
 
@@ -188,7 +189,7 @@ test('a renamed app is found by its new name only', () =>
   after(
     async (runner) => {
       const app = required(await runner.sql('apps').where({ id: 1 }).first(), 'the app')
-      await appStore(runner).save('app update', app, { name: 'Tide Bell' }, actor)
+      await saveApp(runner, 'app update', app, { name: 'Tide Bell' }, actor)
     },
     async (runner) => {
       expect((await findApps(runner, 'tide clock', 50)).ids).toEqual([])
@@ -216,7 +217,7 @@ test('an app is found by a part of its new package name only', () =>
     async (runner) => {
       const app = required(await runner.sql('apps').where({ id: 1 }).first(), 'the app')
       const changes = { package_name: 'net.harbour.bell' }
-      await appStore(runner).save('app update', app, changes, actor)
+      await saveApp(runner, 'app update', app, changes, actor)
     },
     async (runner) => {
       expect((await findApps(runner, 'example', 50)).ids).toEqual([4])
@@ -241,12 +242,12 @@ test('a rare word finds its app among any number of apps with the frequent one',
 
 test.for([1000, 1001])('of %i apps with a word, 1,000 are found', (count) =>
   after(
-    (runner) =>
-      appStore(runner).insertAll(
-        'app create',
-        Array.from({ length: count }, (_, index) => toInsert({ name: `Many ${index}` })),
-        actor,
-      ),
+    (runner) => {
+      const inserts = Array.from({ length: count }, (_, index) =>
+        toInsert({ name: `Many ${index}` }),
+      )
+      return changeApps(runner, 'app create', { inserts }, actor)
+    },
     async (runner) => {
       const found = await findApps(runner, 'many', 1000)
       expect(found).toMatchObject({ hasMore: count > 1000 })

@@ -1,6 +1,6 @@
 import { expect, inject } from 'vitest'
 import { moderatorStore } from '../../src/accounts/moderator-store.ts'
-import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
+import { changeApps, type NewAppRow } from '../../src/catalogue/app-store.ts'
 import type { Decision } from '../../src/catalogue/policy.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
@@ -216,7 +216,7 @@ export async function addApps({ database }: ModerationPage, added: Partial<NewAp
     }
   })
   const rows = await database.write((runner) =>
-    appStore(runner).insertAll('app create', apps, actor),
+    changeApps(runner, 'app create', { inserts: apps }, actor),
   )
   return rows.map(({ id }) => id)
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { findOrAddDeveloper, issueKey } from '../../src/accounts/account-store.ts'
 import type { OwnerColumn } from '../../src/catalogue/app-columns.ts'
-import { appStore, type NewAppRow } from '../../src/catalogue/app-store.ts'
+import { findApp, insertApp, type NewAppRow, saveApp } from '../../src/catalogue/app-store.ts'
 import { addCategory } from '../../src/catalogue/category-store.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import type { appDefaults } from '../../src/db/rows.ts'
@@ -125,7 +125,6 @@ export async function createWorld(address: string): Promise<Omit<World, 'source'
   await database.migrate()
   const world = await database.write(async (runner) => {
     const { sql } = runner
-    const apps = appStore(runner)
     const moderation = moderationStore(runner)
 
     const { id: tools } = await addCategory(runner, 'tools', 'Tools', actor)
@@ -157,7 +156,9 @@ export async function createWorld(address: string): Promise<Omit<World, 'source'
         total_downloads: 0,
         category_id: tools,
       }
-      return (await apps.insert({ developer_id, ...times, ...texts, ...state, ...more }, actor)).id
+      return (
+        await insertApp(runner, { developer_id, ...times, ...texts, ...state, ...more }, actor)
+      ).id
     }
     const approved = await insert(ada.id, 'Tide Clock', {
       ...optionalColumns,
@@ -170,8 +171,8 @@ export async function createWorld(address: string): Promise<Omit<World, 'source'
     const bobsPending = await insert(bob.id, 'Night Train')
     for (const id of [approved, deleted, bobsApp]) await moderation.decide('approve', id, actor)
     await moderation.decide('reject', rejected, actor, { reason: 'It points south.' })
-    const gone = await apps.find(deleted)
-    if (gone) await apps.save('app delete', gone, { deleted_at: past }, actor)
+    const gone = await findApp(runner, deleted)
+    if (gone) await saveApp(runner, 'app delete', gone, { deleted_at: past }, actor)
     await addReviews(runner, [
       {
         app_id: approved,

@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express'
 import { moderatorStore } from '../../accounts/moderator-store.ts'
 import { findEntry, findRejectionReasons } from '../../audit/audit-store.ts'
-import { appStore, findNamedApps, type NamedAppRow } from '../../catalogue/app-store.ts'
+import { countAppsByState, findNamedApps, type NamedAppRow } from '../../catalogue/app-store.ts'
 import { findCategories } from '../../catalogue/category-store.ts'
 import { findReviews, requireReview } from '../../catalogue/reviews.ts'
 import { OperatorError } from '../../contract/errors.ts'
@@ -97,7 +97,8 @@ export function createPages(database: Database, links: Links) {
           changes: app.changes.map(shortChange),
           opened: opened.get(app.id),
         })),
-        records: await appStore(runner).countStates(
+        records: await countAppsByState(
+          runner,
           list.apps.map(({ developer_id }) => developer_id),
         ),
         categories: await findCategories(runner),
@@ -156,7 +157,7 @@ export function createPages(database: Database, links: Links) {
       const openIds = [...opened.keys()]
       const { queue, problem } = await findQueuePlace(runner, req.query, details.app, openIds)
       const others = await otherApps(runner, app)
-      const records = await appStore(runner).countStates([app.developer_id])
+      const records = await countAppsByState(runner, [app.developer_id])
       const nextId = next ?? idList(fieldOf(req.query, 'next'))[0]
       const frame = await frameOf(runner, response, queue?.view.queue)
       return appPage(frame, {

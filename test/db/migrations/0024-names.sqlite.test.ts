@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { findAppPage } from '../../../src/catalogue/app-list.ts'
-import { appStore } from '../../../src/catalogue/app-store.ts'
+import { changeApps } from '../../../src/catalogue/app-store.ts'
 import { openDatabase } from '../../../src/db/database.ts'
 import { cutNote } from '../../../src/search/best-matches.ts'
 import { copyWorldFile } from '../../support/database.ts'
@@ -45,7 +45,7 @@ test('a full database gets the index anew, with all that is listed and nothing e
       app: { ...row, package_name: `org.example.many${index}`, name: `Wave ${index}` },
       at: row.created_at,
     }))
-    await appStore(runner).insertAll('app create', apps, { operator: 'test' })
+    await changeApps(runner, 'app create', { inserts: apps }, { operator: 'test' })
     for (const statement of before) await runner.sql.raw(statement)
   })
   expect(await database.schemaAge()).toBe('older')

@@ -56,7 +56,7 @@ type App = { app: AppRow; reviews: Review[]; document: SearchDocument }
 type Review = Omit<ReviewRow, 'id'>
 
 /**
- * Fills an empty database. `appStore().insert` would take minutes for 200,000 apps, so this inserts
+ * Fills an empty database. `insertApp` would take minutes for 200,000 apps, so this inserts
  * batches and creates the indexes at the end. It updates the search index and counters itself and
  * checks them, and writes no audit log.
  */

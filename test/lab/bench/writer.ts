@@ -1,6 +1,6 @@
 import { setInterval } from 'node:timers/promises'
 import { findOrAddDeveloper } from '../../../src/accounts/account-store.ts'
-import { appStore } from '../../../src/catalogue/app-store.ts'
+import { insertApp } from '../../../src/catalogue/app-store.ts'
 import { openDatabase } from '../../../src/db/database.ts'
 import { moderationStore } from '../../../src/moderation/moderation-store.ts'
 import { vocabulary } from './catalogue.ts'
@@ -17,7 +17,8 @@ process.send?.('ready')
 for await (const _ of setInterval(1000)) {
   const now = new Date().toISOString()
   const { id } = await database.write((runner) =>
-    appStore(runner).insert(
+    insertApp(
+      runner,
       {
         developer_id: developer.id,
         category_id: 1,
