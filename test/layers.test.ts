@@ -77,7 +77,7 @@ test('no SQL outside db/ is specific to an engine', () => {
 const storesOf = {
   apps: ['catalogue/app-store.ts', 'catalogue/reviews.ts'],
   reviews: ['catalogue/reviews.ts'],
-  categories: ['catalogue/app-store.ts', 'catalogue/category-store.ts'],
+  categories: ['catalogue/app-side-effects.ts', 'catalogue/category-store.ts'],
   developers: ['accounts/account-store.ts'],
 }
 

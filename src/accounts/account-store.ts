@@ -1,10 +1,6 @@
 import { type Actor, recordEntry } from '../audit/audit-store.ts'
-import {
-  countAppsByState,
-  noApps,
-  reindexAppsOf,
-  type StateCounts,
-} from '../catalogue/app-store.ts'
+import { reindexAppsOf } from '../catalogue/app-side-effects.ts'
+import { countAppsByState, noApps, type StateCounts } from '../catalogue/app-store.ts'
 import { findSimilarDevelopers } from '../catalogue/similar-names.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { keyPrefix, parseDeveloperName, parseKeyName } from '../contract/field-rules.ts'

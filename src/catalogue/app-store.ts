@@ -1,19 +1,12 @@
 import { randomInt } from 'node:crypto'
-import { type Action, type Actor, difference, recordEntries } from '../audit/audit-store.ts'
+import type { Action, Actor } from '../audit/audit-store.ts'
 import type { Caller } from '../contract/contract.ts'
-import { ServiceError } from '../contract/errors.ts'
 import type { QueryRunner } from '../db/engine.ts'
-import { indexListedApps, listed } from '../db/listed-apps.ts'
+import { listed } from '../db/listed-apps.ts'
 import { type AppRow, type AppStatus, appDefaults, type ReviewRow } from '../db/rows.ts'
-import {
-  popularity,
-  type SearchDocument,
-  searchedTexts,
-  toIndexedName,
-  toSearchDocument,
-} from '../search/terms.ts'
-import { chunk, required } from '../util/helpers.ts'
-import { auditedColumns } from './app-columns.ts'
+import { required } from '../util/helpers.ts'
+import { type AppChange, applySideEffects } from './app-side-effects.ts'
+import { assertPackageNameFree, packageKey } from './package-names.ts'
 import { isListed } from './policy.ts'
 import { toSlug, uniqueSlugs } from './slugs.ts'
 
@@ -67,19 +60,7 @@ export type AppRowChanges = Partial<
 
 export type AppSave = { before: AppRow; changes: AppRowChanges }
 
-type AppChange = {
-  before?: AppRow
-  after: AppRow
-  at: string
-  actor: Actor
-  /** Made from `after` if missing. */
-  document?: SearchDocument | undefined
-}
-
 type NewApp = { app: NewAppRow } & Pick<AppChange, 'at' | 'actor' | 'document'>
-
-/** Apps per statement that reads them for the search index. */
-const reindexBatchSize = 100
 
 /**
  * An app with its newest 100 reviews; undefined if it is deleted. `forUpdate` locks it until the
@@ -261,129 +242,34 @@ async function insertWithFreeSlugs(runner: QueryRunner, newApps: NewApp[]): Prom
   return runner.insertRows('apps', rows)
 }
 
-/**
- * Throws `package_name_taken` if an app other than `ownId` has the name; it says which app only if
- * it is the actor's.
- */
-async function assertPackageNameFree(
-  { sql }: QueryRunner,
-  name: string | null,
-  actor: Actor,
-  ownId?: number,
-): Promise<void> {
-  if (name === null) return
-  const holder = await sql('apps')
-    .where({ package_key: packageKey(name) })
-    .first('id', 'developer_id', 'deleted_at')
-  if (!holder || holder.id === ownId) return
-  const isActors = 'developerId' in actor && holder.developer_id === actor.developerId
-  const advice = isActors ? describeOwnHolder(holder) : '; choose another.'
-  throw new ServiceError('package_name_taken', `The package name ${name} is taken${advice}`, {
-    errors: [{ in: 'body', field: '/package_name', message: 'is taken by another app' }],
-    ...(isActors && holder.deleted_at === null && { appId: holder.id }),
-  })
-}
+/** Whether the changes differ from the row. */
+export const hasChanges = (row: Partial<AppRow>, changes: AppRowChanges) =>
+  Object.entries(changes).some(([column, value]) => row[column as keyof AppRow] !== value)
 
-/**
- * Applies changes of apps to the indexes of names and of searches, the categories' counts, the audit
- * log and the version of the public data.
- */
-async function applySideEffects(
-  runner: QueryRunner,
-  action: Action,
-  changes: AppChange[],
-): Promise<void> {
-  if (changes.some(({ before, after }) => isListed(after) || (before && isListed(before))))
-    runner.markPublicChange()
-  const renamed = changes.filter(
-    ({ before, after }) =>
-      before?.name !== after.name || before.package_name !== after.package_name,
-  )
-  await runner.names.index(renamed.map(({ after }) => toIndexedName(after)))
-  await updateSearchIndex(runner, changes)
-  await updateCategoryCounts(runner, changes)
-  const entries = changes.map(({ before, after, at, actor }) => ({
-    action,
-    at,
-    actor,
-    app_id: after.id,
-    developer_id: after.developer_id,
-    ...auditedDifference(before, after),
-  }))
-  await recordEntries(runner, entries)
-}
-
-async function updateSearchIndex(runner: QueryRunner, changes: AppChange[]): Promise<void> {
-  const unlisted = changes.filter(
-    ({ before, after }) => before && isListed(before) && !isListed(after),
-  )
-  await runner.search.remove(unlisted.map(({ after }) => after.id))
-  const stale = changes.filter(
-    ({ before, after }) =>
-      isListed(after) && !(before && isListed(before) && hasSameDocument(before, after)),
-  )
-  const names = await lockDeveloperNames(
-    runner,
-    stale.filter(({ document }) => !document).map(({ after }) => after.developer_id),
-  )
-  await runner.search.index(
-    stale.map(({ after, document }) => ({
-      id: after.id,
-      slug: after.slug,
-      categoryId: after.category_id,
-      ...(document ??
-        toSearchDocument(after, required(names.get(after.developer_id), 'the developer'))),
-    })),
-  )
-}
-
-async function lockDeveloperNames(
-  { sql }: QueryRunner,
-  ids: number[],
-): Promise<Map<number, string>> {
-  if (ids.length === 0) return new Map()
-  // Locked, so that no name changes until this transaction has indexed it.
-  const rows = await sql('developers').whereIn('id', ids).forShare().select('id', 'name')
-  return new Map(rows.map(({ id, name }) => [id, name]))
-}
-
-async function updateCategoryCounts({ sql }: QueryRunner, changes: AppChange[]): Promise<void> {
-  const differences = new Map<number, number>()
-  const add = (app: AppRow | undefined, difference: number) => {
-    if (app && isListed(app))
-      differences.set(app.category_id, (differences.get(app.category_id) ?? 0) + difference)
-  }
-  for (const { before, after } of changes) {
-    add(before, -1)
-    add(after, 1)
-  }
-  // In the order of their ids, so that two transactions cannot deadlock.
-  for (const [id, difference] of [...differences].toSorted(([a], [b]) => a - b)) {
-    if (difference !== 0) await sql('categories').where({ id }).increment('listed_apps', difference)
+/** A complete row, except for a generated id. */
+function toRow(app: NewAppRow, slug: string) {
+  const row = { ...appDefaults, ...app, slug }
+  return {
+    ...row,
+    package_key: row.package_name && packageKey(row.package_name),
+    changed_at: new Date().toISOString(),
+    revision: newRevision(),
   }
 }
 
 /**
- * Indexes a developer's listed apps again, after the developer was renamed. Returns their number.
+ * Each change of an app gives it a new revision, so that a decision can be refused if the app is
+ * not the one that was read. It is random, so that an old one never matches by chance; owners do
+ * not see it. Five digits and lower-case letters.
  */
-export async function reindexAppsOf(
-  runner: QueryRunner,
-  developerId: number,
-  onProgress: (done: number, total: number) => void,
-): Promise<number> {
-  const ids: number[] = await runner
-    .sql('apps')
-    .where({ developer_id: developerId })
-    .whereRaw(listed)
-    .pluck('id')
-  let done = 0
-  for (const batch of chunk(ids, reindexBatchSize)) {
-    await indexListedApps(runner, batch)
-    done += batch.length
-    onProgress(done, ids.length)
-  }
-  return ids.length
-}
+const newRevision = () => Array.from({ length: 5 }, () => randomInt(36).toString(36)).join('')
+
+/**
+ * Now, or a millisecond after `time` if that is later: each change gets a new time, and so a new
+ * ETag.
+ */
+export const timestampAfter = (time: string) =>
+  new Date(Math.max(Date.now(), Date.parse(time) + 1)).toISOString()
 
 export const counterColumns = [
   'id',
@@ -418,55 +304,3 @@ export async function saveCounters(
     [at],
   )
 }
-
-/** Whether the changes differ from the row. */
-export const hasChanges = (row: Partial<AppRow>, changes: AppRowChanges) =>
-  Object.entries(changes).some(([column, value]) => row[column as keyof AppRow] !== value)
-
-export const auditedDifference = (before: Partial<AppRow> | undefined, after: Partial<AppRow>) =>
-  difference(before, after, auditedColumns)
-
-/** The columns that the search index depends on, besides the downloads. */
-const searchedColumns = [...searchedTexts, 'slug', 'category_id', 'developer_id'] as const
-
-/**
- * Whether the search index needs no update. It stores the popularity that follows from the
- * downloads, not their number.
- */
-const hasSameDocument = (before: AppRow, after: AppRow) =>
-  searchedColumns.every((column) => before[column] === after[column]) &&
-  popularity(before.total_downloads) === popularity(after.total_downloads)
-
-/** A complete row, except for a generated id. */
-function toRow(app: NewAppRow, slug: string) {
-  const row = { ...appDefaults, ...app, slug }
-  return {
-    ...row,
-    package_key: row.package_name && packageKey(row.package_name),
-    changed_at: new Date().toISOString(),
-    revision: newRevision(),
-  }
-}
-
-/** Names the app of the developer that has the package name, and says what to do. */
-const describeOwnHolder = ({ id, deleted_at }: Pick<AppRow, 'id' | 'deleted_at'>) =>
-  deleted_at === null
-    ? ` by your app ${id}; update that app, or choose another name.`
-    : ` by your deleted app ${id}; ask the operators to restore it (app restore ${id}), or choose another name.`
-
-/**
- * Each change of an app gives it a new revision, so that a decision can be refused if the app is
- * not the one that was read. It is random, so that an old one never matches by chance; owners do
- * not see it. Five digits and lower-case letters.
- */
-const newRevision = () => Array.from({ length: 5 }, () => randomInt(36).toString(36)).join('')
-
-/** Package names that differ only in case are the same. */
-export const packageKey = (name: string) => name.toLowerCase()
-
-/**
- * Now, or a millisecond after `time` if that is later: each change gets a new time, and so a new
- * ETag.
- */
-export const timestampAfter = (time: string) =>
-  new Date(Math.max(Date.now(), Date.parse(time) + 1)).toISOString()

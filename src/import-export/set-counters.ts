@@ -1,10 +1,6 @@
 import { type Actor, type NewAuditEntry, recordEntries } from '../audit/audit-store.ts'
-import {
-  auditedDifference,
-  counterColumns,
-  hasChanges,
-  saveCounters,
-} from '../catalogue/app-store.ts'
+import { auditedDifference } from '../catalogue/app-side-effects.ts'
+import { counterColumns, hasChanges, saveCounters } from '../catalogue/app-store.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import { indexListedApps } from '../db/listed-apps.ts'
 import { popularity } from '../search/terms.ts'

@@ -123,7 +123,7 @@ async function addCategories(runner: QueryRunner): Promise<number[]> {
 
 /**
  * Inserts the rows, and updates the search index and counters as `applySideEffects` in
- * catalogue/app-store.ts does.
+ * catalogue/app-side-effects.ts does.
  */
 async function addApps(runner: QueryRunner, made: App[]) {
   const { sql, search } = runner
