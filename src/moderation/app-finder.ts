@@ -1,6 +1,6 @@
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { findDevelopersByWords } from '../accounts/account-store.ts'
-import { packageKey } from '../catalogue/package-names.ts'
+import { packageKey } from '../catalogue/policy.ts'
 import { parseReference } from '../contract/field-rules.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import { looksOf } from '../search/looks.ts'
