@@ -34,6 +34,8 @@ export type Service = {
   log: string[]
   /** Finishes requests in flight and accepts no more. */
   drain: () => Promise<void>
+  /** Requests that the application has begun to handle. */
+  arrived: () => number
   /** The number of open connections. */
   connections: () => Promise<number>
   request: (method: string, path: string, options?: RequestOptions) => Promise<CheckedResponse>
@@ -101,6 +103,9 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     { ...defaultTimeouts, ...timeouts },
     { ...defaultConnectionLimits, ...connectionLimits },
   )
+  let arrived = 0
+  // Called after the application, which `listen` has added before.
+  server.on('request', () => arrived++)
   whenFinished(async () => {
     server.closeAllConnections()
     server.close()
@@ -117,6 +122,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     port,
     log,
     drain,
+    arrived: () => arrived,
     connections: async () => {
       const { promise, resolve } = Promise.withResolvers<number>()
       server.getConnections((_error, count) => resolve(count))
