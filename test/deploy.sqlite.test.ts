@@ -670,6 +670,15 @@ describe('as-service-account.sh', () => {
     expect(run(['status'], {}, folder)).toMatchObject({ status: 0, stderr: '' })
   })
 
+  test('status shows the newest backup in the directory of the unit', async () => {
+    const script = readFileSync(join(deploy, 'as-service-account.sh'), 'utf8')
+    const [, directory] = /^export APPS_SERVICE_BACKUPS=(.+)$/m.exec(script) ?? []
+    expect(directory).toBe(readUnit('apps-service-backup.service')('ReadWritePaths'))
+    const { run } = startWrapper(`DATABASE_URL=${await copyWorld()}\n`)
+    const { stdout } = run(['status'])
+    expect(/^Last backup/m.test(stdout)).toBe(existsSync(directory ?? ''))
+  })
+
   test('status reads the settings as the units do', async () => {
     const databaseUrl = await copyWorld()
     const status = (line: string) =>
