@@ -106,6 +106,7 @@ export function databaseFor(engine: Engine) {
     ...queueLimits.write,
     concurrency: concurrency.write,
     groupSize: engine.groupCommitSize,
+    // The write in front may log nothing, such as one that records a key's use.
     findCause: () => (group?.isLockedOut() ? new OperatorError(engine.lockAdvice) : undefined),
   })
   const readRunner = readRunnerOf(reader)
