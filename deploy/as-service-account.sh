@@ -12,6 +12,8 @@ typed=$0
 [ "$(command -v "${0##*/}")" != "$0" ] || typed=${0##*/}
 case "${SUDO_COMMAND:-} " in "$0 "*) typed="sudo $typed" ;; esac
 export APPS_SERVICE_COMMAND="$typed"
+# For status; where apps-service-backup.service writes.
+export APPS_SERVICE_BACKUPS=/var/backups/apps-service
 node=$home/node_modules/.bin/node
 # With the empty file, it does not read the .env of the caller's directory.
 exec setpriv --reuid=apps-service --regid=apps-service --init-groups \

@@ -14,7 +14,10 @@ list() {
   find . -maxdepth 1 -type f -regextype posix-extended \
     -regex '\./apps-[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}Z\.sqlite' -printf '%f\n' | sort
 }
-cd "$1"
+if ! cd "$1" 2>/dev/null; then
+  echo "apps-service-backup: cannot enter $1, the directory of the backups; create it for the service's account (docs/running.md, \"One server\")" >&2
+  exit 1
+fi
 new=$(name_now)
 "$home/apps-service" backup "$new"
 # Only older ones: a later name is another run's, or of a clock that was ahead, and never pushes the new backup out.

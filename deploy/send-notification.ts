@@ -11,6 +11,7 @@ import {
 import { dirname, join } from 'node:path'
 import { type AuditEntry, findLastEntryId } from '../src/audit/audit-store.ts'
 import { actorOf } from '../src/audit/describe-entry.ts'
+import { fileErrorReason } from '../src/cli/file-errors.ts'
 import { baseUrlFormat, parseBaseUrl } from '../src/config.ts'
 import type { Database } from '../src/db/database.ts'
 import { entriesAfter } from '../src/moderation/entries.ts'
@@ -227,7 +228,7 @@ function sendMail(to: string, message: Message) {
 
 function readPlace(file: string): number | undefined {
   if (!existsSync(file)) return undefined
-  const text = readFileSync(file, 'utf8')
+  const text = inStateDirectory(file, () => readFileSync(file, 'utf8'))
   if (/^\d{1,15}\n$/.test(text)) return Number(text)
   throw new Error(`${file} does not have the id of an audit entry; remove it to begin at the end`)
 }
@@ -237,12 +238,24 @@ function readPlace(file: string): number | undefined {
  * place or the new one.
  */
 function writePlace(file: string, id: number): () => void {
-  writeFileSync(`${file}.new`, `${id}\n`, { flush: true })
-  return () => {
-    renameSync(`${file}.new`, file)
-    // Otherwise a power cut could bring the old place back: man 2 fsync.
-    const directory = openSync(dirname(file), 'r')
-    fsyncSync(directory)
-    closeSync(directory)
+  const newFile = `${file}.new`
+  inStateDirectory(newFile, () => writeFileSync(newFile, `${id}\n`, { flush: true }))
+  return () =>
+    inStateDirectory(file, () => {
+      renameSync(newFile, file)
+      // Otherwise a power cut could bring the old place back: man 2 fsync.
+      const directory = openSync(dirname(file), 'r')
+      fsyncSync(directory)
+      closeSync(directory)
+    })
+}
+
+/** Runs work on a file; its error names the setting. */
+function inStateDirectory<T>(file: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    const reason = fileErrorReason(error as Error)
+    throw new Error(`cannot use ${file} in STATE_DIRECTORY: ${reason}`)
   }
 }

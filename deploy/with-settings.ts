@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { fileErrorReason } from '../src/cli/file-errors.ts'
 
 /**
  * Becomes a command with the settings of a file, for the units and as-service-account.sh:
@@ -25,7 +26,8 @@ if (import.meta.main) {
     if (!process.execve) throw new Error('this system cannot replace a process')
     process.execve(command, [command, ...rest], variables)
   } catch (error) {
-    console.error(`apps-service: cannot read the settings in ${file}: ${(error as Error).message}`)
+    const reason = fileErrorReason(error as Error)
+    console.error(`apps-service: cannot read the settings in ${file}: ${reason}`)
     process.exitCode = 1
   }
 }

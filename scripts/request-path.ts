@@ -1,29 +1,77 @@
 import { mkdtempSync, rmSync } from 'node:fs'
-import { Session } from 'node:inspector/promises'
+import { registerHooks } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { addDemoCatalogue } from '../seeds/demo-catalogue.ts'
-import { findOrAddDeveloper, issueKey } from '../src/accounts/account-store.ts'
-import { findApp } from '../src/catalogue/app-store.ts'
-import { readConfig } from '../src/config.ts'
-import { openDatabase } from '../src/db/database.ts'
-import { createApp } from '../src/http/express-app.ts'
-import { createLogger } from '../src/http/log.ts'
-import { readDocument } from '../src/http/reference-routes.ts'
-import { listen } from '../src/http/server.ts'
-import { required } from '../src/util/helpers.ts'
+import ts from 'typescript'
 
 /**
- * Prints the files and functions of src/ that a request enters, measured by V8's precise coverage:
- * how much code one has to read to follow it. The service has handled other requests before, so
- * one-time initialization does not count.
+ * Prints the files of src/ that a request enters, in their order: how much code one has to read to
+ * follow it; and the files of http/ that it enters, leaves upwards and enters again. `--functions`
+ * also prints the functions. The service has handled other requests before, so what happens once
+ * does not count.
  */
 
 /** An approved app of the demo catalogue. */
 const listedApp = 11
 
-const root = join(import.meta.dirname, '..')
+const src = join(import.meta.dirname, '../src/')
+
+type Entry = { file: string; name: string }
+/** The functions that were entered, in their order. */
+const entered: Entry[] = []
+const enter = (file: string, name: string) => entered.push({ file, name })
+Object.assign(globalThis, { enter })
+
+registerHooks({
+  load(url, context, nextLoad) {
+    const loaded = nextLoad(url, context)
+    const path = url.startsWith('file:') ? fileURLToPath(url) : ''
+    if (!path.startsWith(src) || !path.endsWith('.ts')) return loaded
+    return { ...loaded, source: withEntries(relative(src, path), String(loaded.source)) }
+  },
+})
+
+/** The code with a call of `enter` at the beginning of each function. */
+function withEntries(file: string, code: string): string {
+  const insertions: { at: number; text: string }[] = []
+  const visit = (node: ts.Node) => {
+    if (ts.isFunctionLike(node) && 'body' in node && node.body) {
+      const call = `enter(${JSON.stringify(file)}, ${JSON.stringify(nameOf(node))})`
+      if (ts.isBlock(node.body)) {
+        insertions.push({ at: node.body.getStart() + 1, text: `${call};` })
+      } else {
+        insertions.push({ at: node.body.getStart(), text: `(${call}, ` })
+        insertions.push({ at: node.body.getEnd(), text: ')' })
+      }
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(ts.createSourceFile(file, code, ts.ScriptTarget.Latest, true))
+  return insertions
+    .toSorted((one, other) => other.at - one.at)
+    .reduce((text, { at, text: added }) => text.slice(0, at) + added + text.slice(at), code)
+}
+
+function nameOf(node: ts.SignatureDeclaration): string {
+  if (node.name) return node.name.getText()
+  const { parent } = node
+  return ts.isVariableDeclaration(parent) || ts.isPropertyAssignment(parent)
+    ? parent.name.getText()
+    : '(anonymous)'
+}
+
+const { addDemoCatalogue } = await import('../seeds/demo-catalogue.ts')
+const { findOrAddDeveloper, issueKey } = await import('../src/accounts/account-store.ts')
+const { findApp } = await import('../src/catalogue/app-store.ts')
+const { readConfig } = await import('../src/config.ts')
+const { openDatabase } = await import('../src/db/database.ts')
+const { createApp } = await import('../src/http/app.ts')
+const { createLogger } = await import('../src/http/log.ts')
+const { readDocument } = await import('../src/http/reference-routes.ts')
+const { listen } = await import('../src/http/server.ts')
+const { required } = await import('../src/util/helpers.ts')
+
 const folder = mkdtempSync(join(tmpdir(), 'apps-path-'))
 const database = openDatabase(`sqlite:${folder}/apps.sqlite`)
 await database.migrate()
@@ -46,11 +94,8 @@ const app = await createApp({
   isDraining: () => false,
 })
 const { server, port } = await listen(app, { ...config, port: 0 }, logger)
-const session = new Session()
-session.connect()
-await session.post('Profiler.enable')
 
-type Request = { method: string; path: string; body?: object }
+type Request = { what?: string; method: string; path: string; body?: object }
 
 const send = ({ method, path, body }: Request) =>
   fetch(`http://127.0.0.1:${port}${path}`, {
@@ -66,30 +111,41 @@ const send = ({ method, path, body }: Request) =>
     if (!response.ok) throw new Error(`${method} ${path} returned ${response.status}`)
   })
 
-/** The functions that ran, by file. */
-async function functionsOf(request: Request): Promise<Map<string, string[]>> {
-  await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true })
-  await session.post('Profiler.takePreciseCoverage')
+/** The functions that the request enters, in their order. */
+async function entriesOf(request: Request): Promise<Entry[]> {
+  entered.length = 0
   await send(request)
-  const { result } = await session.post('Profiler.takePreciseCoverage')
-  await session.post('Profiler.stopPreciseCoverage')
-  const src = join(root, 'src/')
-  return new Map(
-    result
-      .filter(({ url }) => url.startsWith('file:') && fileURLToPath(url).startsWith(src))
-      .map(({ url, functions }): [string, string[]] => [
-        relative(src, fileURLToPath(url)),
-        functions
-          .filter(({ ranges }) => ranges[0]?.count !== 0)
-          .map(({ functionName }) => functionName || '(anonymous)'),
-      ])
-      .filter(([, names]) => names.length > 0),
-  )
+  // The log's line follows the response.
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  return entered.splice(0)
+}
+
+/** Receive the body while the steps run, so that their place among these is chance. */
+const besideSteps = ['http/connections.ts', 'http/body.ts']
+
+/**
+ * The files of http/ that are entered again before the response is sent: the request has gone back
+ * to a file before this one, and then comes a second time.
+ */
+function findReentries(entries: Entry[]): string[] {
+  const last = entries.findLastIndex(({ file }) => file === 'http/response.ts')
+  const steps = entries.slice(0, last).map(({ file }) => file)
+  const visited: string[] = []
+  const left = new Set<string>()
+  const again = new Set<string>()
+  for (const file of steps) {
+    if (!file.startsWith('http/') || besideSteps.includes(file)) continue
+    if (left.has(file)) again.add(file)
+    if (!visited.includes(file)) visited.push(file)
+    for (const later of visited.slice(visited.indexOf(file) + 1)) left.add(later)
+  }
+  return [...again]
 }
 
 const requests: Request[] = [
   { method: 'GET', path: '/apps' },
   { method: 'GET', path: '/apps/7' },
+  { what: ', cached', method: 'GET', path: '/apps/7' },
   { method: 'GET', path: '/apps?search=tiles' },
   {
     method: 'POST',
@@ -108,11 +164,14 @@ await send({ method: 'GET', path: '/apps?search=map' })
 
 const isVerbose = process.argv.includes('--functions')
 for (const request of requests) {
-  const files = await functionsOf(request)
-  const functions = [...files.values()].reduce((sum, names) => sum + names.length, 0)
-  console.log(`${request.method} ${request.path}: ${files.size} files, ${functions} functions`)
-  for (const [file, names] of [...files].toSorted())
-    console.log(isVerbose ? `  ${file}: ${names.join(', ')}` : `  ${file}: ${names.length}`)
+  const entries = await entriesOf(request)
+  const files = [...new Set(entries.map(({ file }) => file))]
+  console.log(`${request.method} ${request.path}${request.what ?? ''}: ${files.length} files`)
+  for (const file of files) {
+    const names = new Set(entries.filter((entry) => entry.file === file).map(({ name }) => name))
+    console.log(isVerbose ? `  ${file}: ${[...names].join(', ')}` : `  ${file}`)
+  }
+  console.log(`  re-entries: ${findReentries(entries).join(', ') || 'none'}`)
 }
 
 server.close()

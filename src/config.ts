@@ -111,18 +111,25 @@ export function settingNames(): string[] {
 }
 
 /**
- * Variables that are no setting, but one letter away from one. Names as short as PORT are near too
- * many others.
+ * Variables that are no setting, but one letter away from one. Other programs have names near short
+ * ones, such as PORTS: in the environment, these must have the same letters. `ownNames` are those of
+ * `.env`.
  */
-export function findMisspelledSettings(environment = process.env) {
+export function findMisspelledSettings(ownNames: string[]) {
   const settings = settingNames()
-  return Object.keys(environment)
+  return Object.keys(process.env)
     .filter((name) => !settings.includes(name))
     .flatMap((name) => {
-      const setting = settings.find((one) => one.length > 4 && isWithinOneEdit(name, one))
+      const setting = settings.find(
+        (one) =>
+          isWithinOneEdit(name, one) &&
+          (one.length > 4 || ownNames.includes(name) || sortLetters(name) === sortLetters(one)),
+      )
       return setting === undefined ? [] : [{ name, setting }]
     })
 }
+
+const sortLetters = (name: string) => [...name].toSorted().join('')
 
 export const baseUrlFormat =
   'an http or https URL without query and fragment, and with a path of letters, digits, ".", "_", "~" and "-"'

@@ -4,7 +4,7 @@ import type { Config } from './config.ts'
 import { ServiceError } from './contract/errors.ts'
 import type { Database } from './db/database.ts'
 import { newestMigration } from './db/migrations.ts'
-import { createApp } from './http/express-app.ts'
+import { createApp } from './http/app.ts'
 import { createLogger } from './http/log.ts'
 import { readableLog } from './http/readable-log.ts'
 import { readDocument, readPage } from './http/reference-routes.ts'
@@ -26,7 +26,7 @@ export async function serveUntilSignal(config: Config, database: Database) {
   const metrics = metricsPort === 0 ? undefined : await createMetrics(document.info.version)
   const stopMetrics = await metrics
     ?.listen(config)
-    .catch(rethrowListenError('METRICS_PORT', metricsPort))
+    .catch(rethrowListenError('METRICS_PORT', { host, port: metricsPort }))
   await serveApp(
     (isDraining) =>
       createApp({ config, database, document, docsPage, logger, metrics, isDraining }),
@@ -97,7 +97,7 @@ async function serveApp(
   let draining = false
   const app = await makeApp(() => draining)
   const { port, drain } = await listen(app, options, logger).catch(
-    rethrowListenError(portVariable, options.port),
+    rethrowListenError(portVariable, options),
   )
   onListening(port)
   // Keeps V8's young generation at 32 MB. Under load it would grow to 128 MB, for only 4 % more
@@ -119,14 +119,31 @@ async function createMetrics(version: string) {
   return new Metrics({ version, schema: await newestMigration() })
 }
 
-/** Says what to type if the port is taken, or else what to change, and Node's message. */
-const rethrowListenError = (variable: string, port: number) => (error: NodeJS.ErrnoException) => {
-  throw new ServiceError(
-    'unavailable',
-    error.code === 'EADDRINUSE'
-      ? `set another port, such as ${variable}=${port + (port < 60_000 ? 1000 : -1000)}: ${error.message}`
-      : `${error.message}; change HOST or ${variable}`,
-  )
+/** Names the setting that is wrong, and what to set. */
+const rethrowListenError =
+  (variable: string, { host, port }: Pick<Config, 'host' | 'port'>) =>
+  (error: NodeJS.ErrnoException) => {
+    throw new ServiceError('unavailable', describeListenError(error, variable, host, port))
+  }
+
+function describeListenError(
+  { code = '', message }: NodeJS.ErrnoException,
+  variable: string,
+  host: string,
+  port: number,
+): string {
+  switch (code) {
+    case 'EADDRINUSE':
+      return `${variable}=${port} is in use on ${host}; set another one, such as ${variable}=${port + (port < 60_000 ? 1000 : -1000)}`
+    case 'EACCES':
+      return `this account may not listen on ${variable}=${port}; set one from 1024, such as ${variable}=8080`
+    case 'EADDRNOTAVAIL':
+    case 'EINVAL':
+    case 'ENOTFOUND':
+      return `HOST=${host} is not an address of this machine; set HOST=127.0.0.1, or HOST=:: for all addresses`
+    default:
+      return `${message}; change HOST or ${variable}`
+  }
 }
 
 /**

@@ -554,7 +554,7 @@ describe('with-settings.ts', () => {
   test('does not start the command if the settings cannot be read', () => {
     const [missing, binary] = [join(temporaryFolder(), 'none'), writeSettings(Buffer.from([0xff]))]
     for (const [file, reason] of [
-      [missing, 'ENOENT'],
+      [missing, 'no such file or directory\n'],
       [binary, 'The encoded data was not valid'],
     ] as const) {
       expect(runWith(process.execPath, [launcher, file, '/bin/echo', 'started'])).toEqual({
@@ -668,6 +668,15 @@ describe('as-service-account.sh', () => {
     writeFileSync(join(folder, '.env'), 'PORT=none\nREAD_LIMIT=lots\n')
     const { run } = startWrapper(`DATABASE_URL=${await copyWorld()}\n`)
     expect(run(['status'], {}, folder)).toMatchObject({ status: 0, stderr: '' })
+  })
+
+  test('status shows the newest backup in the directory of the unit', async () => {
+    const script = readFileSync(join(deploy, 'as-service-account.sh'), 'utf8')
+    const [, directory] = /^export APPS_SERVICE_BACKUPS=(.+)$/m.exec(script) ?? []
+    expect(directory).toBe(readUnit('apps-service-backup.service')('ReadWritePaths'))
+    const { run } = startWrapper(`DATABASE_URL=${await copyWorld()}\n`)
+    const { stdout } = run(['status'])
+    expect(/^Last backup/m.test(stdout)).toBe(existsSync(directory ?? ''))
   })
 
   test('status reads the settings as the units do', async () => {
@@ -836,6 +845,15 @@ describe('backup.sh', () => {
     const { status, stderr, kept } = backUp('1')
     expect(kept).toEqual(older)
     expect([status, stderr]).toEqual([1, expect.stringContaining('/missing/apps.sqlite')])
+  })
+
+  test('says that the directory cannot be entered', () => {
+    const directory = join(temporaryFolder(), 'missing')
+    expect(runWith(join(deploy, 'backup.sh'), [directory], { KEEP: '1' })).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: `apps-service-backup: cannot enter ${directory}, the directory of the backups; create it for the service's account (docs/running.md, "One server")\n`,
+    })
   })
 
   test.for(['0', '-1', '', 'all', '1.5', '1 2'])('refuses KEEP=%s', async (keep) => {

@@ -80,7 +80,7 @@ test.for<[file: string, name: string]>([
   ['http/moderation/views/app.ts', '../pages/page.ts'],
   ['http/moderation/views/app.ts', '../../body.ts'],
   ['http/moderation/views/app.ts', '../../../servers.ts'],
-  ['http/express-app.ts', './moderation/app.ts'],
+  ['http/app.ts', './moderation/app.ts'],
   ['http/html.ts', './home.ts'],
   ['moderation/queue.ts', '../http/moderation/views/links.ts'],
   ['db/rows.ts', '../catalogue/app-store.ts'],

@@ -505,9 +505,11 @@ describe('nothing is lost', () => {
     await decide('approve', apps.pending)
     mkdirSync(join(folder, 'notified.new'))
     for (let run = 0; run < 2; run++) {
-      const { code, stderr } = await notify()
-      expect(code).toBe(1)
-      expect(stderr).toMatch(/^apps-service-notify: EISDIR[^\n]+\n$/)
+      expect(await notify()).toEqual(
+        failed(
+          `cannot use ${folder}/notified.new in STATE_DIRECTORY: illegal operation on a directory`,
+        ),
+      )
     }
     expect([place(), webhook.texts]).toEqual([before, []])
     rmSync(join(folder, 'notified.new'), { recursive: true })
@@ -528,8 +530,8 @@ describe('nothing is lost', () => {
     } catch (error) {
       expect((error as NodeJS.ErrnoException).code).toBe('ENOSPC')
     }
-    for (let run = 0; run < 2; run++)
-      expect(await notify(settings)).toEqual(failed('ENOSPC: no space left on device, write'))
+    const full = `cannot use ${disk}/notified.new in STATE_DIRECTORY: no space left on device`
+    for (let run = 0; run < 2; run++) expect(await notify(settings)).toEqual(failed(full))
     expect(webhook.texts).toEqual([])
     rmSync(join(disk, 'fill'))
     for (let run = 0; run < 2; run++) expect(await notify(settings)).toEqual(succeeded)
@@ -717,6 +719,11 @@ test('settings that are missing or wrong are reported, without a secret', async 
         `MODERATION_URL must be ${baseUrlFormat}; set STATE_DIRECTORY to the directory of its place`,
     ],
   ]
+  const missing = join(folder, 'missing')
+  cases.push([
+    { STATE_DIRECTORY: missing },
+    `cannot use ${missing}/notified.new in STATE_DIRECTORY: no such file or directory`,
+  ])
   for (const [settings, message] of cases) expect(await notify(settings)).toEqual(failed(message))
   for (const content of ['', '12', 'x\n', '-1\n']) {
     writeFileSync(join(folder, 'notified'), content)

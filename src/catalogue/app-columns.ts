@@ -108,15 +108,3 @@ export const isAddressColumn = (column: string) =>
 /** Whether everybody sees the field of a listed app. Fields that are no columns are public. */
 export const isPublicField = (field: string) =>
   !(field in appColumns) || hasUse(field as AppColumn, 'public')
-
-type Given<Fields> = { [Field in keyof Fields & OwnerColumn]: AppRow[Field] }
-
-/** An owner's fields as columns: texts are trimmed, and an empty one is removed. */
-export function ownerValues<Fields extends AppChanges>(fields: Fields): Given<Fields> {
-  const values = Object.entries(fields).map(([column, value]) => [
-    column,
-    typeof value === 'string' ? value.trim() || null : value,
-  ])
-  // Valid fields, of which only those that may be removed can be empty.
-  return Object.fromEntries(values) as Given<Fields>
-}

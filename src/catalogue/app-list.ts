@@ -7,7 +7,7 @@ import { cutNote, maxMatches, type SortOrder, toQuery } from '../search/best-mat
 import { isFunctionWord } from '../search/function-words.ts'
 import { correctedTerm, type SearchResult, search, type Word } from '../search/search.ts'
 import { required } from '../util/helpers.ts'
-import { packageKey } from './package-names.ts'
+import { packageKey } from './policy.ts'
 
 /** The public list: pages of the listed apps, sorted or searched. */
 

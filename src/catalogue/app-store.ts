@@ -6,8 +6,8 @@ import { listed } from '../db/listed-apps.ts'
 import { type AppRow, type AppStatus, appDefaults, type ReviewRow } from '../db/rows.ts'
 import { required } from '../util/helpers.ts'
 import { type AppChange, applySideEffects } from './app-side-effects.ts'
-import { assertPackageNameFree, packageKey } from './package-names.ts'
-import { isListed } from './policy.ts'
+import { assertPackageNameFree } from './package-names.ts'
+import { isListed, packageKey } from './policy.ts'
 import { toSlug, uniqueSlugs } from './slugs.ts'
 
 /** An app with the names of its developer and category. */

@@ -2,9 +2,7 @@ import type { Actor } from '../audit/audit-store.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import type { AppRow } from '../db/rows.ts'
-
-/** Package names that differ only in case are the same. */
-export const packageKey = (name: string) => name.toLowerCase()
+import { packageKey } from './policy.ts'
 
 /**
  * Throws `package_name_taken` if an app other than `ownId` has the name; it says which app only if

@@ -14,6 +14,9 @@ import { type OwnerColumn, ownerColumns } from './app-columns.ts'
 export const isListed = ({ status, deleted_at }: Pick<AppRow, 'status' | 'deleted_at'>) =>
   status === 'approved' && deleted_at === null
 
+/** Package names that differ only in case are the same. */
+export const packageKey = (name: string) => name.toLowerCase()
+
 /** Throws `forbidden` if the app belongs to another developer. */
 export function assertOwner(caller: Caller, app: Pick<AppRow, 'developer_id'>) {
   if (caller.developerId === app.developer_id) return

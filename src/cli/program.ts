@@ -71,8 +71,8 @@ export async function run(args: string[]) {
     })
   }
   try {
-    await loadEnvFile()
-    for (const { name, setting } of findMisspelledSettings())
+    const ownNames = await loadEnvFile()
+    for (const { name, setting } of findMisspelledSettings(ownNames))
       printInfo(`${errorPrefix}${name} is not a setting; did you mean ${setting}?`)
     await program.parseAsync(words, { from: 'user' })
   } catch (error) {
@@ -99,17 +99,19 @@ const writeWhole: typeof process.stdout._write = (chunk, _encoding, done) => {
 }
 
 /**
- * Sets the variables of `.env`, if there is one, that are not set. Unlike Node's own function, it
- * refuses a file that is not UTF-8.
+ * Sets the variables of `.env`, if there is one, that are not set, and returns the names in it.
+ * Unlike Node's own function, it refuses a file that is not UTF-8.
  */
-export async function loadEnvFile() {
+export async function loadEnvFile(): Promise<string[]> {
   // deploy/as-service-account.sh names an empty file to Node, and sets the variables itself.
   const isReplaced = process.execArgv.some((option) => option.startsWith('--env-file'))
-  if (isReplaced || !existsSync(envFile)) return
+  if (isReplaced || !existsSync(envFile)) return []
   const text = await readTrusted(envFile).catch((error: Error) => {
     throw new OperatorError(cannotRead(envFile, error))
   })
-  for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value
+  const variables = parseEnv(text)
+  for (const [name, value] of Object.entries(variables)) process.env[name] ??= value
+  return Object.keys(variables)
 }
 
 /**

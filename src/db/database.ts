@@ -15,7 +15,7 @@ import {
   type ServerOptions,
 } from './engine.ts'
 import { Conflict } from './errors.ts'
-import { type GroupCommit, groupCommit } from './group-commit.ts'
+import { groupCommit, type RunTransaction } from './group-commit.ts'
 import {
   compareMigrations,
   findSchemaError,
@@ -99,13 +99,16 @@ export function databaseFor(engine: Engine) {
     })
   const cheap = new Bulkhead({ ...queueLimits.cheap, concurrency: concurrency.cheap })
   const expensive = new Bulkhead({ ...queueLimits.expensive, concurrency: concurrency.expensive })
+  const group = engine.groupCommitSize > 1 ? groupCommit(writer) : undefined
+  const runTransaction: RunTransaction =
+    group?.runTransaction ?? ((work) => writer.transaction(work))
   const writing = new Bulkhead({
     ...queueLimits.write,
     concurrency: concurrency.write,
     groupSize: engine.groupCommitSize,
+    // The write in front may log nothing, such as one that records a key's use.
+    findCause: () => (group?.isLockedOut() ? new OperatorError(engine.lockAdvice) : undefined),
   })
-  const runTransaction: GroupCommit =
-    engine.groupCommitSize > 1 ? groupCommit(writer) : (work) => writer.transaction(work)
   const readRunner = readRunnerOf(reader)
   const versionRunner = readRunnerOf(versionReader)
   /** Transactions that have renewed the version: writes that share one need it once. */

@@ -45,6 +45,8 @@ export type Engine = Readonly<{
   writer: Knex
   /** Maximum number of waiting writes that share a transaction. */
   groupCommitSize: number
+  /** Advice for the operator if all writes wait for another program. PostgreSQL has none. */
+  lockAdvice?: string
   /**
    * Reads like `reader`, on its own connection, so that health checks and reads of the data version
    * do not wait behind other statements.

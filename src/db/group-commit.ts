@@ -1,7 +1,10 @@
 import type { Knex } from 'knex'
 import { ServiceError } from '../contract/errors.ts'
 
-export type GroupCommit = <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
+export type RunTransaction = <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
+
+/** Milliseconds. This program's commands hold the lock for less. */
+const lockNotice = 1000
 
 type Write = {
   /** Returns the function that acknowledges the result. */
@@ -10,25 +13,31 @@ type Write = {
 }
 
 /**
- * Returns a function that runs a write in a transaction, which writes that begin together share.
- * Each has a savepoint, so a write that fails is rolled back alone. None is acknowledged before the
- * commit.
+ * `runTransaction` runs a write in a transaction, which writes that begin together share. Each has
+ * a savepoint, so a write that fails is rolled back alone. None is acknowledged before the commit.
  */
-export function groupCommit(writer: Knex): GroupCommit {
+export function groupCommit(writer: Knex) {
   let group: Write[] = []
+  /** By `performance.now()`; infinite unless a transaction waits for the write lock. */
+  let lockRequested = Number.POSITIVE_INFINITY
 
   async function commitGroup() {
     const writes = group
     group = []
+    lockRequested = performance.now()
     try {
-      const acknowledgements = await writer.transaction((sql) => runGroup(sql, writes))
+      const acknowledgements = await writer.transaction((sql) => {
+        lockRequested = Number.POSITIVE_INFINITY
+        return runGroup(sql, writes)
+      })
       for (const acknowledge of acknowledgements) acknowledge()
     } catch (error) {
+      lockRequested = Number.POSITIVE_INFINITY
       for (const { reject } of writes) reject(error)
     }
   }
 
-  return <T>(work: (sql: Knex) => Promise<T>) => {
+  const runTransaction: RunTransaction = <T>(work: (sql: Knex) => Promise<T>) => {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     const run = async (sql: Knex) => {
       const result = await work(sql)
@@ -37,6 +46,12 @@ export function groupCommit(writer: Knex): GroupCommit {
     group.push({ run, reject })
     if (group.length === 1) setImmediate(commitGroup)
     return promise
+  }
+
+  return {
+    runTransaction,
+    /** Whether another process has held the write lock for too long. */
+    isLockedOut: () => performance.now() - lockRequested > lockNotice,
   }
 }
 

@@ -1,4 +1,4 @@
-import type { IRouter, RequestHandler, Response } from 'express'
+import type { ErrorRequestHandler, IRouter, RequestHandler, Response } from 'express'
 import type { ErrorBody, ErrorCode, ErrorData, StatusOf } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { required } from '../util/helpers.ts'
@@ -124,4 +124,34 @@ export function readOnlyRoute(router: IRouter, path: string, handler: RequestHan
     .all(() => {
       throw methodNotAllowed(allow)
     })
+}
+
+/**
+ * Milliseconds. An outage fails every request, so its cause is logged with one request in this
+ * time.
+ */
+const outageLogInterval = 60_000
+
+/** The last step: logs errors, and sends them as `send` does. */
+export function createErrorHandler(
+  send: (response: Response, error: ErrorResponse) => void,
+): ErrorRequestHandler {
+  let outage = { cause: '', loggedAt: Number.NEGATIVE_INFINITY }
+
+  function shouldLog(error: unknown): boolean {
+    if (!(error instanceof ServiceError)) return true
+    if (error.code !== 'unavailable') return error.code === 'internal_error'
+    if (error.details.isExpected) return false
+    const cause = `${error.message} ${error.cause}`
+    const now = performance.now()
+    if (cause === outage.cause && now - outage.loggedAt < outageLogInterval) return false
+    outage = { cause, loggedAt: now }
+    return true
+  }
+
+  return (error, _request, response, next) => {
+    if (shouldLog(error)) response.context.error = error
+    if (response.headersSent) return next(error)
+    send(response, toErrorResponse(error))
+  }
 }

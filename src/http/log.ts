@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Request } from 'express'
+import type { Request, RequestHandler } from 'express'
 import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
 import type { Caller } from '../contract/contract.ts'
 import { keyPrefix } from '../contract/field-rules.ts'
+import type { Target } from './operations.ts'
 import { standardOutput } from './standard-output.ts'
 
 /** Writes JSON lines. Neither headers nor API keys are logged. */
@@ -30,16 +31,13 @@ export const requestId = (sent: string | string[] | undefined): string =>
     ? sent
     : randomUUID()
 
-/** Data of a request that Node has no field for. */
+/** What the steps of a request have found out about it. */
 export type RequestContext = {
   id: string
-  /** By `performance.now()`. */
-  started: number
   /** The request's body, if it has one. */
   body?: Promise<Buffer> | undefined
-  operation?: string | undefined
-  /** The path's template, with the prefix. */
-  route?: string | undefined
+  /** Set for requests to operations, and to paths beside them. */
+  target?: Target
   caller?: Caller | undefined
   isCacheHit?: boolean
   /** The internal error that failed the request. */
@@ -48,30 +46,49 @@ export type RequestContext = {
 
 declare module 'node:http' {
   interface ServerResponse<Request extends IncomingMessage = IncomingMessage> {
-    /** Set by the first step of express-app.ts. */
+    /** Set by `trackRequests`. */
     context: RequestContext
   }
 }
 
-export const createRequestContext = ({ headers }: IncomingMessage): RequestContext => ({
-  id: requestId(headers['x-request-id']),
-  started: performance.now(),
-})
+/**
+ * The first step: creates the context of each request. When its response has ended, logs the request
+ * and calls `observe` with the milliseconds that it took. Of the URL, only these query parameters
+ * are logged.
+ */
+export function trackRequests(
+  logger: Logger,
+  queryParameters: readonly string[],
+  observe?: (request: Request, response: ServerResponse, duration: number) => void,
+): RequestHandler {
+  const documented = new Set(queryParameters)
+  return (request, response, next) => {
+    const started = performance.now()
+    response.context = { id: requestId(request.headers['x-request-id']) }
+    // Not 'finish': a client may disconnect before it has the whole response.
+    response.once('close', () => {
+      const duration = performance.now() - started
+      logRequest(logger, request, response, duration, documented)
+      observe?.(request, response, duration)
+    })
+    next()
+  }
+}
 
 /** Logs a line for a request. Only internal errors are errors; a client's mistake is not. */
-export function logRequest(
+function logRequest(
   logger: Logger,
   { method, originalUrl }: Request,
   response: ServerResponse,
   duration: number,
   queryParameters: ReadonlySet<string>,
 ) {
-  const { id, operation, caller, isCacheHit, error } = response.context
+  const { id, target, caller, isCacheHit, error } = response.context
   const { statusCode } = response
   const line = {
     req: { id, method, url: loggedUrl(originalUrl, queryParameters) },
     res: { statusCode, bytes: bodyBytes(response) },
-    operation,
+    operation: target?.operation?.id,
     cached: isCacheHit,
     developer: caller?.developerId,
     key: caller && keyPrefix(caller.keyId),

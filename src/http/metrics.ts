@@ -10,8 +10,8 @@ import type { Config } from '../config.ts'
 import type { Database } from '../db/database.ts'
 import { countApps, findOldestWaiting } from '../moderation/status.ts'
 import { secondsSince } from '../util/helpers.ts'
+import type { ResponseCache } from './cache.ts'
 import type { RateLimits } from './rate-limits.ts'
-import type { ResponseCache } from './response-cache.ts'
 import { listenHost } from './server.ts'
 
 /** The parts of the service that have metrics. */
@@ -53,11 +53,13 @@ export class Metrics {
     )
   }
 
-  observeRequest(
+  /** `duration` is in milliseconds. */
+  readonly observeRequest = (
     { method }: IncomingMessage,
-    { statusCode, context: { route } }: ServerResponse,
+    { statusCode, context: { target } }: ServerResponse,
     duration: number,
-  ) {
+  ) => {
+    const route = target?.operation?.route
     const labels = {
       // Node's parser knows 35 methods, and refuses others.
       http_request_method: method,

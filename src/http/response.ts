@@ -5,24 +5,18 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { Request, Response } from 'express'
 import { LRUCache } from 'lru-cache'
 import Negotiator from 'negotiator'
-import type { Operation } from 'openapi-backend'
 import type { ResponseBody } from '../contract/contract.ts'
 import { Bulkhead } from '../util/bulkhead.ts'
+import { required } from '../util/helpers.ts'
 
 /** Serializes, tags and sends what handlers return, with conditional requests and compression. */
 
-/** The value that handlers and hooks return. */
-type HandlerResponse = {
+/** What handlers return. */
+export type HandlerResponse = {
   status: number
   headers: Record<string, string>
   body?: ResponseBody<unknown>
 }
-
-/** A response that is ready to be sent. Those to reads can be cached. */
-export type Reply =
-  | ReadReply
-  | { status: number; headers: Record<string, string>; content: Buffer | undefined }
-export type ReadReply = { operation: Operation; representation: Representation }
 
 const jsonType = 'application/json; charset=utf-8'
 
@@ -30,29 +24,25 @@ const jsonType = 'application/json; charset=utf-8'
 const serialize = ({ message, data }: ResponseBody<unknown>) =>
   JSON.stringify({ success: true, message, data })
 
-/** `operation` is undefined for OPTIONS. */
-export function toReply(
-  { status, headers, body }: HandlerResponse,
-  operation: Operation | undefined,
+/** The response to a read. */
+export function representationOf(
+  { headers, body }: HandlerResponse,
   { headers: { authorization } }: Request,
-): Reply {
+): Representation {
+  const json = serialize(required(body, 'the body of a read'))
   // Encoded into a separate buffer: a small Buffer in the cache would keep its whole pool alive.
-  const content = body && Buffer.from(new TextEncoder().encode(serialize(body)).buffer)
-  if (operation?.method !== 'get' || content === undefined)
-    return { status, headers: { 'Cache-Control': 'no-store', ...headers }, content }
-  const representation = new Representation(jsonType, content, {
+  return new Representation(jsonType, Buffer.from(new TextEncoder().encode(json).buffer), {
     // Caches revalidate at each use, and never share a response between callers.
     'Cache-Control': authorization === undefined ? 'public, no-cache' : 'private, no-cache',
     Vary: 'Authorization, Accept-Encoding',
     ...headers,
   })
-  return { operation, representation }
 }
 
-export async function sendReply(request: Request, response: Response, reply: Reply) {
-  if ('representation' in reply) return sendRepresentation(request, response, reply.representation)
-  response.status(reply.status).set(reply.headers)
-  if (reply.content) response.type(jsonType).send(reply.content)
+/** Sends the response to a write, or to OPTIONS. */
+export function sendResponse(response: Response, { status, headers, body }: HandlerResponse) {
+  response.status(status).set({ 'Cache-Control': 'no-store', ...headers })
+  if (body) response.type(jsonType).send(Buffer.from(serialize(body)))
   else response.end()
 }
 

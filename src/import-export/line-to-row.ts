@@ -23,8 +23,15 @@ import {
 
 /** Computes the columns of an app from a line of a catalogue file. Pure. */
 
-/** Ids of developers by name, ids of categories by slug, and the time of the import. */
-export type Given = { ownerIds: Map<string, number>; categoryIds: Map<string, number>; now: string }
+/** What the columns of a line depend on besides the line. */
+export type RowContext = {
+  /** Developers by name. */
+  ownerIds: Map<string, number>
+  /** Categories by slug. */
+  categoryIds: Map<string, number>
+  /** The time of the import. */
+  now: string
+}
 
 /**
  * The columns that a line can set, for an existing app or a new one. Fields that the line leaves
@@ -33,7 +40,7 @@ export type Given = { ownerIds: Map<string, number>; categoryIds: Map<string, nu
 export function toColumns(
   line: Line,
   existing: AppRow | undefined,
-  { ownerIds, categoryIds, now }: Given,
+  { ownerIds, categoryIds, now }: RowContext,
 ) {
   const before = existing ?? { ...newAppColumns, created_at: firstTime(line, now) }
   const after = { ...before, ...line }
@@ -81,8 +88,8 @@ const firstTime = ({ updated_at, approved_at, deleted_at }: Line, now: string): 
     .reduce((first, time) => (time < first ? time : first), now)
 
 /** The row of a new app. */
-export function toNewRow(line: Line, given: Given): NewAppRow {
-  const columns = toColumns(line, undefined, given)
+export function toNewRow(line: Line, context: RowContext): NewAppRow {
+  const columns = toColumns(line, undefined, context)
   return {
     ...(line.id !== undefined && { id: line.id }),
     ...(line.slug !== undefined && { slug: line.slug }),

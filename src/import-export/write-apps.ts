@@ -23,9 +23,9 @@ import {
 import { type ImportLine, type Line, problem, type WriteOptions } from './line.ts'
 import {
   categoryProblems,
-  type Given,
   hasSameReviews,
   listChanges,
+  type RowContext,
   toColumns,
   toNewRow,
 } from './line-to-row.ts'
@@ -146,15 +146,15 @@ async function resolveCategories(runner: QueryRunner, matches: Match[], { actor 
 async function writeMatches(
   runner: QueryRunner,
   matches: Match[],
-  given: Given & Pick<WriteOptions, 'actor'>,
+  context: RowContext & Pick<WriteOptions, 'actor'>,
 ) {
-  const { actor, ownerIds, now } = given
+  const { actor, ownerIds, now } = context
   const owners = new Set(matches.map(({ line }) => line.developer_name))
   const newOwners = [...owners].filter((name) => !ownerIds.has(name))
   for (const { name, id } of await addDevelopers(runner, newOwners, now)) ownerIds.set(name, id)
-  const saves = await prepareSaves(runner, matches, given)
+  const saves = await prepareSaves(runner, matches, context)
   const created = matches.filter(({ app }) => !app)
-  const rows = created.map(({ line }) => toNewRow(line, given))
+  const rows = created.map(({ line }) => toNewRow(line, context))
   const inserts = (await withUnusedIds(runner, 'apps', rows)).map((app, index) => ({
     app,
     at: now,
@@ -175,7 +175,7 @@ async function writeMatches(
 async function prepareSaves(
   runner: QueryRunner,
   matches: Match[],
-  given: Given,
+  context: RowContext,
 ): Promise<AppSave[]> {
   const saves: AppSave[] = []
   const appIds = matches.flatMap(({ line, app }) => (line.reviews && app ? app.id : []))
@@ -183,11 +183,11 @@ async function prepareSaves(
   const reviews = Map.groupBy(rows, ({ app_id }) => app_id)
   for (const { source, line, app } of matches) {
     if (!app) continue
-    const changes = toColumns(line, app, given)
-    const listed = listChanges(line, app, changes)
+    const changes = toColumns(line, app, context)
+    const changedFields = listChanges(line, app, changes)
     const existing = reviews.get(app.id) ?? []
     if (line.reviews && !hasSameReviews(line.reviews, existing)) {
-      listed.push({ field: 'reviews', before: existing.length, after: line.reviews.length })
+      changedFields.push({ field: 'reviews', before: existing.length, after: line.reviews.length })
       await clearReviews(runner, app)
       await insertReviews(runner, await withUnusedIds(runner, 'reviews', reviewsOf(line, app)))
       // Readers see a changed app even if none of its columns changes.
@@ -196,7 +196,7 @@ async function prepareSaves(
     if (!hasChanges(app, changes)) continue
     saves.push({ before: app, changes })
     source.outcome = 'updated'
-    source.update = { app_id: app.id, slug: app.slug, changes: listed }
+    source.update = { app_id: app.id, slug: app.slug, changes: changedFields }
   }
   return saves
 }

@@ -1,7 +1,7 @@
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { findDevelopersByWords } from '../accounts/account-store.ts'
 import { findNamedApps, type NamedAppRow } from '../catalogue/app-store.ts'
-import { packageKey } from '../catalogue/package-names.ts'
+import { packageKey } from '../catalogue/policy.ts'
 import { parseReference } from '../contract/field-rules.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import { cutNote, maxMatches } from '../search/best-matches.ts'

@@ -9,6 +9,8 @@ type BulkheadLimits = Readonly<{
   queueLimit: number
   /** Milliseconds that a task may wait, give or take a tenth. */
   queueTimeout: number
+  /** Returns why the running tasks do not end, if something other than load is the cause. */
+  findCause?: () => Error | undefined
 }>
 
 type TaskOptions = {
@@ -118,7 +120,8 @@ export class Bulkhead {
   #overloaded(): ServiceError {
     this.rejected++
     const message = 'The service is overloaded; try again shortly.'
-    return new ServiceError('unavailable', message, { isExpected: true })
+    const cause = this.#limits.findCause?.()
+    return new ServiceError('unavailable', message, cause ? {} : { isExpected: true }, { cause })
   }
 }
 

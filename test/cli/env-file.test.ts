@@ -120,6 +120,32 @@ describe('.env in the working directory', () => {
   })
 })
 
+test.for<[where: string, names: string[], named: Record<string, string>]>([
+  [
+    '.env',
+    ['PROT', 'PORTS', 'PRT', 'POST'],
+    { PROT: 'PORT', PORTS: 'PORT', PRT: 'PORT', POST: 'PORT' },
+  ],
+  ['.env', ['HOTS', 'HSOT', 'HOSTNAME', 'HOME'], { HOTS: 'HOST', HSOT: 'HOST' }],
+  ['the environment', ['PROT', 'OPRT', 'HOTS'], { PROT: 'PORT', OPRT: 'PORT', HOTS: 'HOST' }],
+  // Variables of other programs.
+  ['the environment', ['PORTS', 'PORT0', 'POST', 'VHOST', 'HOSTNAME'], {}],
+])('%s, with %j, has these misspelled short settings: %j', ([where, names, named]) => {
+  const folder = temporaryFolder()
+  const values = Object.fromEntries(names.map((name) => [name, '']))
+  const lines = names.map((name) => `${name}=\n`)
+  writeFileSync(join(folder, '.env'), where === '.env' ? lines.join('') : '')
+  const { stderr } = spawnSync(executable, ['status'], {
+    cwd: folder,
+    env: { PATH: process.env.PATH, ...(where === '.env' ? {} : values) },
+    encoding: 'utf8',
+  })
+  const expected = Object.entries(named).map(
+    ([name, setting]) => `apps-service: ${name} is not a setting; did you mean ${setting}?`,
+  )
+  expect(stderr.split('\n').slice(0, -2).toSorted()).toEqual(expected.toSorted())
+})
+
 test('misspelled settings are named, of .env and of the environment', () => {
   const folder = temporaryFolder()
   writeFileSync(join(folder, '.env'), 'WRITE_LIMITS=1\nPGPASSWORD=x\nLOG_LEVEL=warn\n')

@@ -116,6 +116,8 @@ describe('help has exactly the fields that --json prints:', () => {
     const runOn = { sqlite: runProcess, postgres: run }[inject('engine')]
     const printed = await runOn([...words, ...(await args(address)), '--json'], {
       DATABASE_URL: address,
+      // Of `status`.
+      APPS_SERVICE_BACKUPS: temporaryFolder(),
     })
     const { names, elsewhere } = namesInHelp((await run([...words, '--help'])).stdout)
     expect(printed.stdout, printed.stderr).not.toBe('')

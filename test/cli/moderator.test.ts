@@ -344,7 +344,7 @@ describe('moderation serve', () => {
     expect([refused.code, refused.stderr]).toEqual([
       1,
       expect.stringMatching(
-        /^apps-service: set another port, such as MODERATION_PORT=\d+: .*EADDRINUSE/,
+        /^apps-service: MODERATION_PORT=\d+ is in use on \S+; set another one, such as MODERATION_PORT=\d+\n$/,
       ),
     ])
     expectRefusal(

@@ -217,7 +217,7 @@ test('a port in use prevents the start, with an error that names its variable', 
     1,
     expect.stringMatching(
       new RegExp(
-        `^apps-service: set another port, such as METRICS_PORT=\\d+: listen EADDRINUSE: address already in use 127.0.0.1:${port}\n$`,
+        `^apps-service: METRICS_PORT=${port} is in use on 127.0.0.1; set another one, such as METRICS_PORT=\\d+\n$`,
       ),
     ),
   ])

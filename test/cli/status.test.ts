@@ -1,10 +1,11 @@
-import { renameSync } from 'node:fs'
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, inject, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { generateKey } from '../../src/accounts/keys.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { newestMigration } from '../../src/db/migrations.ts'
-import { copyWorld, emptyDatabaseUrl, filePath } from '../support/database.ts'
+import { copyWorld, emptyDatabaseUrl, filePath, temporaryFolder } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { commandLine, expectRefusal, run, serve } from '../support/process.ts'
 
@@ -22,6 +23,7 @@ test('status shows what waits, the keys that expire, the last import and the dat
     bytes: expect.any(Number),
     free_bytes: inject('engine') === 'sqlite' ? expect.any(Number) : null,
     pending_migrations: [],
+    last_backup: null,
   }
   const catalogue = {
     apps: { pending: 2, changed: 0, approved: 2, rejected: 1, deleted: 1 },
@@ -109,6 +111,42 @@ test('status says whether the server is ready', async () => {
   server.process.kill('SIGTERM')
   await server.exited
   expect(await state()).toBe('no answer')
+})
+
+test('status shows the newest backup, if it knows their directory', async () => {
+  const directory = join(temporaryFolder(), 'backups')
+  const env = { DATABASE_URL: await copyWorld(), APPS_SERVICE_BACKUPS: directory }
+  const lastBackup = async () =>
+    JSON.parse((await run(['status', '--json'], env)).stdout).last_backup
+  const shown = async () => /^Last backup +(.+)$/m.exec((await run(['status'], env)).stdout)?.[1]
+  const add = (name: string) => writeFileSync(join(directory, name), '')
+
+  // No backups were set up.
+  expect([await lastBackup(), await shown()]).toEqual([null, undefined])
+  mkdirSync(directory)
+  expect(await lastBackup()).toEqual({ directory, file: null, at: null })
+  expect(await shown()).toBe(`none in ${directory}`)
+
+  const hourAgo = new Date(Date.now() - 60 * 60 * 1000)
+  const at = `${hourAgo.toISOString().slice(0, 19)}.000Z`
+  const file = `apps-${at.slice(0, 19).replaceAll(':', '-')}Z.sqlite`
+  add('apps-2026-11-20T03-12-45Z.sqlite')
+  add(file)
+  // Of a clock that was ahead, of no day, and files that backup.sh does not count either.
+  add('apps-2126-01-01T03-12-45Z.sqlite')
+  add('apps-2026-13-01T03-12-45Z.sqlite')
+  add(`${file}.new`)
+  add('other.sqlite')
+  mkdirSync(join(directory, `apps-${new Date().toISOString().slice(0, 10)}T00-00-00Z.sqlite`))
+  expect(await lastBackup()).toEqual({ directory, file, at })
+  expect(await shown()).toBe(`1h ago: ${join(directory, file)}`)
+})
+
+test('status reports a directory of backups that cannot be read', async () => {
+  const directory = join(temporaryFolder(), 'backups')
+  writeFileSync(directory, '')
+  const env = { DATABASE_URL: await copyWorld(), APPS_SERVICE_BACKUPS: directory }
+  expectRefusal(await run(['status'], env), /cannot read \S+\/backups: not a directory/)
 })
 
 async function useDatabase(

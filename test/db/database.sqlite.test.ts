@@ -8,7 +8,7 @@ import {
 } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Knex } from 'knex'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import {
   databaseFor,
   openDatabase,
@@ -24,9 +24,11 @@ import {
   openWriter,
 } from '../../src/db/sqlite/client.ts'
 import { databaseFile } from '../../src/db/sqlite/database-file.ts'
+import { newApp } from '../contract/valid-requests.ts'
 import { copyWorld, copyWorldFile, openWorld, temporaryFolder } from '../support/database.ts'
 import { holdWrite } from '../support/held-write.ts'
 import { expectRefusal, run, runProcess } from '../support/process.ts'
+import { startService } from '../support/service.ts'
 
 /**
  * Tests of src/db/database.ts that run on SQLite only: PRAGMAs, files that cannot be opened,
@@ -284,6 +286,38 @@ test('a write while another process holds the lock is refused, and the next one 
   await release()
   expect(await database.write(async () => 'done')).toBe('done')
   await Promise.all([database.close(), other.close()])
+})
+
+test('the log of a create behind a write that waits for the lock names the lock', async () => {
+  const service = await startService()
+  const { keys } = service.world
+  // The write that records its use is in front of the create.
+  await service.database.write(({ sql }) => sql('api_keys').update({ last_used_at: null }))
+  const other = openDatabase(service.databaseUrl)
+  const release = await holdWrite(other)
+  // The shortest timeout of the queue, before that of the lock.
+  vi.spyOn(Math, 'random').mockReturnValue(0)
+  onTestFinished(() => void vi.restoreAllMocks())
+  const refused = await service.request('POST', '/apps', { key: keys.ada, json: newApp })
+  expect(refused.status).toBe(503)
+  expect(JSON.parse(service.log.at(-1) ?? '')).toMatchObject({
+    level: 50,
+    msg: 'POST 503',
+    err: { cause: expect.stringContaining(`holds the write lock of ${service.database.name}:`) },
+  })
+  await release()
+  expect((await service.request('POST', '/apps', { key: keys.ada, json: newApp })).status).toBe(201)
+  await other.close()
+})
+
+test('a write that waits too long behind another one of this process does not name the lock', async () => {
+  const service = await startService()
+  const release = await holdWrite(service.database)
+  const { keys } = service.world
+  const refused = await service.request('POST', '/apps', { key: keys.ada, json: newApp })
+  expect(refused.body.message).toMatch(/overloaded/)
+  expect(service.log.join()).not.toContain('write lock')
+  await release()
 })
 
 /** The files whose names begin like this that this process has open. */

@@ -13,12 +13,12 @@ import { readConfig } from '../../src/config.ts'
 import { ServiceError } from '../../src/contract/errors.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { createApi } from '../../src/http/api.ts'
+import { answerOperations, ResponseCache } from '../../src/http/cache.ts'
 import { createHandlers } from '../../src/http/handlers.ts'
-import { createLogger, createRequestContext } from '../../src/http/log.ts'
-import { handleOperations } from '../../src/http/operations.ts'
+import { createLogger, trackRequests } from '../../src/http/log.ts'
+import { describeOperations, findOperation } from '../../src/http/operations.ts'
 import { createRateLimits } from '../../src/http/rate-limits.ts'
 import { readDocument } from '../../src/http/reference-routes.ts'
-import { createResponseCache } from '../../src/http/response-cache.ts'
 import { listen } from '../../src/http/server.ts'
 import { decideEach, restoreApp } from '../../src/moderation/decisions.ts'
 import { namesOf, scenarioOf, tables } from '../contract/scenarios.ts'
@@ -79,6 +79,13 @@ async function askTimes(
     answers.push(await service.request(method, path, options))
   return answers
 }
+
+/**
+ * Returns when each request that has arrived has its own read or shares one: the cache reads the
+ * version for this later request after theirs. It counts against the limit of another address.
+ */
+const untilShared = (service: Service) =>
+  service.get('/apps?slug=none', { headers: { 'X-Forwarded-For': '192.0.2.1' } })
 
 /** A response without the headers that differ between two responses to the same request. */
 const comparable = ({ status, headers, text }: Awaited<ReturnType<Service['request']>>) => {
@@ -408,15 +415,14 @@ test('a public read that is added to the document is cached, one that needs a ke
     { ...createHandlers(database, ''), ...added },
     limits,
   )
-  const cache = createResponseCache(api.getOperations(), 2 ** 20, async () => '1')
+  const operations = describeOperations(api.getOperations(), '')
+  const cache = new ResponseCache(2 ** 20, async () => '1')
+  const logger = createLogger('silent', { write: () => {} })
   const app = express()
     .disable('etag')
-    .use((request, response, next) => {
-      response.context = createRequestContext(request)
-      next()
-    })
-    .use(handleOperations(api, limits, cache))
-  const logger = createLogger('silent', { write: () => {} })
+    .use(trackRequests(logger, []))
+    .use(findOperation(operations, limits))
+    .use(answerOperations(api, cache))
   const { server, port } = await listen(app, config, logger)
   onTestFinished(() => void server.close())
   const headers = { Authorization: 'Bearer x', Connection: 'close' }
@@ -665,22 +671,23 @@ describe('concurrent equal requests', () => {
         },
       }),
     })
-    /** Sends a request, and returns when it waits for its own or a shared read. */
-    const ask = async (reads: number) => {
-      const answer = service.get('/apps/1')
+    /** Sends requests, and returns when all wait for their own or a shared read. */
+    const ask = async (reads: number, count = 1) => {
+      const arrived = service.arrived() + count
+      const answers = Array.from({ length: count }, () => service.get('/apps/1'))
+      await expect.poll(service.arrived).toBe(arrived)
+      await untilShared(service)
       await expect.poll(() => waiting.length).toBe(reads)
-      // Requests sent earlier have arrived when this one has.
-      await service.get('/healthz')
-      return { answer }
+      return answers
     }
     return { service, waiting, ask }
   }
 
   test('share one response', async () => {
     const { service, waiting, ask } = await held()
-    const asked = await Promise.all(Array.from({ length: 20 }, () => ask(1)))
+    const asked = await ask(1, 20)
     waiting[0]?.()
-    const answers = await Promise.all(asked.map(({ answer }) => answer))
+    const answers = await Promise.all(asked)
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
     expect(waiting).toHaveLength(1)
     const lines = service.log
@@ -693,11 +700,12 @@ describe('concurrent equal requests', () => {
     const { service, waiting, ask } = await held()
     const socket = await connected(service.port)
     socket.write('GET /apps/1 HTTP/1.1\r\nHost: x\r\n\r\n')
-    const { answer } = await ask(1)
+    await expect.poll(() => waiting.length).toBe(1)
+    const [answer] = await ask(1)
     socket.destroy()
     await expect.poll(() => service.log.join()).toMatch(/GET aborted/)
     waiting[0]?.()
-    expect((await answer).status).toBe(200)
+    expect((await answer)?.status).toBe(200)
     expect(waiting).toHaveLength(1)
   })
 
@@ -711,16 +719,20 @@ describe('concurrent equal requests', () => {
       service.database.usage().pools.reduce((sum, pool) => sum + pool.waiting, 0)
     const send = async (path: string) => {
       const socket = await connected(service.port)
+      const arrived = service.arrived() + 1
       socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
+      await expect.poll(service.arrived).toBe(arrived)
+      await untilShared(service)
       await expect.poll(waiting).toBe(1)
-      await service.get('/healthz')
       return socket
     }
     // The end of the shared search may be noticed before that of the last connection.
     const countGone = () => service.log.join().match(/GET (aborted|503)/g)?.length ?? 0
     const first = await send('/apps?search=tide')
+    const arrived = service.arrived() + 3
     const asked = [1, 2, 3].map(() => service.get('/apps?search=tide'))
-    await service.get('/healthz')
+    await expect.poll(service.arrived).toBe(arrived)
+    await untilShared(service)
     first.destroy()
     await expect.poll(countGone).toBe(1)
     await service.get('/healthz')
@@ -746,15 +758,16 @@ describe('concurrent equal requests', () => {
   test('share the failure of a read, and count against the limit of each', async () => {
     const waiting: ((error: Error) => void)[] = []
     const service = await startService({
-      limits: { readLimit: 100 },
+      limits: { readLimit: 100, trustProxy: 1 },
       database: (database) => ({
         ...database,
         read: () => new Promise((_resolve, reject) => waiting.push(reject)),
       }),
     })
     const asked = [1, 2, 3, 4, 5].map(() => service.get('/apps/1'))
+    await expect.poll(service.arrived).toBe(5)
+    await untilShared(service)
     await expect.poll(() => waiting.length).toBe(1)
-    await service.get('/healthz')
     waiting[0]?.(new ServiceError('unavailable', 'The database is locked.'))
     const answers = await Promise.all(asked)
     expectStatuses(answers, [503, 503, 503, 503, 503])
@@ -774,42 +787,31 @@ describe('concurrent equal requests', () => {
   })
 
   test('do not share the refusal of another one', async () => {
-    const versions: (() => void)[] = []
-    const service = await startService({
-      database: (database) => ({
-        ...database,
-        dataVersion: async () => {
-          await new Promise<void>((resolve) => versions.push(resolve))
-          return database.dataVersion()
-        },
-      }),
-    })
-    const refused = service.get('/apps/1', { headers: { Accept: 'text/html' } })
-    await expect.poll(() => versions.length).toBe(1)
-    // These arrive while the version is read, and so share the next one.
-    const asked = ['text/html', '*/*', 'application/json'].map((Accept) =>
+    const { service, waiting, ask } = await held()
+    const asked = await ask(1)
+    const arrived = service.arrived() + 3
+    const others = ['text/html', '*/*', 'application/json'].map((Accept) =>
       service.get('/apps/1', { headers: { Accept } }),
     )
-    await service.get('/healthz')
-    versions[0]?.()
-    expect((await refused).status).toBe(406)
-    await expect.poll(() => versions.length).toBe(2)
-    versions[1]?.()
-    expectStatuses(await Promise.all(asked), [406, 200, 200])
+    await expect.poll(service.arrived).toBe(arrived)
+    await untilShared(service)
+    waiting[0]?.()
+    expectStatuses(await Promise.all([...asked, ...others]), [200, 406, 200, 200])
+    expect(waiting).toHaveLength(1)
   })
 
   test('do not share a read that began before a change', async () => {
     const { service, waiting, ask } = await held()
-    const before = await ask(1)
+    const [before] = await ask(1)
     await setVersion(service.database, '2')
     const after = await ask(2)
     waiting[0]?.()
-    await before.answer
+    await before
     // The end of the older read does not keep later requests from sharing the newer one.
     const sharing = await ask(2)
     waiting[1]?.()
-    for (const { answer } of [after, sharing])
-      expect((await answer).body.data.app.version).toBe('2')
+    for (const { body } of await Promise.all([...after, ...sharing]))
+      expect(body.data.app.version).toBe('2')
     expect(waiting).toHaveLength(2)
   })
 })
@@ -825,7 +827,7 @@ test('a client that disconnects while the data version is read delays nobody els
   })
   const socket = await connected(service.port)
   socket.write('GET /apps HTTP/1.1\r\nHost: x\r\n\r\nGET /apps HTTP/1.1\r\nHost: x\r\n\r\n')
-  await service.get('/healthz')
+  await expect.poll(service.arrived).toBe(2)
   socket.resetAndDestroy()
   await expect.poll(() => service.log.at(-1)).toMatch(/GET aborted/)
   isHeld = false
@@ -853,8 +855,7 @@ test('a request does not use a data version that was read before it arrived', as
   isHeld = false
   await setVersion(service.database, '2')
   const after = service.get('/apps/1')
-  // It has arrived when this later one is answered.
-  await service.get('/healthz')
+  await expect.poll(service.arrived).toBe(3)
   waiting[0]?.()
   expect((await after).body.data.app.version).toBe('2')
   await before

@@ -4,8 +4,8 @@ import type { Decision } from '../../src/catalogue/policy.ts'
 import { type Config, readConfig } from '../../src/config.ts'
 import { OperatorError } from '../../src/contract/errors.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
+import { createApp } from '../../src/http/app.ts'
 import type { ConnectionLimits } from '../../src/http/connections.ts'
-import { createApp } from '../../src/http/express-app.ts'
 import { createLogger } from '../../src/http/log.ts'
 import type { Metrics } from '../../src/http/metrics.ts'
 import type { RateLimitsConfig } from '../../src/http/rate-limits.ts'
@@ -34,6 +34,8 @@ export type Service = {
   log: string[]
   /** Finishes requests in flight and accepts no more. */
   drain: () => Promise<void>
+  /** Requests that the application has begun to handle. */
+  arrived: () => number
   /** The number of open connections. */
   connections: () => Promise<number>
   request: (method: string, path: string, options?: RequestOptions) => Promise<CheckedResponse>
@@ -101,6 +103,9 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     { ...defaultTimeouts, ...timeouts },
     { ...defaultConnectionLimits, ...connectionLimits },
   )
+  let arrived = 0
+  // Called after the application, which `listen` has added before.
+  server.on('request', () => arrived++)
   whenFinished(async () => {
     server.closeAllConnections()
     server.close()
@@ -117,6 +122,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     port,
     log,
     drain,
+    arrived: () => arrived,
     connections: async () => {
       const { promise, resolve } = Promise.withResolvers<number>()
       server.getConnections((_error, count) => resolve(count))

@@ -36,6 +36,8 @@ export function openSqlite(filename: string): Engine {
   const reader = openReader(filename, file, concurrency.cheap + concurrency.expensive)
   const versionReader = openReader(filename, file, 1)
 
+  const lockAdvice = `Another program holds the write lock of ${filename}: wait for it, or end it.`
+
   async function checkpoint() {
     // Not TRUNCATE: writers would wait until the last reader has ended
     // (https://sqlite.org/pragma.html).
@@ -62,6 +64,7 @@ export function openSqlite(filename: string): Engine {
     reader,
     writer,
     groupCommitSize,
+    lockAdvice,
     versionReader,
     concurrency,
     queryRunnerOf,
@@ -78,7 +81,7 @@ export function openSqlite(filename: string): Engine {
     },
     explain(error) {
       const meaning = explain(error)
-      return isBusy(error) ? { ...meaning, advice: lockAdvice(filename) } : meaning
+      return isBusy(error) ? { ...meaning, advice: lockAdvice } : meaning
     },
     // There is one writer at a time, so all earlier ones have ended.
     committedBefore: () => writer.transaction(async () => new Date()),
@@ -101,9 +104,6 @@ function throwUnlessExists({ code, errno = 0, path }: NodeJS.ErrnoException) {
   if (code !== 'EEXIST')
     throw new OperatorError(`cannot create ${path}: ${getSystemErrorMessage(errno)}`)
 }
-
-const lockAdvice = (filename: string) =>
-  `Another program holds the write lock of ${filename}: wait for it, or end it.`
 
 /**
  * Creates the file if it is missing. SQLite gives its other files the same permissions, which the

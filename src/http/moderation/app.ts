@@ -4,17 +4,17 @@ import type { Logger } from 'pino'
 import type { Config } from '../../config.ts'
 import { notFound, OperatorError, ServiceError } from '../../contract/errors.ts'
 import type { Database } from '../../db/database.ts'
+import { createExpress } from '../app.ts'
 import {
   addCommonHeaders,
-  createErrorHandler,
-  createExpress,
   receiveBodies,
   rejectInvalidRequests,
-  trackRequests,
+  securityHeaders,
   warnAboutProxy,
-} from '../express-app.ts'
-import { securityHeaders } from '../headers.ts'
+} from '../common-steps.ts'
+import { createErrorHandler } from '../error-response.ts'
 import { healthRoutes } from '../health.ts'
+import { trackRequests } from '../log.ts'
 import { createRateLimits } from '../rate-limits.ts'
 import { refuseOtherSites } from './own-origin.ts'
 import { pageRoutes } from './routes.ts'
@@ -81,11 +81,11 @@ export async function createModerationApp(options: ModerationOptions): Promise<E
 
   const app = createExpress(config)
   app.set('query parser', 'simple')
-  app.use(trackRequests(logger, undefined, loggedParameters))
+  app.use(trackRequests(logger, loggedParameters))
   if (config.trustProxy === 0) app.use(warnAboutProxy(logger))
   app.use(addCommonHeaders(pageHeaders(baseUrl), isDraining))
-  app.use(receiveBodies)
   app.use(rejectInvalidRequests)
+  app.use(receiveBodies)
   app.use(healthRoutes(database, isDraining))
   app.use(prefix || '/', routes)
   app.use(() => {
