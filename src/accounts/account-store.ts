@@ -75,8 +75,8 @@ export async function requireDeveloper(runner: QueryRunner, name: string): Promi
       )
 }
 
-/** Names like this one, unless a developer has it. Reads all developers, as `requireDeveloper`. */
-export const findSimilarToNewDeveloper = async (
+/** The look-alikes of a name, unless a developer has it. Reads all developers, as `requireDeveloper`. */
+export const findLookAlikesOfNewDeveloper = async (
   runner: QueryRunner,
   name: string,
 ): Promise<string[]> =>

@@ -1,8 +1,8 @@
 import { Command } from 'commander'
 import {
   findKeys,
+  findLookAlikesOfNewDeveloper,
   findOrAddDeveloper,
-  findSimilarToNewDeveloper,
   issueKey,
   requireDeveloper,
   revokeKey,
@@ -31,19 +31,19 @@ Examples:
 JSON: {id, key, name, developer_name, expires_at}; name may be null.`,
   async run(database, { developer: developerName, expires: expiresAt, name }: IssueOptions) {
     // Before the transaction, which other writes may wait for.
-    const similar = await database.read((runner) =>
-      findSimilarToNewDeveloper(runner, developerName),
+    const lookAlikes = await database.read((runner) =>
+      findLookAlikesOfNewDeveloper(runner, developerName),
     )
     return database.write(async (runner) => {
       const developer = await findOrAddDeveloper(runner, developerName)
       const issued = await issueKey(runner, developer, currentOperator(), { name, expiresAt })
-      return { developer, similar, issued }
+      return { developer, lookAlikes, issued }
     })
   },
   toJson: ({ issued }) => issued,
-  print({ developer, similar, issued }) {
-    if (developer.isNew && similar.length > 0)
-      printInfo(`New developer; similar: ${similar.join(', ')}.`)
+  print({ developer, lookAlikes, issued }) {
+    if (developer.isNew && lookAlikes.length > 0)
+      printInfo(`New developer; similar: ${lookAlikes.join(', ')}.`)
     const owner = `${developer.isNew ? 'the new developer ' : ''}${developer.name}`
     printInfo(
       `Key of ${owner}, until ${formatMinute(issued.expires_at)} UTC. It is not shown again:`,

@@ -23,10 +23,10 @@ import type { CatalogueStatus, OldestWaiting, Status } from './status.ts'
 /** Texts by their labels; null is left out. */
 export type Fields = Record<string, string | number | null>
 
-export const popularityOf = ({ status, total_downloads }: LookAlike) =>
+export const popularityOf = ({ status, total_downloads }: LookAlike): string =>
   status === 'pending' ? 'pending' : formatQuantity(total_downloads, 'download')
 
-export const formatLookAlike = (app: LookAlike) =>
+export const formatLookAlike = (app: LookAlike): string =>
   `${app.id} ${app.name} by ${app.developer_name}, ${popularityOf(app)}`
 
 /** Characters of a text in a list, of which each has at most six bytes of HTML: a quotation mark. */

@@ -30,7 +30,7 @@ export async function findEntries<Entry>(
   { app, developer, moderator, ...range }: EntryFilter,
   limit: number,
   toEntry: (entry: AuditEntry) => Entry,
-) {
+): Promise<{ entries: Entry[]; hasOlder: boolean }> {
   const given = [app, developer, moderator].filter((one) => one !== undefined)
   if (given.length > 1)
     throw new UsageError(
@@ -57,7 +57,11 @@ export async function* entriesAfter(database: Database, after: number): AsyncGen
 }
 
 /** The first of `entriesAfter`, and whether there are newer ones. */
-export async function findEntriesAfter(database: Database, after: number, limit: number) {
+export async function findEntriesAfter(
+  database: Database,
+  after: number,
+  limit: number,
+): Promise<{ entries: AuditEntry[]; hasNewer: boolean }> {
   const entries: AuditEntry[] = []
   for await (const entry of entriesAfter(database, after)) {
     if (entries.length === limit) return { entries, hasNewer: true }

@@ -1,6 +1,6 @@
 import type { NamedAppRow } from '../../../catalogue/app-store.ts'
 import { formatQuantity } from '../../../util/text.ts'
-import { html } from '../../html.ts'
+import { type Html, html } from '../../html.ts'
 import { appLink, day, icon, leadsTo, stateChip } from './components.ts'
 import { type Frame, layout } from './layout.ts'
 
@@ -8,7 +8,7 @@ import { type Frame, layout } from './layout.ts'
 
 export type AppsPage = { text: string; apps: NamedAppRow[]; hasMore: boolean }
 
-export const appsPage = (frame: Frame, { text, apps, hasMore }: AppsPage) =>
+export const appsPage = (frame: Frame, { text, apps, hasMore }: AppsPage): Html =>
   layout(
     frame,
     'Apps',

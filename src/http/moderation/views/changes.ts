@@ -10,7 +10,7 @@ import { columnLabel } from './labels.ts'
 const none = html`<span class="quiet">none</span>`
 
 /** The former and the present values. A text that is cut leads to where it is whole. */
-export const changeList = (changes: ShownChange[], whole: string) =>
+export const changeList = (changes: ShownChange[], whole: string): Html =>
   list(changes, (change) => html`<dd dir="auto" class="text">${values(change, whole)}</dd>`)
 
 /** Characters. Of a longer value, the words that differ are easier to find. */
@@ -23,7 +23,7 @@ const isShort = ({ before, after }: ShownChange) =>
  * The words that differ, or both values side by side if most of them do. Short values are whole.
  * Addresses are, too, because a word of them could hide what differs.
  */
-export const wordChanges = (changes: ShownChange[]) =>
+export const wordChanges = (changes: ShownChange[]): Html =>
   list(changes, (change) =>
     isAddressColumn(change.field) || isShort(change)
       ? html`<dd dir="auto" class="text">${values(change)}</dd>`

@@ -16,13 +16,13 @@ import type { Links, QueueView } from './links.ts'
 
 /** Components that several pages have. */
 
-export const day = (at: string) => html`<time datetime="${at}">${formatDay(at)}</time>`
+export const day = (at: string): Html => html`<time datetime="${at}">${formatDay(at)}</time>`
 
 /** In UTC. */
-export const moment = (at: string) => html`<time datetime="${at}">${formatMoment(at)}</time>`
+export const moment = (at: string): Html => html`<time datetime="${at}">${formatMoment(at)}</time>`
 
 /** The first emoji or letter of a name, as the shop window has it. */
-export const icon = (name: string) =>
+export const icon = (name: string): Html =>
   html`<span class="icon" aria-hidden="true">${name.match(/\p{RGI_Emoji}/v)?.[0] ?? [...name][0]}</span>`
 
 export const appLink = (
@@ -30,21 +30,20 @@ export const appLink = (
   { id, name }: { id: number; name: string },
   view?: QueueView,
   position?: QueuePosition,
-) => html`<a href="${links.app(id, view, { position })}"><bdi>${name}</bdi></a>`
+): Html => html`<a href="${links.app(id, view, { position })}"><bdi>${name}</bdi></a>`
 
 /** Says who else has the app open. */
-export const openChip = (opened: OpenedApp | undefined) =>
-  opened &&
+export const openChip = (opened: OpenedApp): Html =>
   html`<span class="chip warning">Open elsewhere: <bdi>${opened.moderator}</bdi>, since ${moment(opened.since)}</span>`
 
-export const alert = (problem: string | undefined) =>
+export const alert = (problem: string | undefined): Html | false =>
   problem !== undefined && html`<p role="alert" class="problem">${problem}</p>`
 
 /**
  * A formatted address. Never a link: nobody has judged where it leads. Left to right and isolated,
  * so that no right-to-left letter of its host moves another part.
  */
-export const addressText = (address: string) =>
+export const addressText = (address: string): Html =>
   html`<span class="address" dir="ltr">${address}</span>`
 
 const leadingColumns = [...addressColumns, 'license'] as const
@@ -56,7 +55,7 @@ const leadingColumns = [...addressColumns, 'license'] as const
 export function leadsTo(
   app: Pick<NamedAppRow, (typeof leadingColumns)[number]>,
   changes: readonly { field: string }[] = [],
-) {
+): Html | false {
   const changed = new Set(changes.map(({ field }) => field))
   const parts = leadingColumns.flatMap((column) => {
     const value = app[column]
@@ -78,19 +77,19 @@ const columnText = (column: OwnerColumn, value: string) =>
 
 type State = Pick<NamedAppRow, 'status' | 'deleted_at'>
 
-export const stateChip = ({ status, deleted_at }: State) =>
+export const stateChip = ({ status, deleted_at }: State): Html =>
   html`<span class="chip ${deleted_at ? 'deleted' : status}">${stateNames[deleted_at ? 'deleted' : status]}</span>`
 
-export const lookAlikeChip = (links: Links, app: LookAlike) =>
+export const lookAlikeChip = (links: Links, app: LookAlike): Html =>
   html`<a class="chip warning" href="${links.app(app.id)}">Looks like <bdi>${app.name}</bdi>, ${popularityOf(app)}</a>`
 
-export const hostChips = (app: Parameters<typeof deceptiveHosts>[0]) =>
+export const hostChips = (app: Parameters<typeof deceptiveHosts>[0]): Html[] =>
   deceptiveHosts(app).map(
     (host) => html`<span class="chip warning">Host looks like another: <bdi>${host}</bdi></span> `,
   )
 
 /** A list of labels and texts; a text that is null is left out. */
-export const fieldList = (fields: Fields | Record<string, Html | Fields[string]>) =>
+export const fieldList = (fields: Fields | Record<string, Html | Fields[string]>): Html =>
   html`
     <dl>
       ${Object.entries(fields).map(
@@ -100,7 +99,7 @@ export const fieldList = (fields: Fields | Record<string, Html | Fields[string]>
     </dl>`
 
 /** The reason of a rejection, with recent ones to choose from. */
-export const reasonField = (reason: string, reasons: readonly string[]) => html`
+export const reasonField = (reason: string, reasons: readonly string[]): Html => html`
   <label class="reason">
     <span>Reason</span>
     <input name="reason" maxlength="1000" list="reasons" autocomplete="off" required value="${reason}">

@@ -1,7 +1,7 @@
 import { isAddressColumn } from '../../../catalogue/app-columns.ts'
 import type { NamesById } from '../../../moderation/entries.ts'
 import { formatWait } from '../../../util/time.ts'
-import { html } from '../../html.ts'
+import { type Html, html } from '../../html.ts'
 import { addressText, moment } from './components.ts'
 import type { ShownEntry } from './excerpts.ts'
 import { actionWords, columnLabel, valueText } from './labels.ts'
@@ -20,7 +20,7 @@ const summaryOf = (values: ShownEntry['changes']) =>
     : values.map(({ column }) => columnLabel(column)).join(', ')
 
 /** Entries about one app, the newest first: "Approved by Ada, 2 Aug 2025, 14:20". */
-export const historyList = (entries: ShownEntry[], options: Options) =>
+export const historyList = (entries: ShownEntry[], options: Options): Html =>
   entries.length === 0
     ? html`<p>No entries.</p>`
     : html`<ol class="history">${entries.toReversed().map(
@@ -33,7 +33,7 @@ export const historyList = (entries: ShownEntry[], options: Options) =>
 </ol>`
 
 /** Entries about anything, the newest first. */
-export const entryList = (entries: ShownEntry[], options: Options) =>
+export const entryList = (entries: ShownEntry[], options: Options): Html =>
   entries.length === 0
     ? html`<p>No entries.</p>`
     : html`<ol class="history">${entries.toReversed().map(

@@ -16,7 +16,7 @@ export type Frame = {
   tab?: Tab
 }
 
-export const layout = (frame: Frame, title: string, content: Html) => html`<!doctype html>
+export const layout = (frame: Frame, title: string, content: Html): Html => html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -55,7 +55,7 @@ function header({ links, counts, tab }: Frame, { name }: ModeratorRow) {
 }
 
 /** A page that says one thing, such as an error. */
-export const messagePage = (frame: Frame, text: string) =>
+export const messagePage = (frame: Frame, text: string): Html =>
   layout(
     frame,
     'Moderation',
