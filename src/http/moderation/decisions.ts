@@ -74,13 +74,12 @@ async function decideApp(
   if ('problem' in parsed) return refuse(400, parsed)
   const [result] = await decideAll(context, response, [app], parsed)
   if (result?.error !== undefined) return refuse(409, { refusal: result.error })
+  const { links } = context
   const ids = { decided: [app.id] }
-  if (view && form.next === undefined) {
-    const position = view.after ?? (result?.before && positionOf(result.before))
-    return leadToNext(context, response, view, position, ids)
-  }
-  const shown = view ? (form.next ?? app.id) : app.id
-  response.redirect(303, context.links.app(shown, view, ids))
+  if (!view) return response.redirect(303, links.app(app.id, undefined, ids))
+  if (form.next !== undefined) return response.redirect(303, links.app(form.next, view, ids))
+  const position = view.after ?? (result?.before && positionOf(result.before))
+  return leadToNext(context, response, view, position, ids)
 }
 
 /** Leads to the queue. */

@@ -48,9 +48,9 @@ export function renderApp(
     const reviewId = fieldOf(query, 'review')
     return appPage(await readFrame(context, runner, response, queue?.view.queue), {
       ...details,
-      next: idList(fieldOf(query, 'next'))[0],
-      problem,
       ...form,
+      next: form.next ?? idList(fieldOf(query, 'next'))[0],
+      problem: form.problem ?? problem,
       queue,
       opened: opened.get(id),
       record: records.get(app.developer_id),
@@ -98,13 +98,10 @@ async function findInQueue(
     const view = viewOf(req.query)
     if (!view) return {}
     const { after, queue, filter } = view
+    const order = { queue, filter, openElsewhere }
     // A refused form has the position that was shown, which a decision of somebody else has changed.
     const position = after ?? positionOf(app)
-    const { total, upTo, isIn } = await countQueue(
-      runner,
-      { queue, filter, openElsewhere },
-      position,
-    )
+    const { total, upTo, isIn } = await countQueue(runner, order, position)
     const counts = isCounted(filter) && { total, ...(isIn && { number: upTo }) }
     return { queue: { view: { queue, filter }, position, ...counts } }
   } catch (error) {
