@@ -3,12 +3,11 @@ import type { AppDetails } from '../../../moderation/app-details.ts'
 import type { NamesById } from '../../../moderation/entries.ts'
 import { type Html, html } from '../../html.ts'
 import { type AppBar, appBar } from './app-bar.ts'
-import { type AppFacts, facts } from './app-facts.ts'
+import { type AppFacts, facts, lookAlikeTable } from './app-facts.ts'
 import { wordChanges } from './changes.ts'
 import { historyList } from './entries.ts'
 import { type ShownEntry, wholeChange } from './excerpts.ts'
 import { type Frame, layout } from './layout.ts'
-import { lookAlikeTable } from './look-alike-table.ts'
 import { type AppReviews, reviewList } from './reviews.ts'
 
 /** Everything about an app, and the forms that decide on it. */
