@@ -15,7 +15,6 @@ import {
   type ServerOptions,
 } from './engine.ts'
 import { Conflict } from './errors.ts'
-import { groupCommit, type RunTransaction } from './group-commit.ts'
 import {
   compareMigrations,
   findSchemaError,
@@ -99,15 +98,15 @@ export function databaseFor(engine: Engine) {
     })
   const cheap = new Bulkhead({ ...queueLimits.cheap, concurrency: concurrency.cheap })
   const expensive = new Bulkhead({ ...queueLimits.expensive, concurrency: concurrency.expensive })
-  const group = engine.groupCommitSize > 1 ? groupCommit(writer) : undefined
-  const runTransaction: RunTransaction =
-    group?.runTransaction ?? ((work) => writer.transaction(work))
   const writing = new Bulkhead({
     ...queueLimits.write,
     concurrency: concurrency.write,
     groupSize: engine.groupCommitSize,
     // The write in front may log nothing, such as one that records a key's use.
-    findCause: () => (group?.isLockedOut() ? new OperatorError(engine.lockAdvice) : undefined),
+    findCause: () => {
+      const advice = engine.findLock?.()
+      return advice === undefined ? undefined : new OperatorError(advice)
+    },
   })
   const readRunner = readRunnerOf(reader)
   const versionRunner = readRunnerOf(versionReader)
@@ -134,7 +133,7 @@ export function databaseFor(engine: Engine) {
   async function transaction<T>(work: Work<T>, writeCount = 1): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        const result = await runTransaction(async (sql) => {
+        const result = await engine.transaction(async (sql) => {
           let hasPublicChange = false
           const markPublicChange = () => {
             hasPublicChange = true

@@ -41,12 +41,16 @@ export type Engine = Readonly<{
   checkHealth: () => Promise<string | undefined>
   /** Cannot write. Outside a transaction, each statement has its own snapshot. */
   reader: Knex
-  /** A committed transaction survives a crash. */
   writer: Knex
-  /** Maximum number of waiting writes that share a transaction. */
+  /**
+   * Runs a write in a transaction of the writer. Resolves after the commit, which survives a crash.
+   * Writes that begin together may share the transaction; one that fails is rolled back alone.
+   */
+  transaction: <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
+  /** Maximum number of waiting writes to begin together. */
   groupCommitSize: number
-  /** Advice for the operator if all writes wait for another program. PostgreSQL has none. */
-  lockAdvice?: string
+  /** Advice for the operator if all writes wait for another program. PostgreSQL has no such lock. */
+  findLock?: () => string | undefined
   /**
    * Reads like `reader`, on its own connection, so that health checks and reads of the data version
    * do not wait behind other statements.
