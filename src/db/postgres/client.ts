@@ -4,7 +4,6 @@ import knex, { type Knex } from 'knex'
 import { LRUCache } from 'lru-cache'
 import pg from 'pg'
 import type { ServerUrl } from '../database-url.ts'
-import type { QueryRunner } from '../engine.ts'
 import { separateStatements } from '../errors.ts'
 import { breaksConnection, isQueryTimeout, isStaleStatement } from './errors.ts'
 
@@ -183,24 +182,21 @@ const preparedOn = ({ connection }: DriverConnection) =>
  * The rows of a written-out statement, which is prepared: PostgreSQL would plan it again for each
  * request. It rejects text with NUL; null takes its place, since neither equals anything.
  */
-export const rowsOf =
-  (sql: Knex): QueryRunner['rows'] =>
-  async <Row>(statement: string, values: (string | number)[]) => {
-    const sendable = values.map((value) =>
-      typeof value === 'string' && value.includes('\0') ? null : value,
-    )
-    const options = statement.length > maxPreparedLength ? {} : { name: anyName }
-    const run = () => sql.raw<{ rows: Row[] }>(statement, sendable).options(options)
-    const { rows } = await run().catch((error) => {
-      if (sql.isTransaction || !isStaleStatement(error)) throw error
-      return run()
-    })
-    return rows
-  }
-
-export const jsonRows: QueryRunner['jsonRows'] = (from, columns, orderBy) => {
-  const row = `(select row_to_json(fields) from (select ${columns}) as fields)`
-  return `(select cast(coalesce(json_agg(${row} order by ${orderBy}), '[]') as text) from ${from})`
+export async function rowsOf<Row>(
+  sql: Knex,
+  statement: string,
+  values: (string | number)[],
+): Promise<Row[]> {
+  const sendable = values.map((value) =>
+    typeof value === 'string' && value.includes('\0') ? null : value,
+  )
+  const options = statement.length > maxPreparedLength ? {} : { name: anyName }
+  const run = () => sql.raw<{ rows: Row[] }>(statement, sendable).options(options)
+  const { rows } = await run().catch((error) => {
+    if (sql.isTransaction || !isStaleStatement(error)) throw error
+    return run()
+  })
+  return rows
 }
 
 const writerClient = (writeTimeout: number) =>
@@ -269,9 +265,9 @@ function open(
 
 const ignore = () => {}
 
-export const openWriter = (url: ServerUrl, max: number, writeTimeout: number) =>
+export const openWriter = (url: ServerUrl, max: number, writeTimeout: number): Knex =>
   open(url, writerClient(writeTimeout), writerSettings, max, writeTimeout)
-export const openReader = (url: ServerUrl, max: number, readTimeout = queryTimeout) =>
+export const openReader = (url: ServerUrl, max: number, readTimeout: number = queryTimeout): Knex =>
   open(url, PostgresClient, readerSettings, max, readTimeout)
 
 /**
