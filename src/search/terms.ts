@@ -138,8 +138,8 @@ const minStem = 3
 const minStemOfEr = 5
 
 /**
- * The forms that an English word may have besides itself, by its endings. Many of them are no words,
- * and no app has them.
+ * The other forms that an English word may have, by its endings. Many of them are not words, so no
+ * app has them.
  */
 export function wordForms(word: string): string[] {
   if (!english.test(word)) return []
@@ -150,12 +150,12 @@ export function wordForms(word: string): string[] {
   if (isPlain) stems.push(plainStem)
   const forms = new Set([...singulars, ...stems.flatMap(formsOfStem)])
   forms.delete(word)
-  // Forme is no form of form.
+  // A word without its final e is another word: not is no form of note.
   if (isPlain) forms.delete(plainStem)
   return [...forms]
 }
 
-/** Compasses may be more than one compasse or compass, diaries more than one diary. */
+/** Of compasses, the singular may be compasse or compass; of diaries, diarie or diary. */
 function singularsOf(word: string): string[] {
   if (!/[^s]s$/.test(word)) return []
   const singulars = [word.slice(0, -1)]
@@ -322,7 +322,8 @@ export type SearchQuery = Readonly<{
  * - `developer`: each term is a whole word of the name or of the developer's name;
  * - `lead`: each term is a whole word of the lead, which says what the app is;
  * - `whole`: each term is a whole word of any text;
- * - `prefix`: the same of any text. Every match has this.
+ * - `prefix`: each term begins a word of any text, or a text has another form of it. Every match is
+ *   in this tier.
  *
  * In each of them, a term may also be several words of the name as one.
  */

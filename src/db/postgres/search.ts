@@ -7,14 +7,14 @@ import { listed, orderKeys } from '../listed-apps.ts'
 import { rowsOf } from './client.ts'
 
 /**
- * More documents than the pending list of the GIN index (client.ts) has room for go into the index
- * at once.
+ * More documents than this are more than the pending list of the GIN index (client.ts) has room for.
+ * The list then gets more room, and is merged into the index once.
  */
 const manyDocuments = 20
 
 /**
- * Matches are first looked for among so many apps. If many of these match, more of the first apps
- * are searched.
+ * The number of apps, from the first, that are searched before all others. If `manyMatches` of them
+ * match, as many more apps are searched as are expected to have enough matches.
  */
 const sampleSize = 50
 const manyMatches = 3

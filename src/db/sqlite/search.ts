@@ -10,8 +10,8 @@ const maxSorted = 20_000
 
 /**
  * For an order other than by rank, matches are sorted, in 2.5 µs each, or the order's own index is
- * read, in 0.75 µs for each app, until 1,000 match. Both take as long if the square of the matches
- * is this many times the number of apps.
+ * read, in 0.75 µs for each app, until 1,000 match. Both take the same time if the square of the
+ * number of matches is this many times the number of apps.
  */
 const sortedSquare = 300
 
