@@ -1,11 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import DataLoader from 'dataloader'
 import type { Knex } from 'knex'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { Bulkhead } from '../util/bulkhead.ts'
 import { required } from '../util/helpers.ts'
-import { readVersion, renewVersion } from './data-version.ts'
 import { parseFileUrl, parseServerUrl } from './database-url.ts'
-import type { Engine, QueryRunner, ServerOptions } from './engine.ts'
+import type { Engine, EngineQueryRunner, NewRow, QueryRunner, ServerOptions } from './engine.ts'
 import { Conflict } from './errors.ts'
 import {
   findPendingMigrations,
@@ -15,7 +15,6 @@ import {
   type SchemaAge,
 } from './migrations.ts'
 import { openPostgres } from './postgres/engine.ts'
-import { toQueryRunner } from './query-runner.ts'
 import { openSqlite } from './sqlite/engine.ts'
 
 type Work<T> = (runner: QueryRunner) => Promise<T>
@@ -228,7 +227,7 @@ export function databaseFor(engine: Engine): Database {
         writing.run(() => load(input), { signal }).catch(rethrowUnavailable)
     },
 
-    migrate: (onWait = () => {}) => migrate(engine, onWait),
+    migrate: (onWait = () => {}) => migrate(engine, onWait, renewVersion),
     pendingMigrations: () => findPendingMigrations(engine).catch(rethrowUnavailable),
     withExclusiveLock: (work) => engine.withExclusiveLock((sql) => work(readRunnerOf(sql))),
     usage: () => ({
@@ -316,6 +315,74 @@ function batchInputs<Input, Result>(
     { cache: false, maxBatchSize: groupCommitSize },
   )
   return (input) => loader.load(input)
+}
+
+/**
+ * Adds the methods that are the same on all engines. Without `markPublicChange`, the runner is for
+ * reads.
+ */
+function toQueryRunner(
+  runner: EngineQueryRunner,
+  markPublicChange: () => void = throwInRead,
+): QueryRunner {
+  const insert = async (table: string, rows: NewRow[], condition = '') => {
+    const inserted = await runner.insert<{ id: number }>(table, rows, `${condition} returning id`)
+    return inserted.map(({ id }) => id)
+  }
+  return {
+    ...runner,
+    markPublicChange,
+
+    async insertRows(table, rows) {
+      // Rows with an id come first, so that the table gives greater ids to the others
+      // (https://sqlite.org/autoinc.html). It gives them in ascending order.
+      await insert(
+        table,
+        rows.filter(({ id }) => id !== undefined),
+      )
+      const others = rows.filter(({ id }) => id === undefined).map(({ id, ...row }) => row)
+      const ids = (await insert(table, others)).toSorted((a, b) => a - b).values()
+      return rows.map((row) => ({ ...row, id: row.id ?? required(ids.next().value, 'an id') }))
+    },
+
+    async insertUnlessTaken(table, row, unique) {
+      // A conflict alone would use up an id:
+      // https://www.postgresql.org/docs/current/functions-sequence.html
+      const isFree = unique.map(
+        (column) => `not exists (select 1 from ${table} where ${column} = given.${column})`,
+      )
+      const condition = `where ${isFree.join(' and ')} on conflict do nothing`
+      const [id] = await insert(table, [row], condition)
+      return id
+    },
+  }
+}
+
+function throwInRead(): never {
+  throw new Error('only a write can change public data')
+}
+
+/**
+ * One row identifies the state of the public data. Its value is random, so that a restored or
+ * replaced database never repeats the value of other data. Rows read after the value are at least
+ * as new as it. Decision 18.
+ */
+async function readVersion({ rows }: EngineQueryRunner): Promise<string> {
+  const [row] = await rows<{ value: string }>('select value from catalogue_version', [])
+  return required(row, 'the row of catalogue_version').value
+}
+
+/** Transactions that have renewed the version: writes that share one need it once. */
+const renewed = new WeakSet<Knex>()
+
+/**
+ * Call it last in a transaction, since on PostgreSQL other writers wait for the row until the
+ * commit.
+ */
+async function renewVersion(transaction: Knex): Promise<void> {
+  if (renewed.has(transaction)) return
+  await transaction('catalogue_version').update({ value: randomUUID() })
+  renewed.add(transaction)
 }
 
 /** knex's pool is tarn's. Most work queues in the bulkheads before it. */

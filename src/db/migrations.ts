@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
 import { required } from '../util/helpers.ts'
-import { renewVersion } from './data-version.ts'
 import { type Engine, notCreated, notMigrated, type SchemaHelpers } from './engine.ts'
 
 /** Compares the schema of a database with migrations/, and runs the migrations that are missing. */
@@ -38,14 +37,18 @@ export async function newestMigration(): Promise<string> {
 /** Milliseconds. Most locks are held for less. */
 const waitNotice = 5000
 
-/** See `Database.migrate`. */
-export async function migrate(engine: Engine, onWait: () => void): Promise<string[]> {
+/** See `Database.migrate`. Calls `onChange` in the transaction if it has run any migration. */
+export async function migrate(
+  engine: Engine,
+  onWait: () => void,
+  onChange: (sql: Knex) => Promise<void>,
+): Promise<string[]> {
   const notice = setTimeout(onWait, waitNotice)
   try {
     return await engine.migrate(async (sql, schema) => {
       clearTimeout(notice)
       const names = await runMigrations(sql, schema)
-      if (names.length > 0) await renewVersion(sql)
+      if (names.length > 0) await onChange(sql)
       return names
     })
   } catch (error) {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
 
 /**
- * The version of the public data (db/data-version.ts). The key lets PostgreSQL replicate the row
+ * The version of the public data (db/database.ts). The key lets PostgreSQL replicate the row
  * logically.
  */
 export async function up(sql: Knex): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { Phrase } from '../../search/terms.ts'
 import type { NameIndex } from '../engine.ts'
-import { jsonArrayBytes, rowsOf } from './statements.ts'
+import { jsonArrayBytes, rowsOf } from './client.ts'
 
 /** The names in FTS5, without the positions of tokens. The rowid is the id. */
 export const nameIndex = (sql: Knex): NameIndex => ({
@@ -19,8 +19,7 @@ export const nameIndex = (sql: Knex): NameIndex => ({
   },
 
   async newestWith(phrases, limit) {
-    const found = await rowsOf<{ id: number }>(
-      sql,
+    const found = await rowsOf(sql)<{ id: number }>(
       'select rowid as id from app_names where app_names match ? order by rowid desc limit ?',
       [matchExpression(phrases), limit],
     )
@@ -28,8 +27,7 @@ export const nameIndex = (sql: Knex): NameIndex => ({
   },
 
   async oldestWithEach(tokens, limit) {
-    const found = await rowsOf<{ token: string; ids: string }>(
-      sql,
+    const found = await rowsOf(sql)<{ token: string; ids: string }>(
       `select value as token, (
          select json_group_array(id) from (
            select rowid as id from app_names where app_names match '"' || value || '"' order by rowid limit ?

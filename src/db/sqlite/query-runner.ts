@@ -3,9 +3,9 @@ import { dirname } from 'node:path'
 import type { Knex } from 'knex'
 import { chunk } from '../../util/helpers.ts'
 import type { EngineQueryRunner, NewRow } from '../engine.ts'
+import { jsonArrayBytes, jsonRows, rowsOf } from './client.ts'
 import { nameIndex } from './names.ts'
 import { searchIndex } from './search.ts'
-import { jsonArrayBytes, rowsOf } from './statements.ts'
 
 export const queryRunnerOf = (sql: Knex): EngineQueryRunner => ({
   sql,
@@ -17,13 +17,10 @@ export const queryRunnerOf = (sql: Knex): EngineQueryRunner => ({
     const { bavail, bsize } = await statfs(dirname(row.file))
     return { engine: `SQLite ${row.version}`, bytes: row.bytes, free_bytes: bavail * bsize }
   },
-  rows: (statement, values) => rowsOf(sql, statement, values),
+  rows: rowsOf(sql),
   search: searchIndex(sql),
   names: nameIndex(sql),
-  jsonRows(from, columns, orderBy) {
-    const fields = columns.map((name) => `'${name}', ${name}`)
-    return `(select json_group_array(json_object(${fields}) order by ${orderBy}) from ${from})`
-  },
+  jsonRows,
   insert: (...args) => insertBatches(sql, ...args),
 })
 
@@ -49,8 +46,7 @@ async function insertBatches<Returned>(
   const values = columns.map((column, index) => `value->>${index} as ${column}`)
   const returned: Returned[] = []
   for (const batch of chunk(rows, maxRowsPerStatement)) {
-    const inserted = await rowsOf<Returned>(
-      sql,
+    const inserted = await rowsOf(sql)<Returned>(
       `insert into ${table} (${columns})
        select * from (select ${values} from jsonb_each(cast(? as text))) as given ${end}`,
       [jsonArrayBytes(batch.map((row) => columns.map((column) => row[column])))],

@@ -3,7 +3,7 @@ import { idLimit, indexedTokens, isWordToken, type Phrase, searchRank } from '..
 import { required } from '../../util/helpers.ts'
 import type { SearchIndex } from '../engine.ts'
 import { listed, orderKeys } from '../listed-apps.ts'
-import { jsonArrayBytes, rowsOf } from './statements.ts'
+import { jsonArrayBytes, rowsOf } from './client.ts'
 
 /** Matches are collected up to this many, which takes 4 ms. */
 const maxSorted = 20_000
@@ -101,8 +101,7 @@ export const searchIndex = (sql: Knex): SearchIndex => ({
     const lists = expressions.map(
       (_, at) => `${at < names.length ? firstNames : firstRanks} as list${at}`,
     )
-    const [found] = await rowsOf<Record<string, string>>(
-      sql,
+    const [found] = await rowsOf(sql)<Record<string, string>>(
       `select ${lists}`,
       expressions.flatMap((expression) => [expression, limit]),
     )
@@ -115,8 +114,7 @@ export const searchIndex = (sql: Knex): SearchIndex => ({
     const values = [required(expression, 'the expression'), limit]
     const inOrder = `order by ${orderKeys(order, 'desc')} limit ?`
     const sorted = `found cross join apps on apps.id = found.rank % ${idLimit} ${inOrder}`
-    const [few] = await rowsOf<{ ids: string | null }>(
-      sql,
+    const [few] = await rowsOf(sql)<{ ids: string | null }>(
       `with found as materialized (${allRanks} limit ${maxSorted})
        select case when ${areFew} then (
          select json_group_array(id) from (select apps.id from ${sorted})
@@ -136,8 +134,7 @@ export const searchIndex = (sql: Knex): SearchIndex => ({
   },
 
   async rankAt(position) {
-    const [found] = await rowsOf<{ rank: number }>(
-      sql,
+    const [found] = await rowsOf(sql)<{ rank: number }>(
       'select rowid as rank from app_search order by rowid desc limit 1 offset ?',
       [position - 1],
     )
@@ -160,8 +157,7 @@ async function selectJson<Value>(
   rows: string,
   values: (string | number)[],
 ): Promise<Value[]> {
-  const [found] = await rowsOf<{ json: string }>(
-    sql,
+  const [found] = await rowsOf(sql)<{ json: string }>(
     `select json_group_array(${value}) as json from ${rows}`,
     values,
   )
@@ -201,8 +197,7 @@ async function spellOut(
   maxWords: number,
 ): Promise<Map<string, string[]>> {
   if (beginnings.length === 0) return new Map()
-  const found = await rowsOf<{ beginning: string; words: string }>(
-    sql,
+  const found = await rowsOf(sql)<{ beginning: string; words: string }>(
     `select value as beginning, (
        select json_group_array(word) from (
          select word from app_search_words where word >= value and word < value || char(0x10FFFF) limit ?
@@ -240,6 +235,6 @@ const mergeSome = (writer: Knex): Promise<boolean> =>
   })
 
 async function totalChanges(sql: Knex): Promise<number> {
-  const [found] = await rowsOf<{ changes: number }>(sql, 'select total_changes() as changes', [])
+  const [found] = await rowsOf(sql)<{ changes: number }>('select total_changes() as changes', [])
   return required(found, 'the changes').changes
 }
