@@ -265,7 +265,10 @@ const assumedApps = 100
 const isNumber = ({ text }: Term) => /^\p{N}+$/u.test(text)
 const isSubject = ({ text }: Term) => !isFunctionWord(text)
 
-/** Function words, numbers and guesses count less, since they rarely are what is searched for. */
+/**
+ * Function words, numbers and guesses count less, since they rarely are what is searched for. Half
+ * or twice of each weight hardly changes results.
+ */
 function importanceOf(term: Term): number {
   if (!isSubject(term)) return 1 / 8
   return isNumber(term) || term.isGuess ? 1 / 4 : 1
