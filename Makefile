@@ -95,7 +95,7 @@ faults: $(installed) ## kill the server, fuzz its connections and hang its netwo
 	@CUT=1 npm run --silent faults
 
 .PHONY: bench
-bench: $(installed) $(lab_installed) ## benchmark against peers and update docs/performance.md; QUICK=1 for a short run that only prints
+bench: $(installed) $(lab_installed) ## benchmark against peers, half an hour; QUICK=1 for three minutes
 	@npm run --silent bench -- $(if $(QUICK),quick,full)
 
 .PHONY: lab

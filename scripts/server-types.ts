@@ -1,76 +1,42 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import openapiTS, { astToString, COMMENT_HEADER } from 'openapi-typescript'
+import { writeFileSync } from 'node:fs'
+import { OpenAPIBackend } from 'openapi-backend'
+import { describeOperations } from '../src/http/operations.ts'
 
 /**
- * Generates the types for the server. Values with a default are required here, because the
- * validator fills them in; in openapi.d.ts, which is for callers, they are optional.
+ * Generates what handlers rely on and openapi.d.ts, which is for callers, cannot say: which
+ * operations need a key, and which values validation fills in. A default deeper within a body is
+ * left out, so its value stays optional.
  */
 
-type Reference = { $ref?: string }
-type Schema = Reference & {
-  default?: unknown
-  required?: string[]
-  properties?: Record<string, Schema>
-  items?: Schema
-  allOf?: Schema[]
-}
-type Parameter = Reference & { in?: string; required?: boolean; schema?: Schema }
-type Operation = {
-  operationId: string
-  parameters?: Parameter[]
-  requestBody?: { content: { 'application/json': { schema: Schema } } }
-  security?: object[]
-}
-const methods = ['get', 'post', 'put', 'patch', 'delete'] as const
-type PathItem = { parameters?: Parameter[] } & Partial<Record<(typeof methods)[number], Operation>>
+type Value = { name: string; schema?: object }
+type Body = { content: { 'application/json': { schema: { properties?: Record<string, object> } } } }
 
 const generated = `${import.meta.dirname}/../generated`
-const document = JSON.parse(readFileSync(`${generated}/openapi.json`, 'utf8'))
+const api = new OpenAPIBackend({ definition: `${generated}/openapi.json`, quick: true })
+await api.init()
+const facts = describeOperations(api.getOperations(), '').map(
+  ({ id, isPublic, parameters, declaration }) => {
+    const query = parameters.filter((parameter) => parameter.in === 'query')
+    // openapi-backend has resolved the document's references; its type does not say so.
+    const body = declaration.requestBody as Body | undefined
+    const fields = Object.entries(body?.content['application/json'].schema.properties ?? {})
+    const bodyFields = fields.map(([name, schema]) => ({ name, schema }))
+    return `  ${id}: { needsKey: ${!isPublic}; query: ${defaulted(query)}; body: ${defaulted(bodyFields)} }`
+  },
+)
 
-const items = Object.values<PathItem>(document.paths)
-const operations = items.flatMap((item) => methods.flatMap((method) => item[method] ?? []))
-for (const { parameters = [] } of [...items, ...operations]) parameters.forEach(requireDefaulted)
-for (const { requestBody } of operations) {
-  if (requestBody) requireDefaultedWithin(requestBody.content['application/json'].schema)
+writeFileSync(
+  `${generated}/server.d.ts`,
+  `/** By operation: whether it needs a key, and what has a default. scripts/server-types.ts writes this. */
+export interface ServerFacts {
+${facts.join('\n')}
 }
-const keyed = operations.filter(needsKey).map(({ operationId }) => `'${operationId}'`)
+`,
+)
 
-const types = await openapiTS(document, {
-  defaultNonNullable: false,
-  inject: `export type KeyedOperationId = ${keyed.join(' | ') || 'never'}`,
-})
-writeFileSync(`${generated}/server.d.ts`, COMMENT_HEADER + astToString(types))
-
-/**
- * Only query parameters: openapi-backend discards the copy of the headers into which it fills
- * defaults.
- */
-function requireDefaulted(reference: Parameter) {
-  const parameter = resolved(reference)
-  if (parameter.in === 'query' && hasDefault(parameter.schema)) parameter.required = true
-}
-
-/** ajv does not fill in defaults within anyOf, oneOf and not. */
-function requireDefaultedWithin(reference: Schema) {
-  const schema = resolved(reference)
-  const { properties = {}, items, allOf = [], required = [] } = schema
-  const defaulted = Object.keys(properties).filter((name) => hasDefault(properties[name]))
-  if (defaulted.length > 0) schema.required = [...new Set([...required, ...defaulted])]
-  for (const part of [...Object.values(properties), ...(items ? [items] : []), ...allOf])
-    requireDefaultedWithin(part)
-}
-
-function hasDefault(schema: Schema = {}): boolean {
-  return resolved(schema).default !== undefined
-}
-
-/** The node that a reference points to, not a copy, so that changes apply to all its references. */
-function resolved<Node extends Reference>(node: Node): Node {
-  if (node.$ref === undefined) return node
-  const names = node.$ref.split('/').slice(1)
-  return resolved(names.reduce((found, name) => found[name], document))
-}
-
-function needsKey({ security = document.security ?? [] }: Operation): boolean {
-  return security.length > 0 && security.every((requirement) => Object.keys(requirement).length > 0)
+function defaulted(values: Value[]): string {
+  const names = values
+    .filter(({ schema = {} }) => 'default' in schema)
+    .map(({ name }) => `'${name}'`)
+  return names.join(' | ') || 'never'
 }

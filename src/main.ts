@@ -1,8 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 
 // Collects garbage when the heap is 1.5 times what the last collection left. By default V8 waits for
-// up to four times, which is a few percent faster at most, and takes an import 60 MB more
-// (docs/performance/decisions.md, "Import").
+// up to four times, which is a few percent faster at most, and takes an import 60 MB more.
 setFlagsFromString('--heap-growing-percent=50')
 
 // As many threads as statements that SQLite's bulkheads admit, so that one that waits for a lock

@@ -28,7 +28,7 @@ const root = `${import.meta.dirname}/..`
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
 
 const records = readdirSync(`${root}/docs/decisions`).filter((name) => name !== 'README.md')
-const folders = ['.', '.github', 'docs', 'docs/decisions', 'docs/performance', 'test/contract']
+const folders = ['.', '.github', 'docs', 'docs/decisions', 'test/contract']
 const pages = folders.flatMap((folder) =>
   readdirSync(join(root, folder))
     .filter((name) => name.endsWith('.md'))

@@ -1,4 +1,5 @@
-import type { components, KeyedOperationId, operations } from '../../generated/server.d.ts'
+import type { components, operations } from '../../generated/openapi.d.ts'
+import type { ServerFacts } from '../../generated/server.d.ts'
 
 /**
  * The document as types: what each operation's handler gets and must return. A new operation needs
@@ -23,16 +24,19 @@ export type OperationId = keyof operations
 type Parameters<Id extends OperationId> = operations[Id]['parameters']
 type JsonOf<T> = T extends { content: { 'application/json': infer Body } } ? Body : never
 
+/** The values, those with a default no longer optional. */
+type FilledIn<Values, Defaulted> = Values & Required<Pick<Values, Defaulted & keyof Values>>
+
 /** A developer, and the key that they sent. */
 export type Caller = Readonly<{ developerId: number; keyId: string }>
 
 /** An authenticated and valid request, with defaults filled in. */
 export type Input<Id extends OperationId> = Readonly<{
-  caller: Id extends KeyedOperationId ? Caller : Caller | undefined
+  caller: ServerFacts[Id]['needsKey'] extends true ? Caller : Caller | undefined
   path: NonNullable<Parameters<Id>['path']>
-  query: NonNullable<Parameters<Id>['query']>
+  query: FilledIn<NonNullable<Parameters<Id>['query']>, ServerFacts[Id]['query']>
   header: NonNullable<Parameters<Id>['header']>
-  body: JsonOf<operations[Id]['requestBody']>
+  body: FilledIn<JsonOf<operations[Id]['requestBody']>, ServerFacts[Id]['body']>
   /** Aborted if the client disconnects. */
   signal: AbortSignal
 }>

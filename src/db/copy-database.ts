@@ -8,8 +8,8 @@ import { withTemporaryDirectory } from '../util/temporary-directory.ts'
 import { assertUsable, type Database, openDatabase, openMigratedDatabase } from './database.ts'
 import type { NewRow, QueryRunner } from './engine.ts'
 import { indexApps } from './listed-apps.ts'
+import { optimizeAtEnd } from './long-writes.ts'
 import { findSchemaError } from './migrations.ts'
-import { optimizeAtEnd } from './write-pacing.ts'
 
 /**
  * The tables to copy; a table comes after those that its foreign keys refer to. `catalogue_version`

@@ -12,7 +12,7 @@ export type ServerUrl = {
   connectTimeout: number
 }
 
-export const isDatabaseUrl = (text: string) =>
+export const isDatabaseUrl = (text: string): boolean =>
   (parseFileUrl(text) ?? parseServerUrl(text)) !== undefined
 
 /** The formats of DATABASE_URL, in words. */

@@ -5,27 +5,19 @@ import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { Bulkhead } from '../util/bulkhead.ts'
 import { required } from '../util/helpers.ts'
 import { parseFileUrl, parseServerUrl } from './database-url.ts'
-import {
-  type Engine,
-  type EngineQueryRunner,
-  type NewRow,
-  notCreated,
-  notMigrated,
-  type QueryRunner,
-  type ServerOptions,
-} from './engine.ts'
+import type { Engine, EngineQueryRunner, NewRow, QueryRunner, ServerOptions } from './engine.ts'
 import { Conflict } from './errors.ts'
-import { groupCommit, type RunTransaction } from './group-commit.ts'
 import {
-  compareMigrations,
+  findPendingMigrations,
   findSchemaError,
-  knownMigrations,
   migrate,
   readSchemaAge,
-  schemaErrors,
+  type SchemaAge,
 } from './migrations.ts'
 import { openPostgres } from './postgres/engine.ts'
 import { openSqlite } from './sqlite/engine.ts'
+
+type Work<T> = (runner: QueryRunner) => Promise<T>
 
 type WorkOptions = Readonly<{
   /** May take long: searches, and pages far behind the first. Fewer of these run at once. */
@@ -47,10 +39,70 @@ type WriteOptions = Pick<WorkOptions, 'signal'> & {
   app?: number
 }
 
-/** An open database. Methods throw `unavailable` if it cannot be reached or is overloaded. */
-export type Database = Readonly<ReturnType<typeof databaseFor>>
+type BatchWork<Input, Result> = (runner: QueryRunner, inputs: readonly Input[]) => Promise<Result[]>
 
-type Work<T> = (runner: QueryRunner) => Promise<T>
+/** An open database. Methods throw `unavailable` if it cannot be reached or is overloaded. */
+export type Database = Pick<
+  Engine,
+  | 'name'
+  | 'checkHealth'
+  | 'explain'
+  | 'copyTo'
+  | 'restoreFrom'
+  | 'committedBefore'
+  | 'waitForSmallerIds'
+  | 'optimize'
+> &
+  Readonly<{
+    /** Runs work of one statement. Cannot write. */
+    read: <T>(work: Work<T>, options?: WorkOptions) => Promise<T>
+    /** Runs work whose statements share one snapshot. Cannot write. */
+    snapshot: <T>(work: Work<T>, options?: WorkOptions) => Promise<T>
+    /**
+     * A value that changes with every commit, by any process, that may have changed public data. It
+     * never repeats.
+     */
+    dataVersion: () => Promise<string>
+    /**
+     * Compares the schema with this program's. Rejects if the database cannot be read. Waits for a
+     * slot that reads use, so that a server whose reads hang is not ready; but not in their queue.
+     */
+    schemaAge: () => Promise<SchemaAge>
+
+    /**
+     * Runs work in a transaction that survives a crash once this resolves. The work may run several
+     * times, so it must have no effects outside its connection. It locks the rows that it reads in
+     * order to change them, in the order of decision 15.
+     */
+    write: <T>(work: Work<T>, options?: WriteOptions) => Promise<T>
+    /**
+     * Returns a function that writes an input as `write` does. Inputs that wait for one transaction
+     * are passed to the work together, so that they share its statements. If that fails, each is
+     * written alone, so that it fails alone.
+     */
+    batchedWrite: <Input, Result>(
+      work: BatchWork<Input, Result>,
+    ) => (input: Input, options?: Pick<WorkOptions, 'signal'>) => Promise<Result>
+
+    /**
+     * Brings the schema up to date; returns the names of the migrations it ran. Calls `onWait` if it
+     * has not begun after a while, because another process holds a lock.
+     */
+    migrate: (onWait?: () => void) => Promise<string[]>
+    /**
+     * The names of the migrations that `migrate` would run. Changes nothing. Throws an
+     * OperatorError if the database is unusable, or was migrated by a newer version.
+     */
+    pendingMigrations: () => Promise<string[]>
+    /** See `Engine.withExclusiveLock`. */
+    withExclusiveLock: <T>(work: Work<T>) => Promise<T>
+    usage: () => Usage
+    /**
+     * Calls the listener with the text of each statement before it runs. Bound values are not in it.
+     */
+    onStatement: (listener: (statement: string) => void) => void
+    close: () => Promise<void>
+  }>
 
 export type Usage = Readonly<{
   pools: readonly Readonly<{ name: string; used: number; idle: number; waiting: number }>[]
@@ -72,6 +124,30 @@ export function openEngine(url: string, options?: ServerOptions): Engine {
     : openSqlite(filename)
 }
 
+/** Opens a database that must exist and be migrated. Throws `unavailable` with what to do. */
+export async function openMigratedDatabase(
+  url: string,
+  options?: ServerOptions,
+): Promise<Database> {
+  const engine = openEngine(url, options)
+  const database = databaseFor(engine)
+  try {
+    assertUsable(
+      database.name,
+      (await database.checkHealth()) ?? (await findSchemaError(engine.reader)),
+    )
+    return database
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+}
+
+/** Throws `unavailable` if there is a reason, such as "does not exist". */
+export function assertUsable(name: string, reason: string | undefined): void {
+  if (reason !== undefined) throw new ServiceError('unavailable', `the database ${name} ${reason}`)
+}
+
 /**
  * Cheap work queues only in bursts. Much expensive work may queue, but not for long: callers that
  * are rejected at once retry at once. Docs: docs/running.md, decision 19.
@@ -82,41 +158,24 @@ export const queueLimits = {
   write: { queueLimit: 500, queueTimeout: 5000 },
 }
 
-/** Milliseconds. Most locks are held for less. */
-const waitNotice = 5000
-
-/** Attempts of a transaction that conflicts with others. */
-const maxAttempts = 10
-
-/** For engines whose default isolation gives each statement its own snapshot. */
-const snapshotMode: Knex.TransactionConfig = { isolationLevel: 'repeatable read', readOnly: true }
-
-export function databaseFor(engine: Engine) {
-  const { name, reader, writer, versionReader, concurrency } = engine
-  const readRunnerOf = (sql: Knex) =>
-    toQueryRunner(engine.queryRunnerOf(sql), () => {
-      throw new Error('only a write can change public data')
-    })
-  const cheap = new Bulkhead({ ...queueLimits.cheap, concurrency: concurrency.cheap })
-  const expensive = new Bulkhead({ ...queueLimits.expensive, concurrency: concurrency.expensive })
-  const group = engine.groupCommitSize > 1 ? groupCommit(writer) : undefined
-  const runTransaction: RunTransaction =
-    group?.runTransaction ?? ((work) => writer.transaction(work))
-  const writing = new Bulkhead({
-    ...queueLimits.write,
-    concurrency: concurrency.write,
-    groupSize: engine.groupCommitSize,
-    // The write in front may log nothing, such as one that records a key's use.
-    findCause: () => (group?.isLockedOut() ? new OperatorError(engine.lockAdvice) : undefined),
-  })
+/** Exported for tests, which replace parts of an engine. */
+export function databaseFor(engine: Engine): Database {
+  const { name, checkHealth, explain, copyTo, restoreFrom } = engine
+  const { reader, writer, versionReader, concurrency } = engine
+  const { cheap, expensive, writing } = createBulkheads(engine)
+  const readRunnerOf = (sql: Knex) => toQueryRunner(engine.queryRunnerOf(sql))
   const readRunner = readRunnerOf(reader)
   const versionRunner = readRunnerOf(versionReader)
-  /** Transactions that have renewed the version: writes that share one need it once. */
-  const renewed = new WeakSet<Knex>()
   let writes = 0
 
   const runRead = <T>(work: () => Promise<T>, { isExpensive, ...options }: WorkOptions = {}) =>
     (isExpensive ? expensive : cheap).run(work, options).catch(rethrowUnavailable)
+
+  async function runWrite<T>(work: Work<T>, count = 1): Promise<T> {
+    const result = await runTransaction(engine, work)
+    writes += count
+    return result
+  }
 
   function rethrowUnavailable(error: unknown): never {
     const { isUnavailable, advice } = engine.explain(error)
@@ -131,43 +190,19 @@ export function databaseFor(engine: Engine) {
     )
   }
 
-  async function transaction<T>(work: Work<T>, writeCount = 1): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        const result = await runTransaction(async (sql) => {
-          let hasPublicChange = false
-          const markPublicChange = () => {
-            hasPublicChange = true
-          }
-          const result = await work(toQueryRunner(engine.queryRunnerOf(sql), markPublicChange))
-          if (hasPublicChange && !renewed.has(sql)) {
-            await renewVersion(sql)
-            renewed.add(sql)
-          }
-          return result
-        })
-        writes += writeCount
-        return result
-      } catch (error) {
-        const isConflict = error instanceof Conflict || engine.explain(error).isConflict
-        if (attempt === maxAttempts || !isConflict) throw error
-      }
-    }
-  }
-
   return {
     name,
-    checkHealth: engine.checkHealth,
-    explain: engine.explain,
-    copyTo: engine.copyTo,
-    restoreFrom: engine.restoreFrom,
+    checkHealth,
+    explain,
+    ...(copyTo && { copyTo }),
+    restoreFrom,
+    committedBefore: () => engine.committedBefore().catch(rethrowUnavailable),
+    waitForSmallerIds: () => engine.waitForSmallerIds().catch(rethrowUnavailable),
+    optimize: (options) => engine.optimize(options).catch(rethrowUnavailable),
 
-    /** Runs work of one statement. Cannot write. */
-    read: <T>(work: Work<T>, options?: WorkOptions): Promise<T> =>
+    read: (work, options) =>
       runRead(() => work({ ...readRunner, signal: options?.signal }), options),
-
-    /** Runs work whose statements share one snapshot. Cannot write. */
-    snapshot: <T>(work: Work<T>, options?: WorkOptions): Promise<T> =>
+    snapshot: (work, options) =>
       runRead(
         () =>
           reader.transaction(
@@ -176,104 +211,26 @@ export function databaseFor(engine: Engine) {
           ),
         options,
       ),
-
-    /**
-     * Runs work in a transaction that survives a crash once this resolves. The work may run several
-     * times, so it must have no effects outside its connection. It locks the rows that it reads in
-     * order to change them, in the order of decision 15.
-     */
-    write: <T>(work: Work<T>, { signal, app }: WriteOptions = {}): Promise<T> =>
-      writing
-        // Writes that run one after the other wait for no lock, and can share a transaction.
-        .run(() => transaction(work), { signal, key: concurrency.write > 1 ? app : undefined })
-        .catch(rethrowUnavailable),
-
-    /**
-     * Returns a function that writes an input as `write` does. Inputs that wait for one transaction
-     * are passed to the work together, so that they share its statements. If that fails, each is
-     * written alone, so that it fails alone.
-     */
-    batchedWrite<Input, Result>(
-      work: (runner: QueryRunner, inputs: readonly Input[]) => Promise<Result[]>,
-    ) {
-      const writeAll = (inputs: readonly Input[]) =>
-        transaction((runner) => work(runner, inputs), inputs.length)
-      const writeAlone = async (input: Input) => {
-        const [result] = await writeAll([input])
-        return required(result, 'the result')
-      }
-      const loader = new DataLoader<Input, Result>(
-        (inputs) =>
-          writeAll(inputs).catch((error) => {
-            if (inputs.length === 1 || engine.explain(error).isUnavailable) throw error
-            return Promise.all(inputs.map((input) => writeAlone(input).catch((own: Error) => own)))
-          }),
-        { cache: false, maxBatchSize: engine.groupCommitSize },
-      )
-      return (input: Input, { signal }: Pick<WorkOptions, 'signal'> = {}): Promise<Result> =>
-        writing.run(() => loader.load(input), { signal }).catch(rethrowUnavailable)
-    },
-
-    /** See `Engine.withExclusiveLock`. */
-    withExclusiveLock: <T>(work: Work<T>): Promise<T> =>
-      engine.withExclusiveLock((sql) => work(readRunnerOf(sql))),
-
-    /**
-     * Brings the schema up to date; returns the names of the migrations it ran. Calls `onWait` if it
-     * has not begun after a while, because another process holds a lock.
-     */
-    async migrate(onWait: () => void = () => {}): Promise<string[]> {
-      const notice = setTimeout(onWait, waitNotice)
-      try {
-        return await engine.migrate(async (sql, schema) => {
-          clearTimeout(notice)
-          const names = await migrate(sql, schema)
-          if (names.length > 0) await renewVersion(sql)
-          return names
-        })
-      } catch (error) {
-        const reason = error instanceof OperatorError ? error.message : engine.explain(error).reason
-        throw reason
-          ? new OperatorError(`the database ${name} cannot be migrated: ${reason}`)
-          : error
-      } finally {
-        clearTimeout(notice)
-      }
-    },
-
-    /**
-     * The names of the migrations that `migrate` would run. Changes nothing. Throws an
-     * OperatorError if the database is unusable, or was migrated by a newer version.
-     */
-    async pendingMigrations(): Promise<string[]> {
-      const healthError = await engine.checkHealth()
-      if (healthError === notCreated || healthError === notMigrated) return knownMigrations()
-      if (healthError !== undefined) throw new OperatorError(`the database ${name} ${healthError}`)
-      const { pending, unknown } = await compareMigrations(reader).catch(rethrowUnavailable)
-      if (unknown.size > 0) throw new OperatorError(`the database ${name} ${schemaErrors.newer}`)
-      return [...pending]
-    },
-
-    /**
-     * Compares the schema with this program's. Rejects if the database cannot be read. Waits
-     * for a slot that reads use, so that a server whose reads hang is not ready; but not in their
-     * queue.
-     */
+    dataVersion: () => readVersion(versionRunner).catch(rethrowUnavailable),
     schemaAge: () => cheap.run(() => readSchemaAge(reader), { isFirst: true }),
 
-    /** See `Engine.committedBefore`. */
-    committedBefore: () => engine.committedBefore().catch(rethrowUnavailable),
+    write: (work, { signal, app } = {}) =>
+      writing
+        // Writes that run one after the other wait for no lock, and can share a transaction.
+        .run(() => runWrite(work), { signal, key: concurrency.write > 1 ? app : undefined })
+        .catch(rethrowUnavailable),
+    batchedWrite<Input, Result>(work: BatchWork<Input, Result>) {
+      const load = batchInputs(engine, (inputs: readonly Input[]) =>
+        runWrite((runner) => work(runner, inputs), inputs.length),
+      )
+      return (input: Input, { signal }: Pick<WorkOptions, 'signal'> = {}) =>
+        writing.run(() => load(input), { signal }).catch(rethrowUnavailable)
+    },
 
-    /** See `Engine.waitForSmallerIds`. */
-    waitForSmallerIds: () => engine.waitForSmallerIds().catch(rethrowUnavailable),
-
-    /**
-     * A value that changes with every commit, by any process, that may have changed public data. It
-     * never repeats.
-     */
-    dataVersion: () => readVersion(versionRunner).catch(rethrowUnavailable),
-
-    usage: (): Usage => ({
+    migrate: (onWait = () => {}) => migrate(engine, onWait, renewVersion),
+    pendingMigrations: () => findPendingMigrations(engine).catch(rethrowUnavailable),
+    withExclusiveLock: (work) => engine.withExclusiveLock((sql) => work(readRunnerOf(sql))),
+    usage: () => ({
       pools: [
         poolUsage('reader', reader, [cheap, expensive]),
         poolUsage('writer', writer, [writing]),
@@ -281,19 +238,10 @@ export function databaseFor(engine: Engine) {
       writes,
       shed: { cheap: cheap.rejected, expensive: expensive.rejected, write: writing.rejected },
     }),
-
-    /** See `Engine.optimize`. */
-    optimize: (options: { isLast: boolean }) => engine.optimize(options).catch(rethrowUnavailable),
-
-    /**
-     * Calls the listener with the text of each statement before it runs. Bound values are not in
-     * it.
-     */
-    onStatement(listener: (statement: string) => void) {
+    onStatement(listener) {
       for (const knex of [reader, writer, versionReader])
         knex.on('query', ({ sql }: Knex.Sql) => listener(sql))
     },
-
     async close() {
       await Promise.all([reader.destroy(), versionReader.destroy()])
       // SQLite's last connection to close writes the log into the file. If two close at once, each
@@ -303,7 +251,80 @@ export function databaseFor(engine: Engine) {
   }
 }
 
-function toQueryRunner(runner: EngineQueryRunner, markPublicChange: () => void): QueryRunner {
+const createBulkheads = ({ concurrency, groupCommitSize, findLock }: Engine) => ({
+  cheap: new Bulkhead({ ...queueLimits.cheap, concurrency: concurrency.cheap }),
+  expensive: new Bulkhead({ ...queueLimits.expensive, concurrency: concurrency.expensive }),
+  writing: new Bulkhead({
+    ...queueLimits.write,
+    concurrency: concurrency.write,
+    groupSize: groupCommitSize,
+    // The write in front may log nothing, such as one that records a key's use.
+    findCause: () => {
+      const advice = findLock?.()
+      return advice === undefined ? undefined : new OperatorError(advice)
+    },
+  }),
+})
+
+/** For engines whose default isolation gives each statement its own snapshot. */
+const snapshotMode: Knex.TransactionConfig = { isolationLevel: 'repeatable read', readOnly: true }
+
+/** Attempts of a transaction that conflicts with others. */
+const maxAttempts = 10
+
+/** Runs work in a transaction, and again if it conflicts with another one. */
+async function runTransaction<T>(engine: Engine, work: Work<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await engine.transaction((sql) => runInTransaction(engine, sql, work))
+    } catch (error) {
+      const isConflict = error instanceof Conflict || engine.explain(error).isConflict
+      if (attempt === maxAttempts || !isConflict) throw error
+    }
+  }
+}
+
+async function runInTransaction<T>(engine: Engine, sql: Knex, work: Work<T>): Promise<T> {
+  let hasPublicChange = false
+  const markPublicChange = () => {
+    hasPublicChange = true
+  }
+  const result = await work(toQueryRunner(engine.queryRunnerOf(sql), markPublicChange))
+  if (hasPublicChange) await renewVersion(sql)
+  return result
+}
+
+/**
+ * Returns a function that passes the inputs of one turn of the event loop to `writeAll` together.
+ * If that fails, it passes each one alone.
+ */
+function batchInputs<Input, Result>(
+  { groupCommitSize, explain }: Engine,
+  writeAll: (inputs: readonly Input[]) => Promise<Result[]>,
+): (input: Input) => Promise<Result> {
+  const writeAlone = async (input: Input) => {
+    const [result] = await writeAll([input])
+    return required(result, 'the result')
+  }
+  const loader = new DataLoader<Input, Result>(
+    (inputs) =>
+      writeAll(inputs).catch((error) => {
+        if (inputs.length === 1 || explain(error).isUnavailable) throw error
+        return Promise.all(inputs.map((input) => writeAlone(input).catch((own: Error) => own)))
+      }),
+    { cache: false, maxBatchSize: groupCommitSize },
+  )
+  return (input) => loader.load(input)
+}
+
+/**
+ * Adds the methods that are the same on all engines. Without `markPublicChange`, the runner is for
+ * reads.
+ */
+function toQueryRunner(
+  runner: EngineQueryRunner,
+  markPublicChange: () => void = throwInRead,
+): QueryRunner {
   const insert = async (table: string, rows: NewRow[], condition = '') => {
     const inserted = await runner.insert<{ id: number }>(table, rows, `${condition} returning id`)
     return inserted.map(({ id }) => id)
@@ -337,21 +358,32 @@ function toQueryRunner(runner: EngineQueryRunner, markPublicChange: () => void):
   }
 }
 
+function throwInRead(): never {
+  throw new Error('only a write can change public data')
+}
+
 /**
  * One row identifies the state of the public data. Its value is random, so that a restored or
  * replaced database never repeats the value of other data. Rows read after the value are at least
  * as new as it. Decision 18.
  */
-async function readVersion({ rows }: QueryRunner): Promise<string> {
+async function readVersion({ rows }: EngineQueryRunner): Promise<string> {
   const [row] = await rows<{ value: string }>('select value from catalogue_version', [])
   return required(row, 'the row of catalogue_version').value
 }
+
+/** Transactions that have renewed the version: writes that share one need it once. */
+const renewed = new WeakSet<Knex>()
 
 /**
  * Call it last in a transaction, since on PostgreSQL other writers wait for the row until the
  * commit.
  */
-const renewVersion = (sql: Knex) => sql('catalogue_version').update({ value: randomUUID() })
+async function renewVersion(transaction: Knex): Promise<void> {
+  if (renewed.has(transaction)) return
+  await transaction('catalogue_version').update({ value: randomUUID() })
+  renewed.add(transaction)
+}
 
 /** knex's pool is tarn's. Most work queues in the bulkheads before it. */
 function poolUsage(name: string, { client }: Knex, bulkheads: Bulkhead[]) {
@@ -362,28 +394,4 @@ function poolUsage(name: string, { client }: Knex, bulkheads: Bulkhead[]) {
     pool.numPendingAcquires(),
   )
   return { name, used: pool.numUsed(), idle: pool.numFree(), waiting }
-}
-
-/** Opens a database that must exist and be migrated. Throws `unavailable` with what to do. */
-export async function openMigratedDatabase(
-  url: string,
-  options?: ServerOptions,
-): Promise<Database> {
-  const engine = openEngine(url, options)
-  const database = databaseFor(engine)
-  try {
-    assertUsable(
-      database.name,
-      (await database.checkHealth()) ?? (await findSchemaError(engine.reader)),
-    )
-    return database
-  } catch (error) {
-    await database.close()
-    throw error
-  }
-}
-
-/** Throws `unavailable` if there is a reason, such as "does not exist". */
-export function assertUsable(name: string, reason: string | undefined) {
-  if (reason !== undefined) throw new ServiceError('unavailable', `the database ${name} ${reason}`)
 }

@@ -41,12 +41,16 @@ export type Engine = Readonly<{
   checkHealth: () => Promise<string | undefined>
   /** Cannot write. Outside a transaction, each statement has its own snapshot. */
   reader: Knex
-  /** A committed transaction survives a crash. */
   writer: Knex
-  /** Maximum number of waiting writes that share a transaction. */
+  /**
+   * Runs a write in a transaction of the writer. Resolves after the commit, which survives a crash.
+   * Writes that begin together may share the transaction; one that fails is rolled back alone.
+   */
+  transaction: <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
+  /** Maximum number of waiting writes to begin together. */
   groupCommitSize: number
-  /** Advice for the operator if all writes wait for another program. PostgreSQL has none. */
-  lockAdvice?: string
+  /** Advice for the operator if all writes wait for another program. PostgreSQL has no such lock. */
+  findLock?: () => string | undefined
   /**
    * Reads like `reader`, on its own connection, so that health checks and reads of the data version
    * do not wait behind other statements.
@@ -208,4 +212,4 @@ export type SchemaHelpers = Readonly<{
  * The column as an expression, so that SQLite's planner uses no index of it
  * (https://sqlite.org/optoverview.html, section 2). PostgreSQL's planner ignores the sign.
  */
-export const withoutIndex = (column: string) => `+${column}`
+export const withoutIndex = (column: string): string => `+${column}`

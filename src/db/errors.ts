@@ -53,7 +53,7 @@ export const codeOf = (error: unknown): string =>
  * Whether an error that all engines share means that the database is unavailable. knex throws its
  * two if no connection becomes free in time, or the pool is closed.
  */
-export const hasNoConnection = (error: Error) =>
+export const hasNoConnection = (error: Error): boolean =>
   error instanceof UnusableDatabase ||
   error.name === 'KnexTimeoutError' ||
   error.message.startsWith('Unable to acquire a connection')

@@ -22,14 +22,14 @@ export function nearestSlice(total: number, limit: number, offset: number): Slic
 }
 
 /** For ORDER BY. */
-export const orderKeys = (order: SortOrder, direction: Slice['direction']) =>
+export const orderKeys = (order: SortOrder, direction: Slice['direction']): string =>
   order.map((column) => `apps.${column} ${direction}`).join(', ')
 
 /** Writes the current rows of these apps, which are new, into the indexes of names and of searches. */
 export async function indexApps(
   runner: Pick<QueryRunner, 'sql' | 'search' | 'names'>,
   ids: number[],
-) {
+): Promise<void> {
   const apps = await runner.sql('apps').whereIn('id', ids).select('id', 'name', 'package_name')
   await runner.names.index(apps.map(toIndexedName))
   await indexListedApps(runner, ids)
@@ -42,7 +42,7 @@ export async function indexApps(
 export async function indexListedApps(
   { sql, search }: Pick<QueryRunner, 'sql' | 'search'>,
   ids: number[],
-) {
+): Promise<void> {
   const apps = await sql('apps')
     .join('developers', 'developers.id', 'apps.developer_id')
     .whereIn('apps.id', ids)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
 import { required } from '../util/helpers.ts'
-import { notMigrated, type SchemaHelpers } from './engine.ts'
+import { type Engine, notCreated, notMigrated, type SchemaHelpers } from './engine.ts'
 
 /** Compares the schema of a database with migrations/, and runs the migrations that are missing. */
 
@@ -26,15 +26,43 @@ export const schemaErrors = {
  * The names of all migrations, in the order in which they run. They include `.ts`, as existing
  * databases have them.
  */
-export const knownMigrations = async () => (await readdir(migrationsDirectory)).toSorted()
+export const knownMigrations = async (): Promise<string[]> =>
+  (await readdir(migrationsDirectory)).toSorted()
 
 /** The name of the schema that this program needs. */
 export async function newestMigration(): Promise<string> {
   return required((await knownMigrations()).at(-1), 'a migration').replace(/\.ts$/, '')
 }
 
-/** Brings the schema up to date; returns the names of the migrations it ran. */
-export async function migrate(sql: Knex, schema: SchemaHelpers): Promise<string[]> {
+/** Milliseconds. Most locks are held for less. */
+const waitNotice = 5000
+
+/** See `Database.migrate`. Calls `onChange` in the transaction if it has run any migration. */
+export async function migrate(
+  engine: Engine,
+  onWait: () => void,
+  onChange: (sql: Knex) => Promise<void>,
+): Promise<string[]> {
+  const notice = setTimeout(onWait, waitNotice)
+  try {
+    return await engine.migrate(async (sql, schema) => {
+      clearTimeout(notice)
+      const names = await runMigrations(sql, schema)
+      if (names.length > 0) await onChange(sql)
+      return names
+    })
+  } catch (error) {
+    const reason = error instanceof OperatorError ? error.message : engine.explain(error).reason
+    throw reason
+      ? new OperatorError(`the database ${engine.name} cannot be migrated: ${reason}`)
+      : error
+  } finally {
+    clearTimeout(notice)
+  }
+}
+
+/** Returns the names of the migrations that it ran. */
+async function runMigrations(sql: Knex, schema: SchemaHelpers): Promise<string[]> {
   if ((await readSchemaAge(sql)) === 'newer') throw new OperatorError(schemaErrors.newer)
   // knex's lock outlives a killed process, and `engine.migrate` admits one process at a time.
   await sql.migrate.forceFreeMigrationsLock()
@@ -59,6 +87,17 @@ const migrationSource = (schema: SchemaHelpers): Knex.MigrationSource<string> =>
     }
   },
 })
+
+/** See `Database.pendingMigrations`. */
+export async function findPendingMigrations(engine: Engine): Promise<string[]> {
+  const { name } = engine
+  const healthError = await engine.checkHealth()
+  if (healthError === notCreated || healthError === notMigrated) return knownMigrations()
+  if (healthError !== undefined) throw new OperatorError(`the database ${name} ${healthError}`)
+  const { pending, unknown } = await compareMigrations(engine.reader)
+  if (unknown.size > 0) throw new OperatorError(`the database ${name} ${schemaErrors.newer}`)
+  return [...pending]
+}
 
 /** Compares the schema with the one that this program needs. */
 export async function readSchemaAge(sql: Knex): Promise<SchemaAge> {

@@ -19,7 +19,7 @@ export type Nullable<T> = {
 /** The fields of an `App` that other tables have. */
 type JoinedField = 'developer_name' | 'category_name' | 'category_slug' | 'reviews'
 
-/** The document says of most columns what they hold. */
+/** The OpenAPI document describes most columns. */
 export type AppRow = Nullable<Omit<App, JoinedField>> & {
   developer_id: number
   deleted_at: string | null

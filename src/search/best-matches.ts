@@ -56,9 +56,9 @@ export const toQuery = (text: string, categoryId: number | undefined): SearchQue
 
 export type Matches = Readonly<{
   ids: number[]
-  /** The number of apps that come first because of a name or a key. */
-  close: number
-  /** The popularity of the first of the others, if there are any and they are not in an order. */
+  /** The number of ids, at the front, that were found by a name or a key; all if in an order. */
+  nameMatches: number
+  /** The popularity of the first app after these; undefined if there is none, or in an order. */
   nextPopularity?: number
 }>
 
@@ -76,7 +76,7 @@ export async function bestMatches(
     const find = (tier: Tier) => index.firstIds(phrasesOf(query, tier), limit, order)
     const matches = await find('prefix')
     const ids = matches.length > 0 ? matches : await find('key')
-    return { ids, close: ids.length }
+    return { ids, nameMatches: ids.length }
   }
   const first = await index.firstMatches(
     { ranks: [phrasesOf(query, 'key')], names: [phrasesOf(query, 'name')] },
@@ -92,26 +92,26 @@ export async function bestMatches(
       scoreName(query.terms, nameWords),
   }))
   for (const { rank } of scored.sort((a, b) => b.score - a.score)) ranks.add(rank)
-  const close = ranks.size
+  const nameMatches = ranks.size
   for (const tiers of [['developer', 'lead'], ['whole'], ['prefix']] satisfies Tier[][]) {
     if (ranks.size >= limit) break
     const searches = tiers.map((tier) => phrasesOf(query, tier))
     const matches = await index.firstMatches({ ranks: searches }, limit)
-    // A word of many more leads is an ordinary one, which some developers' names have, too.
+    // Terms of many more leads are ordinary words, which some developers' names have, too.
     const most = Math.max(...matches.ranks.map(({ length }) => length))
     const lists = matches.ranks.filter(({ length }) => length >= minDeveloperShare * most)
     for (const rank of lists.flat()) ranks.add(rank)
   }
   const found = [...ranks].slice(0, limit)
-  const next = found[close]
+  const next = found[nameMatches]
   return {
     ids: found.map(idOfRank),
-    close,
+    nameMatches,
     ...(next !== undefined && { nextPopularity: popularityOfRank(next) }),
   }
 }
 
-/** The tier `developer` counts only with so many of the apps whose lead has the terms. */
+/** The tier `developer` counts only if it has at least this share of the matches of `lead`. */
 const minDeveloperShare = 1 / 2
 
 function isAsWritten(terms: readonly Term[], nameWords: string): boolean {
@@ -130,8 +130,9 @@ export function isSameName(terms: readonly Term[], nameWords: string): boolean {
 /**
  * In steps of popularity, four per doubling of the downloads. A match must be this much more
  * popular to precede a closer one: 64 times if its words only begin with the terms, 16 times if its
- * name does not begin with the first term, and up to 256 times if its name says much more. A name
- * that is the search precedes all others, and one with all terms those with other forms of them.
+ * name does not begin with the first term, and up to 256 times if its name is much longer than the
+ * search. A name that equals the search precedes all others. A name that has all terms as they were
+ * written precedes those that have other forms of them.
  */
 const weights = { whole: 24, start: 16, share: 32, same: 20_000, asWritten: 10_000 }
 

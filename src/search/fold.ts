@@ -34,9 +34,9 @@ const ignored = /[™℠]|(?<=[\p{L}\p{M}])[\u200C\u200D](?=\p{L})/gu
 const manyMarks = /(\p{M}{30})\p{M}+/gu
 
 /**
- * UTF-16 units that compatibility characters may make of a text: twice as many as an app's texts
- * have characters, since ligatures such as ﬁ are two. U+FDFA becomes 18, and takes as many times as
- * long in all later steps.
+ * Maximum length of a normalized text in UTF-16 units: twice that of an app's longest texts, since
+ * ligatures such as ﬁ become two characters. U+FDFA becomes 18, and would make all later steps 18
+ * times as slow.
  */
 const maxNormalizedLength = 42_000
 

@@ -1,6 +1,6 @@
 /**
- * Words that say how something is asked for, not what: of a language's grammar and of requests, as
- * `fold` leaves them. Another language is another list.
+ * Words that do not say what is searched for: those of a language's grammar and of requests, as
+ * `fold` leaves them. Another language would need another list.
  */
 const lists = {
   english: `

@@ -1,16 +1,19 @@
 import unhomoglyph from 'unhomoglyph'
 import { fold, isAscii } from './fold.ts'
 
-/** What users see of a name. Names that look the same have a look in common. */
+/** Finds names that look the same to users: they have a look in common. */
 
 /** Characters. One is too little to tell C++ from C#. */
 const minLetters = 2
 
 /**
- * The letters of a name, each as the one that it looks like: without case, accents, spaces and
- * symbols, with letters for the digits in words. Case changes what a letter looks like, so a name
- * has up to three looks: folded first; with only the letters beyond ASCII replaced before; and as
- * written, where a capital I looks like an l.
+ * The looks of a name: its letters, each replaced by the basic letter that it looks like, without
+ * case, accents, spaces and symbols. Digits in words become letters. Case changes what a letter
+ * looks like, so a name has up to three looks:
+ *
+ * - of the folded name;
+ * - of the name whose letters beyond ASCII are replaced before it is folded;
+ * - of the latter with each capital I as an l.
  */
 export function looksOf(name: string): string[] {
   const text = name.replace(separator, ' ')
@@ -43,8 +46,8 @@ const replaceForeign = (text: string) =>
   isAscii(text) ? text : text.normalize('NFD').replace(/\P{ASCII}/gu, replaceCharacter)
 
 /**
- * Characters whose looks are remembered, at most: those of a few large scripts. The pattern of
- * unhomoglyph has thousands of characters, so asking it takes ten times as long.
+ * Maximum number of characters whose looks are remembered: those of a few large scripts. Calling
+ * unhomoglyph, whose pattern has thousands of characters, takes ten times as long.
  */
 const maxRemembered = 20_000
 const remembered = new Map<string, string>()
@@ -53,7 +56,7 @@ function replaceCharacter(character: string): string {
   const known = remembered.get(character)
   if (known !== undefined) return known
   const letters = unhomoglyph(character)
-  // A look has as many letters as the name, or one more would be more than one edit.
+  // If a character became several letters, one different character would be several edits.
   const look = letters.length > character.length ? character : letters
   if (remembered.size >= maxRemembered) remembered.clear()
   remembered.set(character, look)

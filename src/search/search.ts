@@ -23,14 +23,14 @@ import { isCorrectable, isWithinOneEdit, isWithinTwoEdits, similarWords } from '
 
 /** A search as users mean it: apps that have all words, then those that have only some. */
 
-/**
- * A word of a search, whether an app has it as it is written, whether one has it or another form of
- * it, and the words of apps that it may be a typo of.
- */
+/** A word of a search that was looked up. */
 export type Word = Readonly<{
   term: Term
+  /** An app has the word, or a form of it that differs by one edit. */
   isWritten: boolean
+  /** An app has the word or any form of it. */
   isKnown: boolean
+  /** Words of apps that it may be a typo of. */
   corrections: string[]
 }>
 
@@ -49,12 +49,16 @@ type Listed = { all: number; inScope: number }
 /** Terms that are considered if apps need not have all of them. Later terms are dropped. */
 const maxTerms = 8
 
-/** A word that more apps have is no typo, and one that fewer times as many have corrects none. */
-const typo = { maxApps: 5, ratio: 20 }
+const typo = {
+  /** A word that more apps have is not a typo. */
+  maxApps: 5,
+  /** A correction has more than this many times as many apps as the word. */
+  ratio: 20,
+}
 
 /**
- * Finds the first matches among the `listed` apps of the search's scope. In an order, apps that
- * have only some of the words are found only if no app has all.
+ * Finds the first matches. In an order, apps that have only some of the words are found only if no
+ * app has all.
  */
 export async function search(
   index: MatchFinder,
@@ -67,7 +71,7 @@ export async function search(
   return addPartial(index, query, corrected, listed, order)
 }
 
-/** Apps that have all words, as they were written or corrected, and what was searched for. */
+/** Apps that have all words, as written or corrected, and the terms that found them. */
 type CorrectedMatches = Matches & Readonly<{ terms: Term[]; words: Word[] }>
 
 /** If few apps have all words, looks the words up, and adds apps that have them corrected. */
@@ -95,10 +99,13 @@ async function addCorrected(
 
   // A word that an app has is not corrected for apps with only some of the words.
   const guessed = words.map((word) => (word.isWritten ? { ...word, corrections: [] } : word))
-  return { ids, close: 0, terms: termsOf(guessed), words: guessed }
+  return { ids, nameMatches: 0, terms: termsOf(guessed), words: guessed }
 }
 
-/** The terms of the words that are known or corrected. Letters alone say nothing without the rest. */
+/**
+ * The terms of the words that are known or corrected. If only single letters remain of a longer
+ * search, none: nearly every app has them.
+ */
 function termsOf(words: Word[]): Term[] {
   const terms = words.flatMap(correctedTerm)
   const areLetters = terms.every(({ text, isPrefix }) => isPrefix && [...text].length === 1)
@@ -109,7 +116,7 @@ function termsOf(words: Word[]): Term[] {
 async function addPartial(
   index: MatchFinder,
   query: SearchQuery,
-  { ids, close, nextPopularity, terms, words }: CorrectedMatches,
+  { ids, nameMatches, nextPopularity, terms, words }: CorrectedMatches,
   listed: Listed,
   order?: SortOrder,
 ): Promise<SearchResult> {
@@ -121,7 +128,7 @@ async function addPartial(
     const matches = await findTerms(index, query, partial.bestTerms, order)
     return { ids: matches.ids, fullMatches: 0, words }
   }
-  const full = new Set([...ids.slice(0, close), ...partial.named, ...ids])
+  const full = new Set([...ids.slice(0, nameMatches), ...partial.named, ...ids])
   const all = [...full.union(new Set(partial.ids))]
   return { ids: all.slice(0, maxMatches + 1), fullMatches: full.size, words }
 }
@@ -131,7 +138,7 @@ const findTerms = (index: MatchFinder, query: SearchQuery, terms: Term[], order?
 
 async function lookUp(index: MatchFinder, query: SearchQuery, terms: Term[]): Promise<Word[]> {
   const whole = await countApps(index, terms, 'whole')
-  // At least as many apps have a word that begins with the term, which takes longer to find out.
+  // Counting the words that begin with a term takes longer, and never finds fewer apps.
   const rare = terms.filter((term) => required(whole.get(term), 'the apps') <= typo.maxApps)
   const known = new Map([...whole, ...(await countApps(index, rare, 'prefix'))])
   const unwritten = rare.filter((term) => whole.get(term) === 0 && known.get(term) !== 0)
@@ -150,13 +157,16 @@ async function lookUp(index: MatchFinder, query: SearchQuery, terms: Term[]): Pr
   return words
 }
 
-/** Without forms that have less in common with the term than the words that it may be a typo of. */
+/** Keeps only the forms that are as near to the term as a correction. */
 const withNearForms = (term: Term) => ({
   ...term,
   forms: term.forms.filter((form) => isWithinOneEdit(form, term.text)),
 })
 
-/** The number of apps that have each term, as `adapt` returns it, up to one more than a typo has. */
+/**
+ * The number of apps that have each term, changed by `adapt`. Counts no further than one more than
+ * `typo.maxApps`.
+ */
 async function countApps(
   index: MatchFinder,
   terms: Term[],
@@ -170,10 +180,10 @@ async function countApps(
   return new Map(terms.map((term, at) => [term, required(ranks[at], 'the apps').length]))
 }
 
-/** Similar words whose apps are counted together. */
+/** Similar words whose apps are counted by one query of the index. */
 const maxCounted = 50
 
-/** The similar words that are much more frequent than a term that so many apps have. */
+/** The words similar to a term that much more apps have than the `apps` that have the term. */
 async function correctionsOf(
   index: MatchFinder,
   query: SearchQuery,
@@ -200,13 +210,13 @@ async function correctionsOf(
 
 const mayBeTypo = (term: Term) => isCorrectable(term) && isSubject(term)
 
-/** Characters of a word that may have two typos. Shorter words are too near to others. */
+/** Minimum length of a word that may have two typos. Too many words resemble a shorter one. */
 const minFar = 8
 
-/** Its first characters, which have no typo. The indexes have beginnings of names of this length. */
+/** Characters at its beginning that must be right. The indexes find names by this many quickly. */
 const farBeginning = 2
 
-/** The words of the most popular names that a long term may be with two typos. */
+/** Words of the most popular names that differ from a long term by at most two edits. */
 async function farCorrectionsOf(
   index: MatchFinder,
   query: SearchQuery,
@@ -236,7 +246,7 @@ export function correctedTerm({ term, isKnown, corrections }: Word): Term[] {
   return [{ ...exactTerm(spellings), forms: term.forms, isGuess }]
 }
 
-/** Letters. So short a word has many similar ones, and may be no typo. */
+/** Letters. So short a word has many similar ones, and may be right: its correction is a guess. */
 const maxGuessed = 5
 
 const exactTerm = (spellings: string[]): Term => ({
@@ -249,22 +259,28 @@ const exactTerm = (spellings: string[]): Term => ({
 /** Shorter words are not taken for beginnings of words, since too many words begin with them. */
 const minBeginning = 3
 
-/** Apps that are assumed to be listed, too, so that few apps tell little about how rare a term is. */
+/** Added to the number of listed apps, so that in a small catalogue all terms are nearly as rare. */
 const assumedApps = 100
 
 const isNumber = ({ text }: Term) => /^\p{N}+$/u.test(text)
 const isSubject = ({ text }: Term) => !isFunctionWord(text)
 
-/** Many names have numbers, and a guess or how something is asked for is not what is searched for. */
+/**
+ * Function words, numbers and guesses count less, since they rarely are what is searched for. Half
+ * or twice of each weight hardly changes results.
+ */
 function importanceOf(term: Term): number {
   if (!isSubject(term)) return 1 / 8
   return isNumber(term) || term.isGuess ? 1 / 4 : 1
 }
 
-/** In steps of popularity, what the whole weight of a search is worth. */
+/** The score, in steps of popularity, of having all terms. */
 const shareSteps = 256
 
-/** In steps of popularity, what a name that is nothing of the search is short of one that is all. */
+/**
+ * Steps of popularity that make up for a search's whole weight: an app whose name has a quarter of
+ * the weight, which is a quarter less than half, needs 8 steps more than `nextPopularity`.
+ */
 const missingSteps = 32
 
 /** An app, the terms that it has, and those of them in its name, with their weights. */
@@ -283,8 +299,8 @@ type PartialMatch = {
  * weight, the most downloads and the closest name. A term weighs the square of its rarity in bits,
  * times its importance. Apps that have only function words of the search are left out, if others
  * have more.
- * `named` are the apps whose whole name is more than half of the search, or is less of it but more
- * popular than `nextPopularity`.
+ * `named` are the apps whose whole name consists of terms with more than half of the weight, or with
+ * less if the app is enough more popular than `nextPopularity`.
  */
 async function partialMatches(
   index: MatchFinder,

@@ -138,8 +138,8 @@ const minStem = 3
 const minStemOfEr = 5
 
 /**
- * The forms that an English word may have besides itself, by its endings. Many of them are no words,
- * and no app has them.
+ * The other forms that an English word may have, by its endings. Many of them are not words, so no
+ * app has them.
  */
 export function wordForms(word: string): string[] {
   if (!english.test(word)) return []
@@ -150,12 +150,12 @@ export function wordForms(word: string): string[] {
   if (isPlain) stems.push(plainStem)
   const forms = new Set([...singulars, ...stems.flatMap(formsOfStem)])
   forms.delete(word)
-  // Forme is no form of form.
+  // A word without its final e is another word: not is no form of note.
   if (isPlain) forms.delete(plainStem)
   return [...forms]
 }
 
-/** Compasses may be more than one compasse or compass, diaries more than one diary. */
+/** Of compasses, the singular may be compasse or compass; of diaries, diarie or diary. */
 function singularsOf(word: string): string[] {
   if (!/[^s]s$/.test(word)) return []
   const singulars = [word.slice(0, -1)]
@@ -195,7 +195,10 @@ export type IndexedApp = SearchDocument & Readonly<{ id: number; slug: string; c
  */
 const marks = { name: '~', developer: '%', lead: '@', join: '+', key: '=', category: '/' }
 
-/** Characters of the lead: the names and the beginning of the descriptions. */
+/**
+ * Characters of the lead: the names and the beginning of the descriptions. With 500 or 1,000, fewer
+ * searches have the right app among their first three, and PostgreSQL takes twice as long.
+ */
 const leadLength = 250
 
 /** The columns of an app whose words its document has. The developer's name is in another table. */
@@ -322,7 +325,8 @@ export type SearchQuery = Readonly<{
  * - `developer`: each term is a whole word of the name or of the developer's name;
  * - `lead`: each term is a whole word of the lead, which says what the app is;
  * - `whole`: each term is a whole word of any text;
- * - `prefix`: the same of any text. Every match has this.
+ * - `prefix`: each term begins a word of any text, or a text has another form of it. Every match is
+ *   in this tier.
  *
  * In each of them, a term may also be several words of the name as one.
  */

@@ -5,8 +5,8 @@ import type { Term } from './terms.ts'
 /** Finds the words that differ from another by one typing error, or two. */
 
 /**
- * Whether a term may be a word with a typo. Emoji and runs, which are no prefixes, cannot, and
- * neither can four characters to which a letter beside them may belong, as in e-mail.
+ * Whether a term may be a word with a typo. Excludes emoji and runs, which are not prefixes, and
+ * four characters that have a letter beside them, as in e-mail, since both may be one word.
  */
 export const isCorrectable = ({ text, spellings, isPrefix }: Term) =>
   isPrefix &&

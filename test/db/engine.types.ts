@@ -11,6 +11,7 @@ export const none: Engine = {
   checkHealth: never,
   reader: never(),
   writer: never(),
+  transaction: never,
   groupCommitSize: 1,
   versionReader: never(),
   concurrency: { cheap: 1, expensive: 1, write: 1 },

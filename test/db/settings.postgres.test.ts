@@ -163,7 +163,7 @@ test.for<[what: string, kept: string[], statements: string[]]>([
 ])('of %s, a connection keeps the 200 prepared that came last', async ([, kept, statements]) => {
   const sql = openReader(required(parseServerUrl(await copyWorld()), 'a DATABASE_URL'), 1)
   onTestFinished(() => sql.destroy())
-  const find = async (statement: string) => (await rowsOf(sql)(statement, []))[0]
+  const find = async (statement: string) => (await rowsOf(sql, statement, []))[0]
   for (const statement of statements) await find(statement).catch(() => {})
   const { rows } = await sql.raw('select statement from pg_prepared_statements')
   const found: string[] = rows.map(({ statement }: { statement: string }) => statement)

@@ -9,7 +9,7 @@ import { ServiceError } from '../../src/contract/errors.ts'
 import type { Database } from '../../src/db/database.ts'
 import { clientBuffers } from '../../src/http/connections.ts'
 import { createLogger, redact } from '../../src/http/log.ts'
-import { listen } from '../../src/http/server.ts'
+import { defaultTimeouts, listen } from '../../src/http/server.ts'
 import { validRequests } from '../contract/valid-requests.ts'
 import { checkedResponse, sendBytes } from '../support/raw-http.ts'
 import { failing, type Service, startService } from '../support/service.ts'
@@ -146,6 +146,11 @@ test('answers a body that does not arrive in time with 408', async () => {
     `${createHead(service, 'Content-Length: 100')}\r\n{`,
   )
   expect(reply.status).toBe(408)
+})
+
+test('by default, a request that stops arriving is answered before its connection is cut', () => {
+  const second = 1000
+  expect(defaultTimeouts.idle).toBeGreaterThan(defaultTimeouts.request + second)
 })
 
 test('stops reading a body that is far too large', async () => {

@@ -7,7 +7,7 @@ import type { SchemaHelpers } from '../engine.ts'
  * 8601 text in UTC, set by the program. Long texts come last in a table, so that reading numbers
  * reads little.
  */
-export async function up(sql: Knex, { makeAppendOnly }: SchemaHelpers) {
+export async function up(sql: Knex, { makeAppendOnly }: SchemaHelpers): Promise<void> {
   await sql.schema.createTable('developers', (table) => {
     table.bigIncrements('id')
     table.text('name').notNullable().unique()

@@ -4,7 +4,7 @@ import type { Knex } from 'knex'
  * Adds ratings without a review (`other_…`) and totals of all ratings, and sorts by these. Sums are
  * in hundredths.
  */
-export async function up(sql: Knex) {
+export async function up(sql: Knex): Promise<void> {
   const columns = [
     'other_rating_sum',
     'other_rating_count',

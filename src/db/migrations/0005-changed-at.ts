@@ -5,7 +5,7 @@ import type { Knex } from 'knex'
  * in this database, so that an export can select the changes since a time. A category's id and
  * `created_at` identify it after a rename.
  */
-export async function up(sql: Knex) {
+export async function up(sql: Knex): Promise<void> {
   // A constant default rewrites no row.
   const now = new Date().toISOString()
   for (const name of ['apps', 'developers', 'categories']) {

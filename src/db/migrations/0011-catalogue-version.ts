@@ -5,7 +5,7 @@ import type { Knex } from 'knex'
  * The version of the public data (db/database.ts). The key lets PostgreSQL replicate the row
  * logically.
  */
-export async function up(sql: Knex) {
+export async function up(sql: Knex): Promise<void> {
   await sql.schema.createTable('catalogue_version', (table) => {
     table.integer('id').primary()
     table.text('value').notNullable()

@@ -6,7 +6,7 @@ import type { Knex } from 'knex'
  * holds. With it, only the query of catalogue/own-apps.ts uses the index; SQLite would prefer it to
  * the shorter indexes of operators' queues.
  */
-export const up = (sql: Knex) =>
+export const up = (sql: Knex): Promise<void> =>
   sql.raw(
     `create index apps_own on apps (developer_id, updated_at, id, status)
      where deleted_at is null and updated_at > ''`,

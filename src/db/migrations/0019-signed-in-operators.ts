@@ -5,7 +5,7 @@ import type { Knex } from 'knex'
  * log: the moderator's sign-in key. Entries about moderators have no subject but the columns in
  * `after`. The index finds the last reasons of rejections.
  */
-export async function up(sql: Knex) {
+export async function up(sql: Knex): Promise<void> {
   await sql.schema.createTable('operators', (table) => {
     // The public part of the sign-in key; `sha256` is the hash of the whole key.
     table.text('id').primary()

@@ -4,7 +4,7 @@ import type { Knex } from 'knex'
  * Indexes for moderators: of apps by the beginning of a name and by developer, newest first; of
  * audit entries of all, of a developer and of a moderator, newest first.
  */
-export async function up(sql: Knex) {
+export async function up(sql: Knex): Promise<void> {
   // `lower` folds only ASCII on both engines: on PostgreSQL, because the column has the collation
   // "C".
   await sql.raw('create index apps_lower_name on apps (lower(name), id)')

@@ -14,7 +14,7 @@ const batchSize = 500
  * `apps_queue`, any more. Adds the app that a session of the moderation page has opened from a queue,
  * and when.
  */
-export async function up(sql: Knex, { createSearchIndex }: SchemaHelpers) {
+export async function up(sql: Knex, { createSearchIndex }: SchemaHelpers): Promise<void> {
   await createSearchIndex(sql, fill)
   await sql.raw('drop index apps_lower_name')
   await sql.raw('drop index apps_developer')

@@ -105,6 +105,7 @@ export function openPostgres(
 
     reader,
     writer,
+    transaction: (work) => writer.transaction(work),
     groupCommitSize: 1,
     versionReader,
     concurrency,

@@ -45,7 +45,7 @@ function adviceOf(error: unknown): string | undefined {
 }
 
 /** The server starts, or recovers after a crash. It refuses connections at once. */
-export const isStarting = (error: unknown) => codeOf(error) === '57P03'
+export const isStarting = (error: unknown): boolean => codeOf(error) === '57P03'
 
 function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
@@ -75,7 +75,7 @@ export const explain = (error: unknown): ErrorMeaning => ({
  * A prepared statement is no longer valid: the schema has changed, or a pooler has switched the
  * backend.
  */
-export const isStaleStatement = (error: unknown) =>
+export const isStaleStatement = (error: unknown): boolean =>
   ['26000', '42P05'].includes(codeOf(error)) || isRefusedBy(error, 'RevalidateCachedQuery')
 
 /** A standby refuses transactions that write. The former primary may be one now. */
@@ -86,11 +86,12 @@ const isRefusedBy = (error: unknown, routine: string) =>
   error instanceof pg.DatabaseError && error.code === '0A000' && error.routine === routine
 
 /** The driver's error for a statement that timed out. */
-export const isQueryTimeout = (error: unknown) =>
+export const isQueryTimeout = (error: unknown): boolean =>
   error instanceof Error && error.message === 'Query read timeout'
 
 /** Whether a connection cannot be used again. */
-export const breaksConnection = (error: unknown) => isBroken(error) || isStaleStatement(error)
+export const breaksConnection = (error: unknown): boolean =>
+  isBroken(error) || isStaleStatement(error)
 
 function reasonOf(error: unknown): string | undefined {
   if (error instanceof UnusableDatabase) return `the database ${error.message}`

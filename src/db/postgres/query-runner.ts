@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { required } from '../../util/helpers.ts'
 import type { EngineQueryRunner, NewRow } from '../engine.ts'
-import { jsonRows, rowsOf } from './client.ts'
+import { rowsOf } from './client.ts'
 import { nameIndex } from './names.ts'
 import { searchIndex } from './search.ts'
 
@@ -13,10 +13,13 @@ export const queryRunnerOf = (sql: Knex): EngineQueryRunner => ({
     )
     return { engine: `PostgreSQL ${rows[0].version}`, bytes: rows[0].bytes, free_bytes: null }
   },
-  rows: rowsOf(sql),
+  rows: (statement, values) => rowsOf(sql, statement, values),
   search: searchIndex(sql),
   names: nameIndex(sql),
-  jsonRows,
+  jsonRows(from, columns, orderBy) {
+    const row = `(select row_to_json(fields) from (select ${columns}) as fields)`
+    return `(select cast(coalesce(json_agg(${row} order by ${orderBy}), '[]') as text) from ${from})`
+  },
   insert: (...args) => insertBatch(sql, ...args),
 })
 
@@ -33,7 +36,8 @@ async function insertBatch<Returned>(
   if (rows.length === 0) return []
   const columns = Object.keys(required(rows[0], 'a row'))
   await advanceIds(sql, table, rows)
-  return rowsOf(sql)<Returned>(
+  return rowsOf<Returned>(
+    sql,
     `insert into ${table} (${columns})
      select ${columns} from json_populate_recordset(null::${table}, ?::json) as given ${end}`,
     [JSON.stringify(rows)],

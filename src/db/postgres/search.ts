@@ -4,27 +4,26 @@ import { isAscii } from '../../search/fold.ts'
 import { type IndexedApp, indexedTokens, type Phrase, searchRank } from '../../search/terms.ts'
 import type { SearchIndex } from '../engine.ts'
 import { listed, orderKeys } from '../listed-apps.ts'
-import { rowsOf as selectWith } from './client.ts'
+import { rowsOf } from './client.ts'
 
 /**
- * More documents than the pending list of the GIN index (client.ts) has room for go into the index
- * at once.
+ * More documents than this are more than the pending list of the GIN index (client.ts) has room for.
+ * The list then gets more room, and is merged into the index once.
  */
 const manyDocuments = 20
 
 /**
- * Matches are first looked for among so many apps. If many of these match, more of the first apps
- * are searched.
+ * The number of apps, from the first, that are searched before all others. If `manyMatches` of them
+ * match, as many more apps are searched as are expected to have enough matches.
  */
 const sampleSize = 50
 const manyMatches = 3
 
 /** A row per app in `app_search`, whose tokens are in a GIN index. */
 export const searchIndex = (sql: Knex): SearchIndex => {
-  const select = selectWith(sql)
-
   async function rankAt(position: number): Promise<number> {
-    const [found] = await select<{ rank: number }>(
+    const [found] = await rowsOf<{ rank: number }>(
+      sql,
       'select rank from app_search order by rank desc limit 1 offset ?',
       [position - 1],
     )
@@ -83,7 +82,8 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       if (found.length >= limit) return found
     }
     const matches = `(select * from app_search where ${condition} offset 0) as matches`
-    return select<Row>(
+    return rowsOf<Row>(
+      sql,
       statement(order ? `${matches} join apps on apps.id = app_id` : matches),
       values,
     )
@@ -132,7 +132,8 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     rankAt,
 
     async knownTokens(tokens) {
-      const known = await select<{ token: string }>(
+      const known = await rowsOf<{ token: string }>(
+        sql,
         // Materialized: to find a few of rare matches the planner would otherwise read all apps.
         `select token from json_to_recordset(?) as asked (token text, query tsquery) where exists (
            with matches as materialized (select from app_search where app_search.tokens @@ asked.query)
@@ -183,5 +184,5 @@ function lexeme(token: string, isPrefix: boolean): string {
 }
 
 /** A token in a `tsquery`. */
-export const lexemeOf = (token: string, isPrefix: boolean) =>
+export const lexemeOf = (token: string, isPrefix: boolean): string =>
   `'${token.replace(/['\\]/g, '$&$&')}'${isPrefix ? ':*' : ''}`

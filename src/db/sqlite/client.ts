@@ -4,7 +4,7 @@ import knex, { type Knex } from 'knex'
 import { LRUCache } from 'lru-cache'
 import type { Database, RunResult, Statement } from 'sqlite3'
 import { OperatorError } from '../../contract/errors.ts'
-import type { QueryRunner } from '../engine.ts'
+import type { EngineQueryRunner } from '../engine.ts'
 import { separateStatements } from '../errors.ts'
 import type { DatabaseFile } from './database-file.ts'
 import { isRolledBack } from './errors.ts'
@@ -86,7 +86,7 @@ export const rowsOf =
     return rows as Row[]
   }
 
-export const jsonRows: QueryRunner['jsonRows'] = (from, columns, orderBy) => {
+export const jsonRows: EngineQueryRunner['jsonRows'] = (from, columns, orderBy) => {
   const fields = columns.map((name) => `'${name}', ${name}`)
   return `(select json_group_array(json_object(${fields}) order by ${orderBy}) from ${from})`
 }
@@ -275,14 +275,14 @@ const open = (filename: string, mode: OpenMode, client: typeof Knex.Client, max 
 const ignore = () => {}
 
 /** One connection, since SQLite has one writer at a time. */
-export const openWriter = (filename: string, file: DatabaseFile) =>
+export const openWriter = (filename: string, file: DatabaseFile): Knex =>
   open(filename, 'mode=rw', clientOf(file, beginWriting, pragmas))
 /** Connections that cannot write. */
-export const openReader = (filename: string, file: DatabaseFile, max: number) =>
+export const openReader = (filename: string, file: DatabaseFile, max: number): Knex =>
   open(filename, 'mode=rw', clientOf(file, beginReading, readerPragmas), max)
 
 /** A file that nobody writes. */
-export const openCopy = (filename: string) =>
+export const openCopy = (filename: string): Knex =>
   open(
     filename,
     'mode=ro',
@@ -290,7 +290,7 @@ export const openCopy = (filename: string) =>
   )
 
 /** A file that no other process may have open. The lock must be requested before the first read. */
-export const openExclusive = (filename: string) =>
+export const openExclusive = (filename: string): Knex =>
   open(filename, 'mode=rw', clientWith({ locking_mode: 'exclusive', query_only: 1 }))
 
 /**
@@ -298,5 +298,5 @@ export const openExclusive = (filename: string) =>
  * writes the log into the file, unless it is read-only; a read-only one leaves an empty log where
  * there was none.
  */
-export const openForInspection = (filename: string, hasLog: boolean) =>
+export const openForInspection = (filename: string, hasLog: boolean): Knex =>
   open(filename, hasLog ? 'mode=ro' : 'mode=rw', clientWith({ busy_timeout: pragmas.busy_timeout }))

@@ -7,15 +7,41 @@ import { diskFull, healthErrorOf, isDamage } from './errors.ts'
 /** Device and inode of the database file and of its log; no two open files have the same. */
 type FileIdentity = { file: string; log: string }
 
-export type DatabaseFile = ReturnType<typeof databaseFile>
-
 /**
  * The file that the connections of this process have open. If another file takes its path, later
  * connections would open that one, and writes of the earlier ones would be lost. So each use first
  * compares the two, by `stat` alone: opening and closing the file would drop SQLite's locks on it
  * (https://sqlite.org/howtocorrupt.html, section 2.2). Decision 14.
  */
-export function databaseFile(filename: string) {
+export type DatabaseFile = Readonly<{
+  isOpen: () => boolean
+  /** Throws if the connections have another file open than the one at the path. */
+  assertInPlace: () => void
+  /**
+   * Like `assertInPlace`, but checks once per turn of the event loop, in which many reads may
+   * begin.
+   */
+  assertInPlaceThisTurn: () => void
+  /**
+   * Opens a connection; throws if it has another file open than the first connection, which stays
+   * open: closing the last one would remove the log.
+   */
+  openConnection: <C>(
+    open: () => Promise<C>,
+    close: (connection: C) => Promise<unknown>,
+  ) => Promise<C>
+  /**
+   * Runs work on the file. If it fails with an error of the file or its disk, `checkHealth` reports
+   * that.
+   */
+  watch: <T>(work: () => Promise<T>) => Promise<T>
+  /** The number of times that the file was found damaged. */
+  damageCount: () => number
+  /** Why the file cannot be used, such as "is damaged"; undefined if no reason is known. */
+  checkHealth: () => Promise<string | undefined>
+}>
+
+export function databaseFile(filename: string): DatabaseFile {
   let opened: FileIdentity | undefined
   let damageCount = 0
   let lastError: { reason: string; at: number } | undefined
@@ -26,7 +52,6 @@ export function databaseFile(filename: string) {
     log: identityOf(`${filename}-wal`),
   })
 
-  /** Throws if the connections have another file open than the one at the path. */
   function assertInPlace() {
     if (!opened) return
     const now = currentIdentity()
@@ -39,10 +64,6 @@ export function databaseFile(filename: string) {
       throw new UnusableDatabase('log (-wal) was removed; restart the service')
   }
 
-  /**
-   * Like `assertInPlace`, but checks once per turn of the event loop, in which many reads may
-   * begin.
-   */
   function assertInPlaceThisTurn() {
     if (isCheckedThisTurn) return
     assertInPlace()
@@ -52,10 +73,6 @@ export function databaseFile(filename: string) {
     })
   }
 
-  /**
-   * Runs work on the file. If it fails with an error of the file or its disk, `checkHealth` reports
-   * that.
-   */
   async function watch<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()
@@ -67,10 +84,6 @@ export function databaseFile(filename: string) {
     }
   }
 
-  /**
-   * Opens a connection; throws if it has another file open than the first connection, which stays
-   * open: closing the last one would remove the log.
-   */
   async function openConnection<C>(
     open: () => Promise<C>,
     close: (connection: C) => Promise<unknown>,
@@ -97,10 +110,8 @@ export function databaseFile(filename: string) {
     assertInPlaceThisTurn,
     openConnection,
     watch,
-    /** The number of times that the file was found damaged. */
     damageCount: () => damageCount,
-    /** Why the file cannot be used, such as "is damaged"; undefined if no reason is known. */
-    async checkHealth(): Promise<string | undefined> {
+    async checkHealth() {
       assertInPlace()
       if (lastError && performance.now() - lastError.at < errorLifetime) return lastError.reason
       return (await isDiskFull(filename)) ? diskFull : undefined

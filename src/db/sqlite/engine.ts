@@ -5,11 +5,12 @@ import { getSystemErrorMessage } from 'node:util'
 import { OperatorError } from '../../contract/errors.ts'
 import type { Engine } from '../engine.ts'
 import { UnusableDatabase } from '../errors.ts'
-import { pauseForOthers } from '../write-pacing.ts'
+import { pauseForOthers } from '../long-writes.ts'
 import { openReader, openWriter } from './client.ts'
 import { copyTo, withExclusiveLock } from './copy-file.ts'
 import { databaseFile } from './database-file.ts'
 import { explain, healthErrorOf, isBusy, isUnavailable } from './errors.ts'
+import { groupCommit } from './group-commit.ts'
 import { findOpenError, foreignDatabase, inspectFile } from './inspect-file.ts'
 import { queryRunnerOf } from './query-runner.ts'
 import { newFileMode, restoreFrom } from './restore-file.ts'
@@ -33,6 +34,7 @@ const groupCommitSize = 32
 export function openSqlite(filename: string): Engine {
   const file = databaseFile(filename)
   const writer = openWriter(filename, file)
+  const { transaction, isLockedOut } = groupCommit(writer)
   const reader = openReader(filename, file, concurrency.cheap + concurrency.expensive)
   const versionReader = openReader(filename, file, 1)
 
@@ -63,8 +65,9 @@ export function openSqlite(filename: string): Engine {
 
     reader,
     writer,
+    transaction,
     groupCommitSize,
-    lockAdvice,
+    findLock: () => (isLockedOut() ? lockAdvice : undefined),
     versionReader,
     concurrency,
     queryRunnerOf,

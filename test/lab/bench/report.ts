@@ -1,6 +1,6 @@
 import { median } from './statistics.ts'
 
-/** Formats the results as Markdown, for the terminal and docs/performance.md. */
+/** Formats the results as Markdown, to be read in the terminal. */
 
 export type Section = {
   title: string
@@ -9,7 +9,7 @@ export type Section = {
   tables: Table[]
   /** The targets of this section. */
   musts: Target[]
-  /** Markdown that is printed, but too long for docs/performance.md. */
+  /** Markdown that follows the tables. */
   details?: string
 }
 

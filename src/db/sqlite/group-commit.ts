@@ -1,10 +1,6 @@
 import type { Knex } from 'knex'
-import { ServiceError } from '../contract/errors.ts'
-
-export type RunTransaction = <T>(work: (sql: Knex) => Promise<T>) => Promise<T>
-
-/** Milliseconds. This program's commands hold the lock for less. */
-const lockNotice = 1000
+import { ServiceError } from '../../contract/errors.ts'
+import type { Engine } from '../engine.ts'
 
 type Write = {
   /** Returns the function that acknowledges the result. */
@@ -12,11 +8,20 @@ type Write = {
   reject: (error: unknown) => void
 }
 
+/** Milliseconds. This program's commands hold the lock for less. */
+const lockNotice = 1000
+
+type GroupCommit = {
+  transaction: Engine['transaction']
+  /** Whether another process has held the write lock for too long. */
+  isLockedOut: () => boolean
+}
+
 /**
- * `runTransaction` runs a write in a transaction, which writes that begin together share. Each has
- * a savepoint, so a write that fails is rolled back alone. None is acknowledged before the commit.
+ * Writes that begin in one turn of the event loop share a transaction. Each has a savepoint, so a
+ * write that fails is rolled back alone. None is acknowledged before the commit.
  */
-export function groupCommit(writer: Knex) {
+export function groupCommit(writer: Knex): GroupCommit {
   let group: Write[] = []
   /** By `performance.now()`; infinite unless a transaction waits for the write lock. */
   let lockRequested = Number.POSITIVE_INFINITY
@@ -37,7 +42,7 @@ export function groupCommit(writer: Knex) {
     }
   }
 
-  const runTransaction: RunTransaction = <T>(work: (sql: Knex) => Promise<T>) => {
+  function transaction<T>(work: (sql: Knex) => Promise<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     const run = async (sql: Knex) => {
       const result = await work(sql)
@@ -48,11 +53,7 @@ export function groupCommit(writer: Knex) {
     return promise
   }
 
-  return {
-    runTransaction,
-    /** Whether another process has held the write lock for too long. */
-    isLockedOut: () => performance.now() - lockRequested > lockNotice,
-  }
+  return { transaction, isLockedOut: () => performance.now() - lockRequested > lockNotice }
 }
 
 /**

@@ -2,6 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import type { Engine } from './engine.ts'
 
+/** Parts of writes that run as several transactions, such as an import. */
+
 /**
  * Milliseconds. A pause is longer than the 100 ms for which a waiting SQLite writer may sleep
  * (https://sqlite.org/src/file/src/main.c, sqliteDefaultBusyCallback). Each pause optimizes, so
@@ -11,9 +13,8 @@ const maxBusyTime = 1000
 const pauseLength = 110
 
 /**
- * For long writes that run as several transactions: returns a function to call between two of them,
- * which waits about once a second, so that others write. Otherwise the lock is free too briefly for
- * writers that wait for it.
+ * Returns a function to call between two transactions, which waits about once a second, so that
+ * others write. Otherwise the lock is free too briefly for writers that wait for it.
  */
 export function pauseForOthers(database: Pick<Engine, 'optimize'>): () => Promise<void> {
   let busySince = performance.now()
