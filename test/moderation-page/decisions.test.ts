@@ -5,6 +5,7 @@ import { formOf, linksOf, problemOf, reportOf, textOf, titleOf, valuesOf } from 
 import {
   addApps,
   decide,
+  type Fields,
   follow,
   type ModerationPage,
   newestEntries,
@@ -429,6 +430,34 @@ test('an internal error is a 500 that shows nothing internal, decides nothing an
   expect(text).not.toMatch(/table|relation|insert/i)
   expect(await stateOf(page, apps.pending)).toMatchObject({ status: 'pending' })
   expect(page.log.some((line) => JSON.parse(line).level === 50)).toBe(true)
+})
+
+test.for<[what: string, path: string, id: number, fields: (app: string) => Fields]>([
+  ['decides in a queue', '/decisions', apps.pending, (app) => ({ app, decision: 'approve' })],
+  [
+    'decides on the page of an app',
+    '/decisions',
+    apps.pending,
+    (app) => ({ app, decision: 'approve', seen: '0' }),
+  ],
+  ['takes a decision back', '/reopenings', apps.approved, (app) => ({ reopened: app })],
+  ['restores an app', '/restorations', apps.deleted, (app) => ({ app })],
+  [
+    'removes a review',
+    '/removed-reviews',
+    apps.approved,
+    (app) => ({ app: app.split('@', 1), review: '1', reason: 'Rude.' }),
+  ],
+])('a form that %s does nothing if its address is wrong', async ([, path, id, fields]) => {
+  const { page, ada } = await startBoth()
+  const form = fields(await referenceTo(page, id))
+  const entries = await newestEntries(page, 1)
+  const refused = await ada.post(`${path}?queue=pending&after=x`, form)
+  expect(problemOf(refused.text)).toContain('After must be a place in the queue')
+  expect(refused.status).toBe(400)
+  expect(await newestEntries(page, 1)).toEqual(entries)
+  // The same form is accepted at the right address.
+  expect((await ada.post(`${path}?queue=pending`, form)).status).toBe(303)
 })
 
 test('restores only the revision that was shown', async () => {
