@@ -18,7 +18,7 @@ import { standardOutput } from './http/standard-output.ts'
 export const exitLimit = 9500
 
 /** Serves the catalogue as configured, until SIGTERM or SIGINT. */
-export async function serveUntilSignal(config: Config, database: Database) {
+export async function serveUntilSignal(config: Config, database: Database): Promise<void> {
   const { host, metricsPort, baseUrl } = config
   const logger = startLog(config, database)
   const document = await readDocument()
@@ -49,7 +49,7 @@ export async function serveModerationUntilSignal(
   config: Config,
   database: Database,
   account: string,
-) {
+): Promise<void> {
   // Imported here, so that the public server does not load it.
   const { createModerationApp } = await import('./http/moderation/app.ts')
   const { moderation, host } = config

@@ -3,7 +3,7 @@ import { reindexAppsOf } from '../catalogue/app-side-effects.ts'
 import { countAppsByState, noApps, type StateCounts } from '../catalogue/app-store.ts'
 import { findLookAlikeDevelopers } from '../catalogue/look-alikes.ts'
 import { OperatorError } from '../contract/errors.ts'
-import { keyPrefix, parseDeveloperName, parseKeyName } from '../contract/field-rules.ts'
+import { parseDeveloperName, parseKeyName } from '../contract/field-rules.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import type { ApiKeyRow } from '../db/rows.ts'
 import {
@@ -13,7 +13,7 @@ import {
   toIndexedDeveloper,
 } from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
-import { generateKey, type KeyState, keyState } from './keys.ts'
+import { generateKey, type KeyState, keyPrefix, keyState } from './keys.ts'
 
 export type Developer = { id: number; name: string }
 

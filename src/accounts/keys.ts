@@ -21,6 +21,9 @@ const kinds = {
 type Kind = keyof typeof kinds
 type RowOf = { developer: ApiKeyRow; moderator: ModeratorRow }
 
+/** The beginning of a developer's key, which is not secret. */
+export const keyPrefix = (id: string): string => `apps_${id}`
+
 /**
  * Returns a function that finds the caller of an API key, and throws `unauthorized` with the reason
  * if there is none.
@@ -99,11 +102,11 @@ export function parseKeyId(text: string, kind: Kind = 'developer'): string | und
 }
 
 /** Returns the id from an id, an id with `apps_` before it, or a whole key. */
-export const parseKeyIdOrPrefix = (text: string) =>
+export const parseKeyIdOrPrefix = (text: string): string | undefined =>
   parseKeyId(text) ?? /^(?:apps_)?([0-9a-z]{12})$/.exec(text)?.[1]
 
 /** Takes the same time wherever the keys differ. */
-export const isSameKey = (key: string, sha256: string) =>
+export const isSameKey = (key: string, sha256: string): boolean =>
   timingSafeEqual(Buffer.from(hash('sha256', key)), Buffer.from(sha256))
 
 export type KeyState = 'active' | 'expired' | 'revoked'

@@ -106,5 +106,5 @@ export const isAddressColumn = (column: string) =>
   Object.hasOwn(appColumns, column) && hasUse(column as AppColumn, 'address')
 
 /** Whether everybody sees the field of a listed app. Fields that are no columns are public. */
-export const isPublicField = (field: string) =>
+export const isPublicField = (field: string): boolean =>
   !(field in appColumns) || hasUse(field as AppColumn, 'public')

@@ -243,7 +243,7 @@ async function insertWithFreeSlugs(runner: QueryRunner, newApps: NewApp[]): Prom
 }
 
 /** Whether the changes differ from the row. */
-export const hasChanges = (row: Partial<AppRow>, changes: AppRowChanges) =>
+export const hasChanges = (row: Partial<AppRow>, changes: AppRowChanges): boolean =>
   Object.entries(changes).some(([column, value]) => row[column as keyof AppRow] !== value)
 
 /** A complete row, except for a generated id. */
@@ -268,7 +268,7 @@ const newRevision = () => Array.from({ length: 5 }, () => randomInt(36).toString
  * Now, or a millisecond after `time` if that is later: each change gets a new time, and so a new
  * ETag.
  */
-export const timestampAfter = (time: string) =>
+export const timestampAfter = (time: string): string =>
   new Date(Math.max(Date.now(), Date.parse(time) + 1)).toISOString()
 
 export const counterColumns = [

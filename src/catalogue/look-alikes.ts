@@ -1,7 +1,7 @@
 import type { QueryRunner } from '../db/engine.ts'
 import { listed } from '../db/listed-apps.ts'
 import type { AppRow } from '../db/rows.ts'
-import { looksOf } from '../search/looks.ts'
+import { looksOf } from '../search/fold.ts'
 import { lookTokens } from '../search/terms.ts'
 import { chunk, yieldBetween } from '../util/helpers.ts'
 import { NameMatcher } from './name-matcher.ts'

@@ -11,14 +11,14 @@ import { type OwnerColumn, ownerColumns } from './app-columns.ts'
  */
 
 /** Whether an app is in the public list. The same in SQL is `listed` in db/listed-apps.ts. */
-export const isListed = ({ status, deleted_at }: Pick<AppRow, 'status' | 'deleted_at'>) =>
+export const isListed = ({ status, deleted_at }: Pick<AppRow, 'status' | 'deleted_at'>): boolean =>
   status === 'approved' && deleted_at === null
 
 /** Package names that differ only in case are the same. */
-export const packageKey = (name: string) => name.toLowerCase()
+export const packageKey = (name: string): string => name.toLowerCase()
 
 /** Throws `forbidden` if the app belongs to another developer. */
-export function assertOwner(caller: Caller, app: Pick<AppRow, 'developer_id'>) {
+export function assertOwner(caller: Caller, app: Pick<AppRow, 'developer_id'>): void {
   if (caller.developerId === app.developer_id) return
   throw new ServiceError(
     'forbidden',
@@ -43,7 +43,10 @@ export type Decision = keyof typeof statusAfterDecision
  * A decision changes the status, or approves the unreviewed changes of an approved app. `reopen`
  * takes back any other one.
  */
-export const canDecide = (decision: Decision, app: Pick<AppRow, 'status' | 'unreviewed_since'>) =>
+export const canDecide = (
+  decision: Decision,
+  app: Pick<AppRow, 'status' | 'unreviewed_since'>,
+): boolean =>
   app.status !== statusAfterDecision[decision] ||
   (decision === 'approve' && app.unreviewed_since !== null)
 

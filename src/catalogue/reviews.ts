@@ -45,14 +45,14 @@ export type NewReview = Omit<ReviewRow, 'id' | 'app_id'> & { id?: number } & {
 }
 
 /** Inserts reviews. The numbers and ratings of their apps are saved with the apps. */
-export async function insertReviews(runner: QueryRunner, reviews: NewReview[]) {
+export async function insertReviews(runner: QueryRunner, reviews: NewReview[]): Promise<void> {
   if (reviews.some(({ app }) => isListed(app))) runner.markPublicChange()
   const rows = reviews.map(({ app, ...review }) => ({ ...review, app_id: app.id }))
   await runner.insertRows('reviews', rows)
 }
 
 /** Removes all reviews of an app. Its number and ratings are saved with the app. */
-export async function clearReviews(runner: QueryRunner, app: NewReview['app']) {
+export async function clearReviews(runner: QueryRunner, app: NewReview['app']): Promise<void> {
   if (isListed(app)) runner.markPublicChange()
   await runner.sql('reviews').where({ app_id: app.id }).delete()
 }

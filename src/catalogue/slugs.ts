@@ -9,7 +9,8 @@ import { required } from '../util/helpers.ts'
  * A slug that matches `[a-z0-9]+(-[a-z0-9]+)*` and has the document's length; `app` if nothing can
  * be transliterated.
  */
-export const toSlug = (name: string) => shorten(transliterate(name), maxAppSlugLength) || 'app'
+export const toSlug = (name: string): string =>
+  shorten(transliterate(name), maxAppSlugLength) || 'app'
 
 /** Most names are ASCII and need no transliteration, which takes ten times as long. */
 const transliterate = (name: string) =>

@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { AuditEntry } from '../audit/audit-store.ts'
-import { actorOf, changesOf, type EntryChange, subjectOf } from '../audit/describe-entry.ts'
 import { isAddressColumn } from '../catalogue/app-columns.ts'
+import { actorOf, changesOf, type EntryChange, subjectOf } from '../moderation/describe-entry.ts'
 import { type EntryFilter, findEntries, findEntriesAfter } from '../moderation/entries.ts'
 import { toSingleLine } from '../util/text.ts'
 import { formatMinute } from '../util/time.ts'
@@ -87,7 +87,7 @@ function parseEntryId(text: string): number {
 }
 
 /** Prints entries as a table, each with its changes below. */
-export function printEntries(entries: AuditEntry[], withSubject: boolean) {
+export function printEntries(entries: AuditEntry[], withSubject: boolean): void {
   printTable(
     entries.map((entry) => ({
       'WHEN (UTC)': formatMinute(entry.at),

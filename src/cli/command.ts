@@ -40,7 +40,7 @@ export const buildCommand = <Args extends unknown[], Result>({
   run,
   toJson = (result) => result,
   print,
-}: CommandParts<Result> & { run: (...args: Args) => Promise<Result> }) =>
+}: CommandParts<Result> & { run: (...args: Args) => Promise<Result> }): Command =>
   withRequiredUsage(command)
     .addHelpText('after', help)
     .option('--json', 'print JSON')
@@ -63,7 +63,7 @@ export const buildDatabaseCommand = <Args extends unknown[], Result>({
   ...parts
 }: CommandParts<Result> & {
   run: (database: Database, ...args: Args) => Promise<Result>
-}) =>
+}): Command =>
   buildCommand<Args, Result>({
     ...parts,
     run: (...args) => withDatabase((database) => run(database, ...args)),
@@ -104,7 +104,7 @@ export const buildListCommand = <
   jsonLimit = defaultPageSize,
   find,
   print,
-}: ListParts<Arguments, Options, Page>) =>
+}: ListParts<Arguments, Options, Page>): Command =>
   buildDatabaseCommand({
     command: command
       .option('--page <number>', 'number of the page', parsePositiveInteger, 1)
@@ -139,7 +139,7 @@ export const buildListCommand = <
   })
 
 /** Options that narrow a list of apps. */
-export const withFilterOptions = (command: Command) =>
+export const withFilterOptions = (command: Command): Command =>
   command
     .option('--developer <name>', 'only apps of this developer')
     .option('--category <slug>', 'only apps in this category')

@@ -26,7 +26,7 @@ export function pathMistake(file: string): string | undefined {
  * Describes an error of the file system, such as "no such file or directory". Returns the message
  * of any other error.
  */
-export const fileErrorReason = (error: NodeJS.ErrnoException) =>
+export const fileErrorReason = (error: NodeJS.ErrnoException): string =>
   error.syscall !== undefined && error.errno !== undefined
     ? getSystemErrorMessage(error.errno)
     : error.message

@@ -224,7 +224,7 @@ export function printProblems(
   file: string,
   { lines, rejected, reasons, readError, writeProblem }: ImportSummary,
   advice = '',
-) {
+): void {
   if (rejected > 0) {
     process.exitCode = 1
     printInfo(`${formatCount(rejected)} refused${advice}`)

@@ -7,9 +7,8 @@ import {
   requireDeveloper,
   revokeKey,
 } from '../accounts/account-store.ts'
-import { parseKeyIdOrPrefix } from '../accounts/keys.ts'
+import { keyPrefix, parseKeyIdOrPrefix } from '../accounts/keys.ts'
 import { UsageError } from '../contract/errors.ts'
-import { keyPrefix } from '../contract/field-rules.ts'
 import { formatAge, formatMinute } from '../util/time.ts'
 import { buildDatabaseCommand, buildListCommand, commandGroup, currentOperator } from './command.ts'
 import { print, printInfo, printTable } from './output.ts'

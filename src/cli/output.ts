@@ -12,19 +12,19 @@ import { sanitize, shorten, shortenDifference, toSingleLine } from '../util/text
  * Prints text for people. Replaces control characters, with which stored data could move the
  * cursor.
  */
-export function print(text: string) {
+export function print(text: string): void {
   process.stdout.write(`${sanitize(text)}\n`)
 }
 
 /** Prints a line for each field that is not null. */
-export function printFields(fields: Record<string, string | number | null>) {
+export function printFields(fields: Record<string, string | number | null>): void {
   for (const [label, value] of Object.entries(fields)) {
     if (value !== null) print(`${label.padEnd(16)}${toSingleLine(String(value))}`)
   }
 }
 
 /** Prints to standard error, so that programs that read standard output do not see it. */
-export function printInfo(text: string) {
+export function printInfo(text: string): void {
   process.stderr.write(`${sanitize(text)}\n`)
 }
 
@@ -32,7 +32,7 @@ export function printInfo(text: string) {
 export const errorPrefix = 'apps-service: '
 
 /** Prints an error and sets the exit code to 1; the command may go on. */
-export function printError(message: string) {
+export function printError(message: string): void {
   printInfo(errorPrefix + message)
   process.exitCode = 1
 }
@@ -49,14 +49,14 @@ export function messageOf(error: Error): string {
 }
 
 /** Prints the reason of `optimizeAtEnd`, if there is one. The exit code is then 1. */
-export function printOptimizeProblem(done: string, problem: string | undefined) {
+export function printOptimizeProblem(done: string, problem: string | undefined): void {
   if (problem !== undefined)
     printError(
       `${done}, but the database could not be optimized, so searches take longer: ${problem}`,
     )
 }
 
-export function printJson(value: unknown) {
+export function printJson(value: unknown): void {
   process.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
 }
 
@@ -64,7 +64,7 @@ export function printJson(value: unknown) {
 const terminalWidth = () => process.stdout.columns ?? 80
 
 /** Shortens text to a width, with … at the end. */
-export const truncate = (text: string, width: number) => shorten(text, width, stringWidth)
+export const truncate = (text: string, width: number): string => shorten(text, width, stringWidth)
 
 /** Both texts on one line, each at most `width` wide, around the first difference. */
 export const formatDifference = (before: string, after: string, width: number): string =>
@@ -95,7 +95,7 @@ export function changedAddressLines(field: string, before: string, after: string
 }
 
 /** Text below a row, in one line that fits the terminal. */
-export const detailLine = (text: string) => truncate(toSingleLine(text), detailWidth())
+export const detailLine = (text: string): string => truncate(toSingleLine(text), detailWidth())
 
 type Row = Record<string, string | number | null>
 
@@ -112,11 +112,15 @@ const detailWidth = () => terminalWidth() - indent.length
  * than the terminal, the `shrinkable` columns are narrowed, the widest first. `details` are lines
  * printed below each row.
  */
-export const printTable = (...table: Parameters<typeof tableLines>) =>
+export const printTable = (...table: Parameters<typeof tableLines>): void =>
   print(tableLines(...table).join('\n'))
 
 /** The lines of a table, the head first. */
-export function tableLines(rows: Row[], shrinkable: string[] = [], details: string[][] = []) {
+export function tableLines(
+  rows: Row[],
+  shrinkable: string[] = [],
+  details: string[][] = [],
+): string[] {
   const columns = Object.keys(rows[0] ?? {}).map((name): Column => {
     const cells = [name, ...rows.map((row) => toSingleLine(String(row[name] ?? '')))]
     return {

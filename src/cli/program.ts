@@ -48,7 +48,7 @@ const commandNames = [
 ]
 
 /** Runs the command that the arguments name. Exit codes: 0 success, 1 failure, 2 usage error. */
-export async function run(args: string[]) {
+export async function run(args: string[]): Promise<void> {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     // A reader such as head closes the pipe early, which is not an error.
     if (error.code !== 'EPIPE') printError(messageOf(error))

@@ -37,4 +37,5 @@ function parseTimeOrDuration(text: string, direction: 1 | -1, units: string[]): 
 }
 
 /** Seconds since `begin`, a `performance.now()`, rounded to hundredths. */
-export const elapsedSeconds = (begin: number) => Math.round((performance.now() - begin) / 10) / 100
+export const elapsedSeconds = (begin: number): number =>
+  Math.round((performance.now() - begin) / 10) / 100

@@ -40,7 +40,7 @@ export async function writeNewFile<T>(
 }
 
 /** Throws an OperatorError if the path exists. */
-export function assertMissing(path: string) {
+export function assertMissing(path: string): void {
   if (existsSync(path)) throw alreadyExists(path)
 }
 

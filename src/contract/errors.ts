@@ -53,11 +53,12 @@ export class OperatorError extends Error {
  */
 export class UsageError extends OperatorError {}
 
-export const notFound = () => new ServiceError('not_found', 'Not found; check the path and the id.')
+export const notFound = (): ServiceError =>
+  new ServiceError('not_found', 'Not found; check the path and the id.')
 
 /** `reference` is the address of the page or document that lists the paths. */
-export const pathNotFound = (reference: string) =>
+export const pathNotFound = (reference: string): ServiceError =>
   new ServiceError('not_found', `This path does not exist; ${reference} lists those that do.`)
 
-export const httpVersionNotSupported = () =>
+export const httpVersionNotSupported = (): ServiceError =>
   new ServiceError('http_version_not_supported', 'The HTTP version is not supported; use HTTP/1.1.')

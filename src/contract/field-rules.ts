@@ -47,14 +47,14 @@ const slugCharacters = {
 export const appSlugRule = { ...AppSlug, ...slugCharacters }
 export const categorySlugRule = { ...CategorySlug, ...slugCharacters }
 
-export const parseDeveloperName = (text: string) =>
+export const parseDeveloperName = (text: string): string =>
   parseText(text, developerNameRule, 'a developer name')
 
-export const parseCategoryName = (text: string) =>
+export const parseCategoryName = (text: string): string =>
   parseText(text, categoryNameRule, 'a category name')
 
 /** Key names follow the rule for developer names, since the document has none for them. */
-export const parseKeyName = (text: string) =>
+export const parseKeyName = (text: string): string =>
   parseText(text, developerNameRule, 'the name of a key')
 
 /**
@@ -87,7 +87,7 @@ const { minLength, maxLength, 'x-pattern-message': nameMessage } = developerName
 export const personNameFormat = `a name in UTF-8, of ${minLength} to ${maxLength} characters, which ${nameMessage}`
 
 /** Throws an OperatorError for a slug that is not valid, also if white space surrounds it. */
-export function assertSlug(slug: string) {
+export function assertSlug(slug: string): void {
   const problem = lengthProblem(categorySlugRule, slug) ?? patternProblem(categorySlugRule, slug)
   if (problem !== undefined) throw new OperatorError(`the slug ${JSON.stringify(slug)} ${problem}`)
 }
@@ -115,13 +115,10 @@ function lengthProblem({ minLength, maxLength }: Rule, text: string): string | u
 const patternProblem = ({ pattern, 'x-pattern-message': message }: Rule, text: string) =>
   new RegExp(pattern, 'u').test(text) ? undefined : message
 
-/** The beginning of an API key, which is not secret. */
-export const keyPrefix = (id: string) => `apps_${id}`
-
 /** An app, at a revision if one is given. Operators write it after the id: `108@k3f9a`. */
 export type AppReference = { id: number; revision?: string | undefined }
 
-export const formatReference = ({ id, revision }: AppReference) =>
+export const formatReference = ({ id, revision }: AppReference): string =>
   revision === undefined ? String(id) : `${id}@${revision}`
 
 /** Parses `108` or `108@k3f9a`; undefined if the text is neither. */

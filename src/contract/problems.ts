@@ -100,7 +100,7 @@ const unescapePointer = (segment: string) => segment.replaceAll('~1', '/').repla
 const maxFieldLength = 200
 
 /** A JSON pointer, cut to the length that the document allows. */
-export const fieldPointer = (...segments: string[]) =>
+export const fieldPointer = (...segments: string[]): string =>
   truncateField(segments.map((segment) => `/${escapePointer(segment)}`).join(''))
 
 /**
@@ -156,4 +156,5 @@ function messageOf(
 
 const describeType = (type: string) => (type === 'null' ? type : withArticle(type))
 
-export const withArticle = (noun: string) => `${/^[aeiou]/i.test(noun) ? 'an' : 'a'} ${noun}`
+export const withArticle = (noun: string): string =>
+  `${/^[aeiou]/i.test(noun) ? 'an' : 'a'} ${noun}`

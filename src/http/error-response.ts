@@ -100,7 +100,7 @@ function challenge(reason: string | undefined): string {
   return `Bearer realm="apps"${description ? `, error="invalid_token", error_description="${description}"` : ''}`
 }
 
-export const methodNotAllowed = (allow: string[]) =>
+export const methodNotAllowed = (allow: string[]): ServiceError =>
   new ServiceError(
     'method_not_allowed',
     `This path does not support that method; use one of ${allow.join(', ')}.`,
@@ -108,14 +108,14 @@ export const methodNotAllowed = (allow: string[]) =>
   )
 
 /** Answers OPTIONS (RFC 9110, section 9.3.7). */
-export function sendOptions(response: Response, allow: string[]) {
+export function sendOptions(response: Response, allow: string[]): void {
   response.writeHead(204, { Allow: allow.join(', '), 'Cache-Control': 'no-store' }).end()
 }
 
 /**
  * Adds a path outside the operations: GET, HEAD and OPTIONS are answered, other methods are 405.
  */
-export function readOnlyRoute(router: IRouter, path: string, handler: RequestHandler) {
+export function readOnlyRoute(router: IRouter, path: string, handler: RequestHandler): void {
   const allow = ['GET', 'HEAD', 'OPTIONS']
   router
     .route(path)

@@ -33,7 +33,7 @@ export const homeLinks = (baseUrl: string, hasReference: boolean): HomeLink[] =>
   { rel: 'status', href: new URL('/healthz', baseUrl).href, title: 'Health' },
 ]
 
-export const linkHeader = (links: HomeLink[]) =>
+export const linkHeader = (links: HomeLink[]): string =>
   links.map(({ rel, href }) => `<${href}>; rel="${rel}"`).join(', ')
 
 export async function homePage(
@@ -80,4 +80,4 @@ function renderOperation(operation: Operation): string {
 export const operationAnchor = ({
   tags: [group],
   operationId,
-}: Pick<Operation, 'operationId' | 'tags'>) => `/${group}/${operationId}`.toLowerCase()
+}: Pick<Operation, 'operationId' | 'tags'>): string => `/${group}/${operationId}`.toLowerCase()

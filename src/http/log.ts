@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type http from 'node:http'
 import type { Request, RequestHandler } from 'express'
 import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
+import { keyPrefix } from '../accounts/keys.ts'
 import type { Caller } from '../contract/contract.ts'
-import { keyPrefix } from '../contract/field-rules.ts'
 import type { Target } from './operations.ts'
 import { standardOutput } from './standard-output.ts'
 
@@ -45,7 +45,7 @@ export type RequestContext = {
 }
 
 declare module 'node:http' {
-  interface ServerResponse<Request extends IncomingMessage = IncomingMessage> {
+  interface ServerResponse<Request extends http.IncomingMessage = http.IncomingMessage> {
     /** Set by `trackRequests`. */
     context: RequestContext
   }
@@ -59,7 +59,7 @@ declare module 'node:http' {
 export function trackRequests(
   logger: Logger,
   queryParameters: readonly string[],
-  observe?: (request: Request, response: ServerResponse, duration: number) => void,
+  observe?: (request: Request, response: http.ServerResponse, duration: number) => void,
 ): RequestHandler {
   const documented = new Set(queryParameters)
   return (request, response, next) => {
@@ -79,7 +79,7 @@ export function trackRequests(
 function logRequest(
   logger: Logger,
   { method, originalUrl }: Request,
-  response: ServerResponse,
+  response: http.ServerResponse,
   duration: number,
   queryParameters: ReadonlySet<string>,
 ) {
@@ -103,7 +103,7 @@ function logRequest(
     )
 }
 
-function bodyBytes(response: ServerResponse): number {
+function bodyBytes(response: http.ServerResponse): number {
   // HEAD and 304 have the length of a body that is not sent.
   if (response.req.method === 'HEAD' || response.statusCode === 304) return 0
   // Without the header there is no body.

@@ -40,7 +40,7 @@ export function representationOf(
 }
 
 /** Sends the response to a write, or to OPTIONS. */
-export function sendResponse(response: Response, { status, headers, body }: HandlerResponse) {
+export function sendResponse(response: Response, { status, headers, body }: HandlerResponse): void {
   response.status(status).set({ 'Cache-Control': 'no-store', ...headers })
   if (body) response.type(jsonType).send(Buffer.from(serialize(body)))
   else response.end()
@@ -129,7 +129,7 @@ export async function sendRepresentation(
   request: Request,
   response: Response,
   representation: Representation,
-) {
+): Promise<void> {
   const { etag, body, type, headers } = representation
   const {
     authorization,
@@ -183,17 +183,17 @@ type WithPreference = {
 }
 
 /** A strong validator (RFC 9110, section 8.8.3): the first 162 bits of the content's SHA-256. */
-export const etagOf = (content: string | Buffer) =>
+export const etagOf = (content: string | Buffer): string =>
   `"${hash('sha256', content, 'base64url').slice(0, 27)}"`
 
 /** The ETag of the response that has this body. */
-export const etagOfResponse = (body: ResponseBody<unknown>) => etagOf(serialize(body))
+export const etagOfResponse = (body: ResponseBody<unknown>): string => etagOf(serialize(body))
 
 /**
  * The tag of the same response in a content coding: each representation has its own (RFC 9110,
  * section 8.8.3.3).
  */
-export const encodedEtag = (etag: string, coding: Coding) =>
+export const encodedEtag = (etag: string, coding: Coding): string =>
   coding === 'identity' ? etag : `${etag.slice(0, -1)}-${coding}"`
 
 const splitTags = (header: string) => header.split(',').map((tag) => tag.trim())

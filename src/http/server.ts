@@ -123,7 +123,7 @@ export async function listen(
  * The host for Node's `listen`. For all addresses, Node chooses: `::`, which serves IPv4 too, or
  * `0.0.0.0` on a machine without IPv6.
  */
-export const listenHost = (host: string) => (host === '::' ? undefined : host)
+export const listenHost = (host: string): string | undefined => (host === '::' ? undefined : host)
 
 /**
  * Classes of requests and responses that have the application's prototypes from the start. Express

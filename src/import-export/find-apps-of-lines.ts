@@ -21,12 +21,12 @@ export type Match = {
   problems: LineProblem[]
 }
 
-export const isAccepted = ({ problems }: Match) => problems.length === 0
+export const isAccepted = ({ problems }: Match): boolean => problems.length === 0
 
 const ownerKey = (developer: string, value: string) => `${developer}\n${value}`
 
 /** Whether only its owner and name identify the app of a line. */
-export const isKnownByName = ({ package_name, slug }: Line) =>
+export const isKnownByName = ({ package_name, slug }: Line): boolean =>
   !isSet(package_name) && slug === undefined
 
 /**
@@ -184,7 +184,7 @@ export function batchKeys(line: Line): { finds: string[]; claims: string[] } {
  * Refuses lines with the package name of an app, unless an earlier one of the lines gives it up.
  * They are in the order of the file.
  */
-export function refuseTakenNames(matches: Match[]) {
+export function refuseTakenNames(matches: Match[]): void {
   const freed = new Set<number>()
   for (const match of matches.filter(isAccepted)) {
     const { line, app, holder } = match

@@ -9,7 +9,7 @@ export async function removeApps(
   runner: QueryRunner,
   lines: ImportLine[],
   { actor, onlyNew, now }: WriteOptions,
-) {
+): Promise<void> {
   const removals = lines.flatMap((line) => (line.removed ? [{ line, ...line.removed }] : []))
   if (removals.length === 0) return
   const ids = removals.map(({ id }) => id)

@@ -36,7 +36,11 @@ import { addCategoryOfLine } from './write-categories.ts'
  * Writes the lines of apps, with their reviews, new developers and new categories. A refused line
  * leaves nothing behind, except for its new category if its package name is taken.
  */
-export async function writeApps(runner: QueryRunner, lines: ImportLine[], options: WriteOptions) {
+export async function writeApps(
+  runner: QueryRunner,
+  lines: ImportLine[],
+  options: WriteOptions,
+): Promise<void> {
   let unwritten = lines.filter(({ app }) => app)
   while (unwritten.length > 0) {
     const { apps, ownerIds } = await findExistingApps(runner, unwritten)

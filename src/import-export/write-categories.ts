@@ -16,7 +16,7 @@ export async function writeCategories(
   runner: QueryRunner,
   lines: ImportLine[],
   options: WriteOptions,
-) {
+): Promise<void> {
   let tried: number
   let unwritten = lines
   do {

@@ -1,6 +1,6 @@
 import { domainToUnicode } from 'node:url'
 import type { Account } from '../accounts/account-store.ts'
-import { formatOperator } from '../audit/describe-entry.ts'
+import { keyPrefix } from '../accounts/keys.ts'
 import {
   addressColumns,
   appColumns,
@@ -9,13 +9,13 @@ import {
 } from '../catalogue/app-columns.ts'
 import type { NamedAppRow } from '../catalogue/app-store.ts'
 import type { LookAlike } from '../catalogue/look-alikes.ts'
-import { formatReference, keyPrefix } from '../contract/field-rules.ts'
+import { formatReference } from '../contract/field-rules.ts'
 import type { AppRow } from '../db/rows.ts'
-import { isAscii } from '../search/fold.ts'
-import { looksOf } from '../search/looks.ts'
+import { isAscii, looksOf } from '../search/fold.ts'
 import { formatCommand } from '../util/command.ts'
 import { formatCount, formatMegabytes, formatQuantity, lengthOf, shorten } from '../util/text.ts'
 import { formatAge, formatMinute } from '../util/time.ts'
+import { formatOperator } from './describe-entry.ts'
 import type { CatalogueStatus, OldestWaiting, Status } from './status.ts'
 
 /** Apps and the catalogue in words, for the command line and the moderation page. */

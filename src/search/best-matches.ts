@@ -45,7 +45,7 @@ export type MatchFinder = Readonly<{
 /** Apps that a search returns at most. */
 export const maxMatches = 1000
 
-export const cutNote = (which: 'best' | 'first') =>
+export const cutNote = (which: 'best' | 'first'): string =>
   `More than 1,000 apps match; these are the ${which} 1,000.`
 
 export const toQuery = (text: string, categoryId: number | undefined): SearchQuery => ({

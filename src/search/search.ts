@@ -8,9 +8,9 @@ import {
   type SortOrder,
   scoreName,
 } from './best-matches.ts'
-import { isFunctionWord } from './function-words.ts'
 import {
   idOfRank,
+  isFunctionWord,
   joinToken,
   phrasesOf,
   popularityOfRank,

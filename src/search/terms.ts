@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
-import { fold, isAscii, nameKey } from './fold.ts'
-import { looksOf } from './looks.ts'
+import { fold, isAscii, looksOf, nameKey } from './fold.ts'
 
 /**
  * Cuts text into the tokens that search works on. The same functions serve the index and the query,
@@ -235,14 +234,14 @@ export function toSearchDocument(app: SearchedApp, developerName: string): Searc
 }
 
 /** Whether a token is a word of a text, or several words of a name as one. */
-export const isWordToken = (token: string) => !otherMarks.has(token.charAt(0))
+export const isWordToken = (token: string): boolean => !otherMarks.has(token.charAt(0))
 
 const otherMarks = new Set(Object.values(marks).filter((mark) => mark !== marks.join))
 
-export const joinToken = (word: string) => `${marks.join}${word}`
+export const joinToken = (word: string): string => `${marks.join}${word}`
 
 /** The word or the joined words of a token. */
-export const wordOfToken = (token: string) => token.replace(/^\+/, '')
+export const wordOfToken = (token: string): string => token.replace(/^\+/, '')
 
 const keyToken = (name: string) => `${marks.key}${hashed(nameKey(name))}`
 
@@ -275,8 +274,8 @@ export const toIndexedDeveloper = ({ id, name }: { id: number; name: string }): 
   tokens: indexTokens(name).map((word) => `${marks.developer}${word}`),
 })
 
-export const developerEntry = (id: number) => idLimit + id
-export const developerOfEntry = (entry: number) => entry - idLimit
+export const developerEntry = (id: number): number => idLimit + id
+export const developerOfEntry = (entry: number): number => entry - idLimit
 
 /** The beginnings of words of developers' names that a text has. */
 export const developerPhrasesOf = (text: string): Phrase[][] =>
@@ -288,7 +287,7 @@ export const developerPhrasesOf = (text: string): Phrase[][] =>
   )
 
 /** A part of a package name between dots, which is no word of a name. */
-export const packagePartToken = (part: string) => `/${part.toLowerCase()}`
+export const packagePartToken = (part: string): string => `/${part.toLowerCase()}`
 
 /** Names that look the same have one of these in common. */
 export const lookTokens = (looks: string[]): string[] =>
@@ -304,7 +303,7 @@ export const namePhrasesOf = (text: string, { isPrefix }: { isPrefix: boolean })
 const categoryToken = (categoryId: number) => `${marks.category}${categoryId}`
 
 /** All tokens of an app's index entry. */
-export const indexedTokens = ({ tokens, slug, categoryId }: IndexedApp) => [
+export const indexedTokens = ({ tokens, slug, categoryId }: IndexedApp): string[] => [
   ...tokens,
   keyToken(slug),
   categoryToken(categoryId),
@@ -384,7 +383,7 @@ function termPhrases(term: Term, tier: keyof typeof wordMarks): Phrase[] {
  * Downloads on a logarithmic scale, four steps per doubling. Each step that an app climbs writes
  * its document again, and nobody would notice finer steps in the order of apps.
  */
-export const popularity = (downloads: number) => Math.floor(4 * Math.log2(downloads + 1))
+export const popularity = (downloads: number): number => Math.floor(4 * Math.log2(downloads + 1))
 
 /** Ids are less than this, so that a rank is a safe integer. The search index refuses others. */
 export const idLimit = 2 ** 40
@@ -392,7 +391,26 @@ export const idLimit = 2 ** 40
 /**
  * Ranks order apps by popularity, and equally popular ones by id: the newest has the greatest rank.
  */
-export const searchRank = ({ id, popularity }: { id: number; popularity: number }) =>
+export const searchRank = ({ id, popularity }: { id: number; popularity: number }): number =>
   popularity * idLimit + id
-export const idOfRank = (rank: number) => rank % idLimit
-export const popularityOfRank = (rank: number) => Math.floor(rank / idLimit)
+export const idOfRank = (rank: number): number => rank % idLimit
+export const popularityOfRank = (rank: number): number => Math.floor(rank / idLimit)
+
+/**
+ * English words that do not say what is searched for: those of grammar and of requests, as `fold`
+ * leaves them. Another language would need a list of its own.
+ */
+const functionWords = new Set(
+  `
+    a all an any anyone anything no not some someone something that the these this those
+    he her him his i it its me mine my our she their them they us we you your
+    am are be been can could did do does had has have is may might must shall should was were will
+    would about and as at but by for from if in into of on onto or so than then to with without
+    here how there what when where which who whose why
+    best find get give good help just like need please show tell use using want
+  `
+    .trim()
+    .split(/\s+/),
+)
+
+export const isFunctionWord = (word: string): boolean => functionWords.has(word)

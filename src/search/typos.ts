@@ -8,7 +8,7 @@ import type { Term } from './terms.ts'
  * Whether a term may be a word with a typo. Excludes emoji and runs, which are not prefixes, and
  * four characters that have a letter beside them, as in e-mail, since both may be one word.
  */
-export const isCorrectable = ({ text, spellings, isPrefix }: Term) =>
+export const isCorrectable = ({ text, spellings, isPrefix }: Term): boolean =>
   isPrefix &&
   correctable.test(text) &&
   ([...text].length > 4 || spellings.every((spelling) => [...spelling].length !== 5))

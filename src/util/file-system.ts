@@ -2,7 +2,7 @@ import { closeSync, linkSync, openSync, renameSync, rmSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 
 /** Gives the file a second name, `target`; throws if that exists. The caller removes the first. */
-export function linkIntoPlace(path: string, target: string) {
+export function linkIntoPlace(path: string, target: string): void {
   try {
     // Unlike a rename, a link never replaces an existing file:
     // https://man7.org/linux/man-pages/man2/link.2.html
@@ -25,7 +25,7 @@ export function linkIntoPlace(path: string, target: string) {
 const linkUnsupportedCodes = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])
 
 /** Flushes a file, or with `r` a directory: otherwise a power cut could lose names in it. */
-export async function syncToDisk(path: string, flags: 'r' | 'r+') {
+export async function syncToDisk(path: string, flags: 'r' | 'r+'): Promise<void> {
   await using handle = await open(path, flags)
   await handle.sync()
 }

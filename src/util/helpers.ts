@@ -36,5 +36,5 @@ export const pick = <T extends object, Key extends keyof T>(
 ): Pick<T, Key> => Object.fromEntries(keys.map((key) => [key, object[key]])) as Pick<T, Key>
 
 /** Whole seconds; 0 for a time in the future. */
-export const secondsSince = (time: string) =>
+export const secondsSince = (time: string): number =>
   Math.max(0, Math.floor((Date.now() - Date.parse(time)) / 1000))

@@ -10,16 +10,18 @@ export const sanitize = (text: string) =>
 
 export const toSingleLine = (text: string) => sanitize(text.replace(/\s+/g, ' ').trim())
 
-export const formatCount = (count: number) => count.toLocaleString('en')
+export const formatCount = (count: number): string => count.toLocaleString('en')
 
 /** The noun of a count: `app` of 1, `apps` of 0 and 2. */
-export const nounOf = (count: number, one: string, many = `${one}s`) => (count === 1 ? one : many)
+export const nounOf = (count: number, one: string, many = `${one}s`): string =>
+  count === 1 ? one : many
 
 /** `1 app`, `2,000 apps`. */
-export const formatQuantity = (count: number, one: string, many?: string) =>
+export const formatQuantity = (count: number, one: string, many?: string): string =>
   `${formatCount(count)} ${nounOf(count, one, many)}`
 
-export const formatMegabytes = (bytes: number) => `${formatCount(Math.round(bytes / 1e5) / 10)} MB`
+export const formatMegabytes = (bytes: number): string =>
+  `${formatCount(Math.round(bytes / 1e5) / 10)} MB`
 
 /** The size of a text, such as its columns in a terminal. */
 export type Measure = (text: string) => number

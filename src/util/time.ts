@@ -3,7 +3,7 @@ import ms from 'ms'
 /** Formats times for people, and parses those that they write. */
 
 /** The age of a time in the largest unit: `3d`, `5h`. */
-export const formatAge = (time: string) => ms(Math.max(0, Date.now() - Date.parse(time)))
+export const formatAge = (time: string): string => ms(Math.max(0, Date.now() - Date.parse(time)))
 
 /** The age of a time in words: `3 days`, `1 hour`; `a moment` if it is under a second. */
 export function formatWait(time: string): string {
@@ -19,13 +19,13 @@ const moments = new Intl.DateTimeFormat('en-GB', {
 })
 
 /** `31 Jan 2026`, in UTC. */
-export const formatDay = (time: string) => days.format(new Date(time))
+export const formatDay = (time: string): string => days.format(new Date(time))
 
 /** `31 Jan 2026, 09:30`, in UTC. */
-export const formatMoment = (time: string) => moments.format(new Date(time))
+export const formatMoment = (time: string): string => moments.format(new Date(time))
 
 /** `2026-01-31 09:30`. */
-export const formatMinute = (time: string) => time.slice(0, 16).replace('T', ' ')
+export const formatMinute = (time: string): string => time.slice(0, 16).replace('T', ' ')
 
 /**
  * The ISO time of a text such as `2026-01-31` or `2026-01-31T09:30:00Z`; undefined if it is none. A

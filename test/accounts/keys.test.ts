@@ -3,12 +3,11 @@ import { expect, test } from 'vitest'
 import {
   generateKey,
   isSameKey,
+  keyPrefix,
   keyState,
   parseKeyId,
   parseKeyIdOrPrefix,
 } from '../../src/accounts/keys.ts'
-
-import { keyPrefix } from '../../src/contract/field-rules.ts'
 
 test('a new key has an id, a secret and a checksum, and only its SHA-256 is stored', () => {
   const { id, key, sha256 } = generateKey()

@@ -1,7 +1,7 @@
 import unhomoglyph from 'unhomoglyph'
 import { expect, test } from 'vitest'
 import { NameMatcher } from '../../src/catalogue/name-matcher.ts'
-import { looksOf } from '../../src/search/looks.ts'
+import { looksOf } from '../../src/search/fold.ts'
 
 /** Whether a name matches that of a popular app, as in look-alikes.ts. */
 function isMatch(popular: string, name: string): boolean {

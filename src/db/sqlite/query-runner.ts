@@ -4,8 +4,7 @@ import type { Knex } from 'knex'
 import { chunk } from '../../util/helpers.ts'
 import type { EngineQueryRunner, NewRow } from '../engine.ts'
 import { jsonArrayBytes, jsonRows, rowsOf } from './client.ts'
-import { nameIndex } from './names.ts'
-import { searchIndex } from './search.ts'
+import { nameIndex, searchIndex } from './search.ts'
 
 export const queryRunnerOf = (sql: Knex): EngineQueryRunner => ({
   sql,

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { idLimit, indexedTokens, isWordToken, type Phrase, searchRank } from '../../search/terms.ts'
 import { required } from '../../util/helpers.ts'
-import type { SearchIndex } from '../engine.ts'
+import type { NameIndex, SearchIndex } from '../engine.ts'
 import { listed, orderKeys } from '../listed-apps.ts'
 import { jsonArrayBytes, rowsOf } from './client.ts'
 
@@ -211,6 +211,48 @@ async function spellOut(
   ])
   return new Map(lists.filter(([, words]) => words.length <= maxWords))
 }
+
+/** The names in FTS5, without the positions of tokens. The rowid is the id. */
+export const nameIndex = (sql: Knex): NameIndex => ({
+  async index(names) {
+    if (names.length === 0) return
+    const rows = names.map(({ id, tokens }) => [id, tokens.join(' ')])
+    await sql.raw(
+      'insert or replace into app_names (rowid, tokens) select value->>0, value->>1 from jsonb_each(cast(? as text))',
+      [jsonArrayBytes(rows)],
+    )
+  },
+
+  async remove(id) {
+    await sql.raw('delete from app_names where rowid = ?', [id])
+  },
+
+  async newestWith(phrases, limit) {
+    const found = await rowsOf(sql)<{ id: number }>(
+      'select rowid as id from app_names where app_names match ? order by rowid desc limit ?',
+      [namesExpression(phrases), limit],
+    )
+    return found.map(({ id }) => id)
+  },
+
+  async oldestWithEach(tokens, limit) {
+    const found = await rowsOf(sql)<{ token: string; ids: string }>(
+      `select value as token, (
+         select json_group_array(id) from (
+           select rowid as id from app_names where app_names match '"' || value || '"' order by rowid limit ?
+         )
+       ) as ids from json_each(?)`,
+      [limit, JSON.stringify(tokens)],
+    )
+    return found.map(({ token, ids }) => ({ token, ids: JSON.parse(ids) }))
+  },
+})
+
+/** An empty phrase matches nothing. */
+const namesExpression = (phrases: Phrase[][]) =>
+  phrases.map((list) => `(${list.map(quotedText).join(' OR ')})`).join(' AND ') || '""'
+
+const quotedText = ({ tokens, isPrefix }: Phrase) => `"${tokens.join(' ')}"${isPrefix ? ' *' : ''}`
 
 /** Pages of the index, some 8 MB, which take about 100 ms. */
 const pagesPerMerge = 2000

@@ -1,8 +1,13 @@
 import type { AuditEntry } from '../../../audit/audit-store.ts'
-import { actorOf, changesOf, type EntryChange, subjectOf } from '../../../audit/describe-entry.ts'
 import { isAddressColumn } from '../../../catalogue/app-columns.ts'
 import type { Change } from '../../../moderation/app-details.ts'
 import { formatAddress, maxExcerptLength } from '../../../moderation/describe.ts'
+import {
+  actorOf,
+  changesOf,
+  type EntryChange,
+  subjectOf,
+} from '../../../moderation/describe-entry.ts'
 import { lengthOf, shorten } from '../../../util/text.ts'
 
 /** Excerpts of what others wrote, so that no page has more than two megabytes. */

@@ -1,6 +1,6 @@
-import { keyPrefix } from '../contract/field-rules.ts'
+import { keyPrefix } from '../accounts/keys.ts'
+import type { AuditEntry } from '../audit/audit-store.ts'
 import type { AuditRow } from '../db/rows.ts'
-import type { AuditEntry } from './audit-store.ts'
 
 /** Formats an audit entry: who made the change, its subject, and the values. */
 
