@@ -9,13 +9,40 @@ import { defaultPoolSize } from './db/engine.ts'
 import { isWithinOneEdit } from './search/typos.ts'
 import { required } from './util/helpers.ts'
 
-export type Config = ReturnType<typeof readConfig>
+export type Config = Readonly<{
+  host: string
+  port: number
+  /** Without a slash at the end. */
+  baseUrl: string
+  /** The path of `baseUrl`, such as `/api`, or empty. */
+  prefix: string
+  /** May hold a password. */
+  databaseUrl: string
+  databaseOptions: { pool: number }
+  moderation: { port: number; baseUrl: string; prefix: string }
+  logLevel: string
+  /** Maximum size of the response cache in bytes; 0 for no cache. */
+  cacheSize: number
+  /** The number of proxies in front of the server, or their networks. */
+  trustProxy: number | string[]
+  /** Per minute and developer; 0 for no limit. */
+  writeLimit: number
+  /** Per minute and client address, like `readLimit`; 0 for no limit. */
+  refusedKeyLimit: number
+  readLimit: number
+  /** Port of the Prometheus metrics; 0 for none. */
+  metricsPort: number
+  /** The address for requests of a key, as an OpenAPI contact. */
+  contact: { url?: string; email?: string }
+  /** Name of the person who runs commands, for the audit log; empty if not set. */
+  operator: string
+}>
 
 /**
  * Reads the environment variables; an empty one counts as not set. Throws an OperatorError that
  * reports all errors together.
  */
-export function readConfig(environment = process.env) {
+export function readConfig(environment = process.env): Config {
   const problems: string[] = []
 
   /** Reports an invalid value, and uses the default instead so that the rest can be checked. */
@@ -44,7 +71,6 @@ export function readConfig(environment = process.env) {
     host: read('HOST', '127.0.0.1', (text) => /^\S+$/.exec(text)?.[0], 'a host name or address'),
     port,
     ...read('BASE_URL', `http://localhost:${port}`, parseBaseUrl, baseUrlFormat),
-    /** May hold a password. */
     databaseUrl: read(
       'DATABASE_URL',
       defaultDatabaseUrl,
@@ -64,7 +90,6 @@ export function readConfig(environment = process.env) {
       (text) => logLevels.find((level) => level === text),
       `one of ${logLevels.join(', ')}`,
     ),
-    /** Maximum size of the response cache in bytes; 0 for no cache. */
     cacheSize: 2 ** 20 * readNumber('CACHE_SIZE', '64', ' of mebibytes', 99_999),
     trustProxy: read(
       'TRUST_PROXY',
@@ -72,26 +97,21 @@ export function readConfig(environment = process.env) {
       parseTrustProxy,
       'the number of proxies in front of the server, 0 to 9, or their networks, such as 10.0.0.0/8,fd00::/8, but not /0',
     ),
-    /** Per minute and developer; 0 for no limit. */
     writeLimit: readLimit('WRITE_LIMIT', '6000'),
-    /** Per minute and client address, like `readLimit`; 0 for no limit. */
     refusedKeyLimit: readLimit('REFUSED_KEY_LIMIT', '600'),
     readLimit: readLimit('READ_LIMIT', '0'),
-    /** Port of the Prometheus metrics; 0 for none. */
     metricsPort: read(
       'METRICS_PORT',
       '0',
       (text) => (Number(text) === port && port !== 0 ? undefined : wholeNumber(maxPort)(text)),
       `a whole number from 0 to ${maxPort} and different from PORT`,
     ),
-    /** The address for requests of a key, as an OpenAPI contact. */
     contact: read(
       'CONTACT_URL',
       '',
       parseContact,
       'an http or https address, or an e-mail address',
     ),
-    /** Name of the person who runs commands, for the audit log; empty if not set. */
     operator: read(
       'OPERATOR',
       '',
@@ -115,7 +135,7 @@ export function settingNames(): string[] {
  * ones, such as PORTS: in the environment, these must have the same letters. `ownNames` are those of
  * `.env`.
  */
-export function findMisspelledSettings(ownNames: string[]) {
+export function findMisspelledSettings(ownNames: string[]): { name: string; setting: string }[] {
   const settings = settingNames()
   return Object.keys(process.env)
     .filter((name) => !settings.includes(name))
@@ -165,7 +185,7 @@ function isNetwork(text: string): boolean {
 }
 
 /** Blank text means no contact. */
-function parseContact(text: string): { url?: string; email?: string } | undefined {
+function parseContact(text: string): Config['contact'] | undefined {
   if (text.trim() === '') return {}
   const email = /^(?:mailto:)?([^\s@/:?%]+@[^\s@/:?%]+)$/i.exec(text)?.[1]
   if (email !== undefined) return { email }
@@ -179,7 +199,7 @@ function parseContact(text: string): { url?: string; email?: string } | undefine
  * `baseUrl` has no slash at the end. `prefix` is its path, such as `/api`, or empty. All routes
  * except the health checks begin with it.
  */
-export function parseBaseUrl(text: string) {
+export function parseBaseUrl(text: string): Pick<Config, 'baseUrl' | 'prefix'> | undefined {
   const url = URL.parse(text)
   if (!url || !['http:', 'https:'].includes(url.protocol) || url.search || url.hash || url.username)
     return undefined

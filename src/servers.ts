@@ -1,4 +1,5 @@
 import { setFlagsFromString } from 'node:v8'
+import type { Express } from 'express'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import { ServiceError } from './contract/errors.ts'
@@ -89,7 +90,7 @@ type ServeOptions = Pick<Config, 'host' | 'port' | 'trustProxy'> & {
  * in flight are finished.
  */
 async function serveApp(
-  makeApp: (isDraining: () => boolean) => ReturnType<typeof createApp>,
+  makeApp: (isDraining: () => boolean) => Promise<Express>,
   options: ServeOptions,
   onListening: (port: number) => void,
 ) {

@@ -119,7 +119,11 @@ export function keyState(
   return Date.parse(key.expires_at) <= now ? 'expired' : 'active'
 }
 
-export function generateKey(kind: Kind = 'developer') {
+export function generateKey(kind: Kind = 'developer'): {
+  id: string
+  key: string
+  sha256: string
+} {
   const id = Array.from({ length: 12 }, () => alphabet.charAt(randomInt(36))).join('')
   const body = `${kinds[kind].prefix}_${id}_${base62.encode(randomBytes(32)).padStart(43, '0')}`
   const key = body + checksumOf(body)

@@ -214,7 +214,7 @@ export function difference<Row extends object>(
   before: Row | undefined,
   after: Row,
   columns: readonly (keyof Row)[],
-) {
+): { before?: Partial<Row>; after: Partial<Row> } {
   const changed = columns.filter((column) => before?.[column] !== after[column])
   return { ...(before && { before: pick(before, ...changed) }), after: pick(after, ...changed) }
 }

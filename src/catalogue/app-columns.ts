@@ -102,7 +102,7 @@ export const importedColumns = columnsWith('imported')
 export const addressColumns = columnsWith('address')
 
 /** Whether the column, or the field of this name, has addresses of websites. */
-export const isAddressColumn = (column: string) =>
+export const isAddressColumn = (column: string): boolean =>
   Object.hasOwn(appColumns, column) && hasUse(column as AppColumn, 'address')
 
 /** Whether everybody sees the field of a listed app. Fields that are no columns are public. */

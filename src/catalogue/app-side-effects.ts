@@ -115,8 +115,10 @@ const hasSameDocument = (before: AppRow, after: AppRow) =>
   searchedColumns.every((column) => before[column] === after[column]) &&
   popularity(before.total_downloads) === popularity(after.total_downloads)
 
-export const auditedDifference = (before: Partial<AppRow> | undefined, after: Partial<AppRow>) =>
-  difference(before, after, auditedColumns)
+export const auditedDifference = (
+  before: Partial<AppRow> | undefined,
+  after: Partial<AppRow>,
+): { before?: Partial<AppRow>; after: Partial<AppRow> } => difference(before, after, auditedColumns)
 
 /** Apps per statement that reads them for the search index. */
 const reindexBatchSize = 100

@@ -51,7 +51,9 @@ export const canDecide = (
   (decision === 'approve' && app.unreviewed_since !== null)
 
 /** The columns of an app that an operator decides on now: it has no unreviewed changes. */
-export const decidedColumns = (now: string) => ({
+export const decidedColumns = (
+  now: string,
+): Pick<AppRow, 'unreviewed_since' | 'unreviewed_changes' | 'decided_at'> => ({
   unreviewed_since: null,
   unreviewed_changes: null,
   decided_at: now,
@@ -61,7 +63,9 @@ export const decidedColumns = (now: string) => ({
  * The columns of an app that is reopened: it waits from now on, and the owner's changes that nobody
  * has reviewed are still shown.
  */
-export const reopenedColumns = (now: string) => ({ unreviewed_since: now })
+export const reopenedColumns = (now: string): Pick<AppRow, 'unreviewed_since'> => ({
+  unreviewed_since: now,
+})
 
 /**
  * Since when the app, or the owner's changes of it, have waited for a decision; null if nothing does.

@@ -5,13 +5,22 @@ import type { Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { fileErrorReason, pathMistake } from './file-errors.ts'
 
+export type RejectsWriter = {
+  /** Undefined if the rejects are a device or a pipe. */
+  problemsPath: string | undefined
+  add: (line: number, problems: Problem[], raw: string | Buffer) => Promise<void>
+  close: () => Promise<void>
+  /** Removes the files of an earlier import, if there are any. */
+  removeEarlier: () => Promise<void>
+}
+
 /**
  * Returns a writer of an import's refused lines, as they are, and of their problems, in a file
  * beside them. The first refused line creates or overwrites both. A device or a pipe gets the lines
  * alone. Throws an OperatorError if a file cannot be written there, or would overwrite another one
  * than those of an earlier import.
  */
-export async function rejectsWriter(path: string, source: Stats) {
+export async function rejectsWriter(path: string, source: Stats): Promise<RejectsWriter> {
   await assertDirectory(path)
   const existing = await statIfExists(path)
   const isDevice = existing && !existing.isFile() && !existing.isDirectory()
@@ -31,7 +40,7 @@ export async function rejectsWriter(path: string, source: Stats) {
 
   return {
     problemsPath,
-    async add(line: number, problems: Problem[], raw: string | Buffer) {
+    async add(line, problems, raw) {
       const described = problems.map(({ field, message }) => ({ field, message }))
       const entry = JSON.stringify({ line, ...identify(raw), problems: described })
       // First, because it shows that the other file has rejects.
@@ -42,7 +51,6 @@ export async function rejectsWriter(path: string, source: Stats) {
     async close() {
       for (const file of files.values()) await file.close()
     },
-    /** Removes the files of an earlier import, if there are any. */
     async removeEarlier() {
       if (problemsPath === undefined) return
       await rm(path, { force: true })

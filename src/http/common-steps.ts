@@ -59,7 +59,7 @@ export const preflightHeaders = {
 }
 
 /** Security headers for JSON responses. The pages add more. */
-export const securityHeaders = (baseUrl: string) => ({
+export const securityHeaders = (baseUrl: string): Record<string, string> => ({
   'X-Content-Type-Options': 'nosniff',
   'Cross-Origin-Resource-Policy': 'cross-origin',
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",

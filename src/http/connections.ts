@@ -35,12 +35,30 @@ type Connection = {
   finish?: () => void
 }
 
+export type Connections = {
+  open: (socket: Socket) => void
+  handle: RequestListener
+  /**
+   * Calls `finish` when the complete requests are answered. Closes the connection if the incomplete
+   * one is answered already.
+   */
+  end: (socket: Socket, finish: () => void) => void
+  /**
+   * From now on each connection closes after its current response, which says so if its headers are
+   * not sent yet.
+   */
+  drain: () => void
+}
+
 /**
  * Handles one request of a connection at a time. Node emits all requests that it finds in a chunk
  * at once, and buffers their responses without limit; here a request begins when the response
  * before it was sent.
  */
-export function createConnections(listener: RequestListener, limits: ConnectionLimits) {
+export function createConnections(
+  listener: RequestListener,
+  limits: ConnectionLimits,
+): Connections {
   /**
    * Changes only with the sockets: if it changed with each request, V8 would keep its old tables,
    * and the requests in them.
@@ -92,10 +110,6 @@ export function createConnections(listener: RequestListener, limits: ConnectionL
     listener(response.req, response)
   }
 
-  /**
-   * Calls `finish` when the complete requests are answered. Closes the connection if the incomplete
-   * one is answered already.
-   */
   function end(socket: Socket, finish: () => void) {
     const connection = connections.get(socket)
     if (!connection?.current) return finish()
@@ -109,10 +123,6 @@ export function createConnections(listener: RequestListener, limits: ConnectionL
     else finish()
   }
 
-  /**
-   * From now on each connection closes after its current response, which says so if its headers are
-   * not sent yet.
-   */
   function drain() {
     isDraining = true
     for (const { current } of connections.values()) if (current) current.shouldKeepAlive = false

@@ -30,7 +30,7 @@ function toText(value: Value): string {
   return escapeHtml(sanitize(String(value)))
 }
 
-export const escapeHtml = (text: string) =>
+export const escapeHtml = (text: string): string =>
   text
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')

@@ -90,10 +90,17 @@ class RateLimit {
 const secondsUntil = (time: number) => Math.ceil((time - performance.now()) / 1000)
 
 export type RateLimitsConfig = Pick<Config, 'writeLimit' | 'refusedKeyLimit' | 'readLimit'>
-export type RateLimits = ReturnType<typeof createRateLimits>
+/** A limit of 0 is undefined. */
+export type RateLimits = Readonly<
+  Record<'writes' | 'refused-keys' | 'reads', RateLimit | undefined>
+>
 
-/** A limit of 0 is undefined. Reads and refused keys count by network, writes by developer. */
-export function createRateLimits({ writeLimit, refusedKeyLimit, readLimit }: RateLimitsConfig) {
+/** Reads and refused keys count by network, writes by developer. */
+export function createRateLimits({
+  writeLimit,
+  refusedKeyLimit,
+  readLimit,
+}: RateLimitsConfig): RateLimits {
   const developer = ({ context }: Response) =>
     required(context.caller, 'the caller of a write').developerId
   const writes = {

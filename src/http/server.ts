@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http'
+import { createServer, IncomingMessage, type Server, ServerResponse, STATUS_CODES } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Express } from 'express'
@@ -60,6 +60,16 @@ export const defaultTimeouts: Timeouts = {
  */
 const backlog = 4096
 
+export type Listening = {
+  server: Server
+  port: number
+  /**
+   * Finishes the requests in flight and refuses new ones, within `drainLimit`. Readiness must be off
+   * before.
+   */
+  drain: () => Promise<void>
+}
+
 /** Starts listening. Throws Node's error if it cannot. */
 export async function listen(
   app: Express,
@@ -67,7 +77,7 @@ export async function listen(
   logger: Logger,
   timeouts = defaultTimeouts,
   limits = defaultConnectionLimits,
-) {
+): Promise<Listening> {
   const connections = createConnections(app, limits)
   const server = createServer(
     {
@@ -104,10 +114,6 @@ export async function listen(
   return {
     server,
     port: (server.address() as AddressInfo).port,
-    /**
-     * Finishes the requests in flight and refuses new ones, within `drainLimit`. Readiness must be
-     * off before.
-     */
     async drain() {
       setTimeout(() => server.closeAllConnections(), timeouts.drainLimit).unref()
       connections.drain()

@@ -38,7 +38,7 @@ export async function exportCatalogue(
   database: Database,
   output: Writable,
   { since = '', isPublic = false }: ExportOptions = {},
-) {
+): Promise<{ apps: number; removed: number; categories: number; next: string }> {
   const next = new Date((await database.committedBefore()).getTime() - maxClockSkew).toISOString()
   const write = async (line: Line | ParsedLine) => {
     // A destroyed stream never drains.

@@ -1,6 +1,6 @@
 import type { Actor } from '../audit/audit-store.ts'
 import { addCategory, updateCategory } from '../catalogue/category-store.ts'
-import type { Problem } from '../contract/contract.ts'
+import type { Category, Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import { type ImportLine, type LineCategory, problem, type WriteOptions } from './line.ts'
@@ -60,7 +60,11 @@ async function writeCategory(
 }
 
 /** Returns the new category, or why it cannot be added. */
-export async function addCategoryOfLine(runner: QueryRunner, category: LineCategory, actor: Actor) {
+export async function addCategoryOfLine(
+  runner: QueryRunner,
+  category: LineCategory,
+  actor: Actor,
+): Promise<Category | Problem[]> {
   const [{ slug, name, ...others } = category] = await withUnusedIds(runner, 'categories', [
     category,
   ])

@@ -7,7 +7,11 @@ import type { AuditRow } from '../db/rows.ts'
 type OperatorColumns = Pick<AuditRow, 'operator' | 'operator_name' | 'operator_id'>
 
 /** The account, with the name that its user claims; or the name that signed in. */
-export function formatOperator({ operator, operator_name, operator_id }: OperatorColumns) {
+export function formatOperator({
+  operator,
+  operator_name,
+  operator_id,
+}: OperatorColumns): string | null {
   if (operator_name === null) return operator
   return `${operator_name} (${operator_id === null ? operator : 'signed in'})`
 }
@@ -16,7 +20,12 @@ export function formatOperator({ operator, operator_name, operator_id }: Operato
  * The operator, or the developer with the key. An entry has no separate column for that developer,
  * because developers change only their own apps: it is the one that the entry is about.
  */
-export const actorOf = ({ key_id, developer_id, developer_name, ...entry }: AuditEntry) =>
+export const actorOf = ({
+  key_id,
+  developer_id,
+  developer_name,
+  ...entry
+}: AuditEntry): string | null =>
   key_id === null
     ? formatOperator(entry)
     : `${developer_name ?? `developer ${developer_id}`} (${keyPrefix(key_id)})`

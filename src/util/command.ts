@@ -18,5 +18,5 @@ export function formatCommand(args: string): string {
 }
 
 /** The same for each command of a text of the help. */
-export const formatCommands = (help: string) =>
+export const formatCommands = (help: string): string =>
   help.replaceAll(`${inDirectory} `, () => formatCommand(''))

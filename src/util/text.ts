@@ -5,10 +5,10 @@
 const unsafeCharacters = /[^\P{Cc}\n]|[\u202A-\u202E\u2066-\u2069]/gu
 
 /** Keeps line breaks. */
-export const sanitize = (text: string) =>
+export const sanitize = (text: string): string =>
   text.replace(/\r\n?/g, '\n').replaceAll('\t', '    ').replace(unsafeCharacters, '\uFFFD')
 
-export const toSingleLine = (text: string) => sanitize(text.replace(/\s+/g, ' ').trim())
+export const toSingleLine = (text: string): string => sanitize(text.replace(/\s+/g, ' ').trim())
 
 export const formatCount = (count: number): string => count.toLocaleString('en')
 
