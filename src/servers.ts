@@ -1,5 +1,4 @@
 import { setFlagsFromString } from 'node:v8'
-import type { Express } from 'express'
 import type { Logger } from 'pino'
 import type { Config } from './config.ts'
 import { ServiceError } from './contract/errors.ts'
@@ -90,7 +89,7 @@ type ServeOptions = Pick<Config, 'host' | 'port' | 'trustProxy'> & {
  * in flight are finished.
  */
 async function serveApp(
-  makeApp: (isDraining: () => boolean) => Promise<Express>,
+  makeApp: (isDraining: () => boolean) => ReturnType<typeof createApp>,
   options: ServeOptions,
   onListening: (port: number) => void,
 ) {

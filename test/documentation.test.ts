@@ -58,12 +58,12 @@ test('every page of docs/ that another file names is there', () => {
   expect(named.filter((one) => !isNamedRight(one))).toEqual([])
 })
 
-test('README lists every directory of src/', () => {
+test('ARCHITECTURE.md lists every directory of src/', () => {
   const directories = readdirSync(`${root}/src`, { withFileTypes: true }).filter((entry) =>
     entry.isDirectory(),
   )
   const listed = new Set(
-    [...read('README.md').matchAll(/^\| `(src\/[\w-]+)\/`/gm)].map(([, path]) => path),
+    [...read('ARCHITECTURE.md').matchAll(/^\| `(src\/[\w-]+)\/`/gm)].map(([, path]) => path),
   )
   expect(directories.map(({ name }) => `src/${name}`).filter((path) => !listed.has(path))).toEqual(
     [],

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
 
-/** Which directories of src/ may import which others, and which packages. README.md has the map. */
+/** Which directories of src/ may import which others, and which packages. ARCHITECTURE.md has the map. */
 
 const src = join(import.meta.dirname, '../src')
 const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) =>
