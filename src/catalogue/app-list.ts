@@ -1,7 +1,7 @@
 import type { AppSummary, Input, SearchInfo, Sort } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
 import type { QueryRunner } from '../db/engine.ts'
-import { listed, nearestSlice, orderKeys, type Slice } from '../db/listed-apps.ts'
+import { listedCondition, nearestSlice, orderKeys, type Slice } from '../db/listed-apps.ts'
 import type { AppRow } from '../db/rows.ts'
 import { cutNote, maxMatches, type SortOrder, toQuery } from '../search/best-matches.ts'
 import { correctedTerm, type SearchResult, search, type Word } from '../search/search.ts'
@@ -67,11 +67,11 @@ export function findAppPage(
  */
 const scopeQuery = (category: string | undefined) =>
   category
-    ? 'select id, listed_apps as listed from categories where slug = ?'
-    : 'select null as id, coalesce(sum(listed_apps), 0) as listed from categories'
+    ? 'select id, listed_apps as total from categories where slug = ?'
+    : 'select null as id, coalesce(sum(listed_apps), 0) as total from categories'
 
 async function findScope({ rows }: QueryRunner, category: string | undefined) {
-  const [scope] = await rows<{ id: number | null; listed: number }>(
+  const [scope] = await rows<{ id: number | null; total: number }>(
     scopeQuery(category),
     category ? [category] : [],
   )
@@ -110,15 +110,15 @@ async function readSlice(
     ? 'and apps.category_id = (select id from categories where slug = ?)'
     : ''
   // Names are joined to the rows of the page only: skipping joined rows makes late pages slow.
-  const ids = `select apps.id from apps where ${listed} ${inCategory} order by ${orderKeys(order, direction)} limit ? offset ?`
+  const ids = `select apps.id from apps where ${listedCondition} ${inCategory} order by ${orderKeys(order, direction)} limit ? offset ?`
   const keys = order.filter((column) => !fields.includes(column)).map((column) => `apps.${column}`)
   const page = `(select ${[...columns, ...keys]} from (${ids}) as page join apps on apps.id = page.id ${nameJoins}) as apps`
-  const [found] = await rows<{ apps: string; listed: number }>(
-    `select ${jsonRows(page, fields, orderKeys(order, 'desc'))} as apps, scope.listed
+  const [found] = await rows<{ apps: string; total: number }>(
+    `select ${jsonRows(page, fields, orderKeys(order, 'desc'))} as apps, scope.total
      from (${scopeQuery(category)}) as scope`,
     category ? [category, take, skip, category] : [take, skip],
   )
-  return found ? { apps: JSON.parse(found.apps), total: found.listed } : unknownCategory
+  return found ? { apps: JSON.parse(found.apps), total: found.total } : unknownCategory
 }
 
 /** Reads the page from the end of the list if that is nearer. */
@@ -131,8 +131,8 @@ async function deepPage(
 ): Promise<AppPage> {
   const scope = await findScope(runner, category)
   if (!scope) return unknownCategory
-  if (offset >= scope.listed) return { apps: [], total: scope.listed }
-  return readSlice(runner, category, order, nearestSlice(scope.listed, limit, offset))
+  if (offset >= scope.total) return { apps: [], total: scope.total }
+  return readSlice(runner, category, order, nearestSlice(scope.total, limit, offset))
 }
 
 /** A page of the one listed app that has the slug and the package name, if there is one. */
@@ -157,7 +157,7 @@ async function findExact(
   }
   const conditions = Object.keys(wanted).map((column) => `and apps.${column} = ?`)
   const found = await rows<{ id: number }>(
-    `select id from apps where ${listed} ${conditions.join(' ')}`,
+    `select id from apps where ${listedCondition} ${conditions.join(' ')}`,
     Object.values(wanted),
   )
   return found.map(({ id }) => id)
@@ -175,8 +175,8 @@ async function searchPage(
   if (!scope) return unknownCategory
   const query = toQuery(text, scope.id ?? undefined)
   const all = category ? await findScope(runner, undefined) : scope
-  const listed = { all: required(all, 'the count').listed, inScope: scope.listed }
-  const found = await search(runner.search, query, listed, sort && orders[sort])
+  const appCounts = { all: required(all, 'the count').total, inScope: scope.total }
+  const found = await search(runner.search, query, appCounts, sort && orders[sort])
   const result =
     slug || package_name ? onlyOf(found, await findExact(runner, filter, query.categoryId)) : found
   const ids = result.ids.slice(0, maxMatches)

@@ -1,6 +1,6 @@
 import { type Action, type Actor, difference, recordEntries } from '../audit/audit-store.ts'
 import type { QueryRunner } from '../db/engine.ts'
-import { indexListedApps, listed } from '../db/listed-apps.ts'
+import { indexListedApps, listedCondition } from '../db/listed-apps.ts'
 import type { AppRow } from '../db/rows.ts'
 import {
   popularity,
@@ -134,7 +134,7 @@ export async function reindexAppsOf(
   const ids: number[] = await runner
     .sql('apps')
     .where({ developer_id: developerId })
-    .whereRaw(listed)
+    .whereRaw(listedCondition)
     .pluck('id')
   let done = 0
   for (const batch of chunk(ids, reindexBatchSize)) {

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import type { Action, Actor } from '../audit/audit-store.ts'
 import type { Caller } from '../contract/contract.ts'
 import type { QueryRunner } from '../db/engine.ts'
-import { listed } from '../db/listed-apps.ts'
+import { listedCondition } from '../db/listed-apps.ts'
 import { type AppRow, type AppStatus, appDefaults, type ReviewRow } from '../db/rows.ts'
 import { required } from '../util/helpers.ts'
 import { type AppChange, applySideEffects } from './app-side-effects.ts'
@@ -89,7 +89,7 @@ export const findListedApps = (
   runner: QueryRunner,
   ids: readonly number[],
 ): Promise<AppWithReviews[]> =>
-  selectWithReviews(runner, `apps.id in (${ids.map(() => '?')}) and ${listed}`, [...ids])
+  selectWithReviews(runner, `apps.id in (${ids.map(() => '?')}) and ${listedCondition}`, [...ids])
 
 async function selectWithReviews(
   { rows, jsonRows }: QueryRunner,

@@ -1,5 +1,5 @@
 import type { QueryRunner } from '../db/engine.ts'
-import { listed } from '../db/listed-apps.ts'
+import { listedCondition } from '../db/listed-apps.ts'
 import type { AppRow } from '../db/rows.ts'
 import { looksOf } from '../search/fold.ts'
 import { lookTokens } from '../search/terms.ts'
@@ -31,7 +31,7 @@ const maxCompared = 1000
  * most so many. The index apps_popular_names has all of this.
  */
 const popularApps = `select id, developer_id, name from apps
-  where ${listed} and total_downloads >= 10000
+  where ${listedCondition} and total_downloads >= 10000
   order by total_downloads desc, id limit 20000`
 
 type NamedApp = Pick<AppRow, 'id' | 'developer_id' | 'name'>

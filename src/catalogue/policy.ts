@@ -10,7 +10,7 @@ import { type OwnerColumn, ownerColumns } from './app-columns.ts'
  * `unreviewed_changes` holds the former values. Pure functions.
  */
 
-/** Whether an app is in the public list. The same in SQL is `listed` in db/listed-apps.ts. */
+/** Whether an app is in the public list. The same in SQL is `listedCondition` in db/listed-apps.ts. */
 export const isListed = ({ status, deleted_at }: Pick<AppRow, 'status' | 'deleted_at'>): boolean =>
   status === 'approved' && deleted_at === null
 

@@ -8,7 +8,7 @@ import type { QueryRunner } from './engine.ts'
  * The condition of the public list. Literals, because planners use the partial indexes of the
  * listed apps only with these.
  */
-export const listed = "apps.status = 'approved' and apps.deleted_at is null"
+export const listedCondition = "apps.status = 'approved' and apps.deleted_at is null"
 
 /** Part of an ordered list, counted from the nearer end, so that no page skips more than half. */
 export type Slice = { direction: 'asc' | 'desc'; skip: number; take: number }
@@ -46,7 +46,7 @@ export async function indexListedApps(
   const apps = await sql('apps')
     .join('developers', 'developers.id', 'apps.developer_id')
     .whereIn('apps.id', ids)
-    .whereRaw(listed)
+    .whereRaw(listedCondition)
     .select('apps.*', 'developers.name as developer_name')
   await search.index(
     apps.map(({ developer_name, ...app }) => ({

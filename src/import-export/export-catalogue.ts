@@ -9,7 +9,7 @@ import {
 } from '../catalogue/app-store.ts'
 import type { Database } from '../db/database.ts'
 import type { QueryRunner } from '../db/engine.ts'
-import { listed } from '../db/listed-apps.ts'
+import { listedCondition } from '../db/listed-apps.ts'
 import { chunk, pick, required } from '../util/helpers.ts'
 import { type Line, lineFields, type ParsedLine, type RemovedApp } from './line.ts'
 
@@ -106,7 +106,7 @@ const findUnlistedApps = ({ sql }: QueryRunner, ids: number[]): Promise<RemovedA
   sql('apps')
     .whereIn('id', ids)
     .whereNotNull('approved_at')
-    .whereRaw(`not (${listed})`)
+    .whereRaw(`not (${listedCondition})`)
     .orderBy('id')
     .select('id', 'created_at')
 
@@ -118,7 +118,7 @@ async function readApps(
   const own = '(select * from reviews where app_id = apps.id) as own'
   const reviews = runner.jsonRows(own, reviewColumns, 'id')
   const rows: (NamedAppRow & { reviews: string })[] = await namedApps(runner, ids)
-    .whereRaw(isPublic ? listed : 'true')
+    .whereRaw(isPublic ? listedCondition : 'true')
     .select(runner.sql.raw(`${reviews} as reviews`))
   return rows.map((row) => ({ ...row, reviews: JSON.parse(row.reviews) }))
 }

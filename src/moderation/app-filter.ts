@@ -2,7 +2,7 @@ import { requireDeveloper } from '../accounts/account-store.ts'
 import type { StateCounts } from '../catalogue/app-store.ts'
 import { requireCategory } from '../catalogue/category-store.ts'
 import { type QueryRunner, withoutIndex } from '../db/engine.ts'
-import { listed } from '../db/listed-apps.ts'
+import { listedCondition } from '../db/listed-apps.ts'
 import { required } from '../util/helpers.ts'
 
 /** Lists apps in any state, by developer and category. */
@@ -27,7 +27,7 @@ const pending = "apps.status = 'pending' and apps.deleted_at is null"
 export const waitingSince = 'coalesce(apps.unreviewed_since, apps.created_at)'
 const longestWaitingFirst = `${waitingSince}, apps.id`
 // The comparison always holds. Without it, SQLite may count with a longer index of the listed apps.
-const changed = `${listed} and apps.unreviewed_since is not null and ${waitingSince} > ''`
+const changed = `${listedCondition} and apps.unreviewed_since is not null and ${waitingSince} > ''`
 const newestFirst = 'apps.id desc'
 
 export const queues = {
@@ -41,7 +41,7 @@ export const states: Record<AppState | 'any', AppSet> = {
   // Its index has the order of the queue. With the index of the ids, the planner would read the
   // whole table.
   pending: { where: pending, order: `${withoutIndex('apps.id')} desc`, hasOwnIndex: true },
-  approved: { where: listed, order: newestFirst, hasOwnIndex: false },
+  approved: { where: listedCondition, order: newestFirst, hasOwnIndex: false },
   rejected: {
     where: "apps.status = 'rejected' and apps.deleted_at is null",
     order: newestFirst,

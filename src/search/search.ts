@@ -44,7 +44,7 @@ export type SearchResult = Readonly<{
 }>
 
 /** The numbers of listed apps. */
-type Listed = { all: number; inScope: number }
+type AppCounts = { all: number; inScope: number }
 
 /** Terms that are considered if apps need not have all of them. Later terms are dropped. */
 const maxTerms = 8
@@ -63,12 +63,12 @@ const typo = {
 export async function search(
   index: MatchFinder,
   query: SearchQuery,
-  listed: Listed,
+  counts: AppCounts,
   order?: SortOrder,
 ): Promise<SearchResult> {
   const written = await bestMatches(index, query, order)
   const corrected = await addCorrected(index, query, written, order)
-  return addPartial(index, query, corrected, listed, order)
+  return addPartial(index, query, corrected, counts, order)
 }
 
 /** Apps that have all words, as written or corrected, and the terms that found them. */
@@ -117,13 +117,13 @@ async function addPartial(
   index: MatchFinder,
   query: SearchQuery,
   { ids, nameMatches, nextPopularity, terms, words }: CorrectedMatches,
-  listed: Listed,
+  counts: AppCounts,
   order?: SortOrder,
 ): Promise<SearchResult> {
   const isComplete = ids.length > maxMatches || (ids.length > 0 && (order || terms.length < 2))
   if (isComplete) return { ids: ids.slice(0, maxMatches + 1), fullMatches: ids.length, words }
 
-  const partial = await partialMatches(index, { ...query, terms }, listed, nextPopularity)
+  const partial = await partialMatches(index, { ...query, terms }, counts, nextPopularity)
   if (order) {
     const matches = await findTerms(index, query, partial.bestTerms, order)
     return { ids: matches.ids, fullMatches: 0, words }
@@ -305,7 +305,7 @@ type PartialMatch = {
 async function partialMatches(
   index: MatchFinder,
   query: SearchQuery,
-  listed: Listed,
+  counts: AppCounts,
   nextPopularity = Infinity,
 ) {
   const popularRank = await index.rankAt(maxMatches)
@@ -334,9 +334,9 @@ async function partialMatches(
     const ranks = new Set([...names.map(({ rank }) => rank), ...leads])
     if (ranks.size === 0) continue
     const popular = [...ranks].filter((rank) => rank >= popularRank).length
-    const apps = Math.max(ranks.size, (listed.all * popular) / maxMatches)
-    const withTerm = Math.min(apps, listed.inScope)
-    const rarity = Math.log2((listed.inScope + assumedApps) / withTerm)
+    const apps = Math.max(ranks.size, (counts.all * popular) / maxMatches)
+    const withTerm = Math.min(apps, counts.inScope)
+    const rarity = Math.log2((counts.inScope + assumedApps) / withTerm)
     const weight = rarity ** 2 * importanceOf(term)
     total += weight
     for (const rank of ranks) {

@@ -3,7 +3,7 @@ import type { FirstMatches, SortOrder } from '../../search/best-matches.ts'
 import { isAscii } from '../../search/fold.ts'
 import { type IndexedApp, indexedTokens, type Phrase, searchRank } from '../../search/terms.ts'
 import type { NameIndex, SearchIndex } from '../engine.ts'
-import { listed, orderKeys } from '../listed-apps.ts'
+import { listedCondition, orderKeys } from '../listed-apps.ts'
 import { rowsOf } from './client.ts'
 
 /**
@@ -67,7 +67,7 @@ export const searchIndex = (sql: Knex): SearchIndex => {
 
     async function amongFirst(count: number): Promise<string> {
       if (order) {
-        const first = `(select * from apps where ${listed} ${inOrder} limit ${count}) as apps`
+        const first = `(select * from apps where ${listedCondition} ${inOrder} limit ${count}) as apps`
         const matches = `(select * from app_search where app_id = apps.id and ${condition} offset 0) as matches`
         return `${first} cross join lateral ${matches}`
       }

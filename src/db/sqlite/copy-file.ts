@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import type { Knex } from 'knex'
 import { OperatorError, ServiceError } from '../../contract/errors.ts'
 import { idLimit } from '../../search/terms.ts'
-import { listed } from '../listed-apps.ts'
+import { listedCondition } from '../listed-apps.ts'
 import { readSchemaAge, type SchemaAge } from '../migrations.ts'
 import { openCopy, openExclusive } from './client.ts'
 import { explain, isBusy } from './errors.ts'
@@ -102,7 +102,7 @@ async function findDamage(sql: Knex): Promise<string | undefined> {
   const [orphan] = await sql.raw('select * from pragma_foreign_key_check limit 1')
   if (orphan) return `a row of ${orphan.table} refers to a missing row of ${orphan.parent}`
   if ((await readSchemaAge(sql)) !== 'current') return undefined
-  const listedIds = `select id from apps where ${listed}`
+  const listedIds = `select id from apps where ${listedCondition}`
   const indexedIds = 'select app_id from app_search_apps'
   const [difference] = await sql.raw(
     `select

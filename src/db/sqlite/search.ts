@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { idLimit, indexedTokens, isWordToken, type Phrase, searchRank } from '../../search/terms.ts'
 import { required } from '../../util/helpers.ts'
 import type { NameIndex, SearchIndex } from '../engine.ts'
-import { listed, orderKeys } from '../listed-apps.ts'
+import { listedCondition, orderKeys } from '../listed-apps.ts'
 import { jsonArrayBytes, rowsOf } from './client.ts'
 
 /** Matches are collected up to this many, which takes 4 ms. */
@@ -128,7 +128,7 @@ export const searchIndex = (sql: Knex): SearchIndex => ({
       sql,
       'id',
       `(select apps.id from apps cross join app_search_apps on app_id = apps.id
-        where ${listed} and +rank in (${allRanks}) ${inOrder})`,
+        where ${listedCondition} and +rank in (${allRanks}) ${inOrder})`,
       values,
     )
   },

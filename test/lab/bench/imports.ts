@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { openDatabase } from '../../../src/db/database.ts'
-import { listed } from '../../../src/db/listed-apps.ts'
+import { listedCondition } from '../../../src/db/listed-apps.ts'
 import { toSearchDocument } from '../../../src/search/terms.ts'
 import { residentBytes } from '../../support/memory.ts'
 import { catalogueLines } from './catalogue-lines.ts'
@@ -126,7 +126,7 @@ async function* listedApps(databaseFile: string) {
     const apps = await database.read(({ sql }) =>
       sql('apps')
         .join('developers', 'developers.id', 'apps.developer_id')
-        .whereRaw(listed)
+        .whereRaw(listedCondition)
         .where('apps.id', '>', last)
         .orderBy('apps.id')
         .limit(batchSize)
