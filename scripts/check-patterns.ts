@@ -17,12 +17,10 @@ const exceptions: Record<string, string> = {
     'The input is generated/docs.html, which scripts/docs-page.ts writes.',
   'src/contract/character-rules.ts /\\p{RGI_Emoji_Tag_Sequence}|\\p{Ideographic}[\\u{E0100}-\\u{E01EF}]/gv':
     'Unicode has three such flags, each with seven characters.',
-  'src/http/moderation/views/parts.ts /\\p{RGI_Emoji}/v':
+  'src/http/moderation/views/components.ts /\\p{RGI_Emoji}/v':
     'Each emoji has at most ten characters. NewAppName limits names to 100.',
-  'src/http/router.ts pathPattern':
+  'src/http/operations.ts pathPattern':
     'Anchored; each group stops at the next slash. Node limits the request line to 16 KiB.',
-  'src/http/response-cache.ts urlPattern':
-    'Anchored; each repetition stops at the next slash or question mark. Node limits the request line to 16 KiB.',
   'src/contract/field-rules.ts patternProblem':
     'The patterns are those of the document, which are checked here.',
   'src/search/terms.ts wordGroups':
