@@ -214,6 +214,7 @@ export function databaseFor(engine: Engine): Database {
     dataVersion: () => readVersion(versionRunner).catch(rethrowUnavailable),
     schemaAge: () => cheap.run(() => readSchemaAge(reader), { isFirst: true }),
 
+    // Waits in the queue, then runs `runTransaction`, whose engine calls `runInTransaction`.
     write: (work, { signal, app } = {}) =>
       writing
         // Writes that run one after the other wait for no lock, and can share a transaction.

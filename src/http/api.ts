@@ -38,9 +38,10 @@ type HookArguments = {
 type RoutedRequest = ApiRequest & { operation: Operation | undefined }
 
 /**
- * Registers the handlers with openapi-backend. The checks of each request are its hooks, here in
- * the order in which they run: route (404, 405), key (401, 429), write limit (429), body (415, 413,
- * 400), schema (400).
+ * Registers the handlers with openapi-backend. The checks of each request are its hooks, in this
+ * order: `notFound` or `methodNotAllowed` (404, 405), `apiKey` (401, 429), `postSecurityHandler`
+ * (write limit 429, body 415, 413, 400), `unauthorizedHandler` (401), `validate` and
+ * `validationFail` (400).
  */
 export async function createApi(
   document: Document,
@@ -57,6 +58,21 @@ export async function createApi(
     ignoreTrailingSlashes: false,
     ajvOpts: { allErrors: true, useDefaults: true, verbose: true, validateSchema: false },
     customizeAjv: (ajv) => addCharacterRules(addFormats.default(ajv)),
+
+    securityHandlers: {
+      async apiKey(_context, { request, response }: HookArguments): Promise<Caller | undefined> {
+        const { authorization } = request.headers
+        if (authorization === undefined) return undefined
+        try {
+          return await authenticate(bearerToken(authorization))
+        } catch (error) {
+          // Only refusals count: a valid key works at an address from which many wrong ones come.
+          if (error instanceof ServiceError && error.details.refusedKey)
+            limits['refused-keys']?.enforce(response)
+          throw error
+        }
+      },
+    },
 
     handlers: {
       ...toApiHandlers(handlers),
@@ -94,21 +110,6 @@ export async function createApi(
 
       validationFail({ validation }, { response }: HookArguments) {
         throw invalidParts(operationOf(response), validation.errors ?? [])
-      },
-    },
-
-    securityHandlers: {
-      async apiKey(_context, { request, response }: HookArguments): Promise<Caller | undefined> {
-        const { authorization } = request.headers
-        if (authorization === undefined) return undefined
-        try {
-          return await authenticate(bearerToken(authorization))
-        } catch (error) {
-          // Only refusals count: a valid key works at an address from which many wrong ones come.
-          if (error instanceof ServiceError && error.details.refusedKey)
-            limits['refused-keys']?.enforce(response)
-          throw error
-        }
       },
     },
 
