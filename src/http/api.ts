@@ -142,7 +142,7 @@ export function callOperation(
     method: request.method === 'HEAD' ? 'GET' : request.method,
     path,
     operation: operation?.declaration,
-    params: pathParameters,
+    params: decodeValues(pathParameters),
     // A repeated parameter becomes an array, which no schema here allows.
     query: parse(search, '&', '=', { maxKeys: maxParameters + 1 }) as Values,
     // The types have undefined for what is missing; the objects leave it out.
@@ -153,6 +153,11 @@ export function callOperation(
 }
 
 type Values = Record<string, string | string[]>
+
+const decodeValues = (parameters: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(parameters).map(([name, text]) => [name, decodeURIComponent(text)]),
+  )
 
 /** The facts of the operation that a hook is called for. */
 const operationOf = ({ context: { target } }: Response): OperationFacts =>

@@ -36,8 +36,8 @@ export type Target = Readonly<{
   search: string
   /** The operation that has the path and the method; undefined if there is none. */
   operation: OperationFacts | undefined
-  /** Decoded values of the path's parameters. */
-  pathParameters: Record<string, string>
+  /** The path's parameters, percent-encoded. */
+  pathParameters: Readonly<Record<string, string>>
 }>
 
 /** Computes the facts of the operations that openapi-backend has read from the document. */
@@ -92,23 +92,23 @@ export function readTarget(
   operations: readonly OperationFacts[],
   { method, url }: Pick<Request, 'method' | 'url'>,
 ): Target {
-  const [text = '/', ...search] = url.replace(/^https?:\/\/[^/?]*/i, '').split('?')
+  const target = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*/i, '')
+  const end = target.indexOf('?')
+  const [text, search] = end < 0 ? [target, ''] : [target.slice(0, end), target.slice(end + 1)]
   // As openapi-backend does.
   const path = (isDecodable(text) ? text : text.replaceAll('%', '%25')).trim()
   const declaredMethod = method === 'HEAD' ? 'get' : method.toLowerCase()
   for (const operation of operations) {
     if (operation.declaration.method !== declaredMethod) continue
     const match = operation.pattern.exec(path)
-    if (match) return { path, search: search.join('?'), operation, pathParameters: decode(match) }
+    if (match) return { path, search, operation, pathParameters: match.groups ?? {} }
   }
-  return { path, search: search.join('?'), operation: undefined, pathParameters: {} }
+  return { path, search, operation: undefined, pathParameters: {} }
 }
-
-const decode = ({ groups = {} }: RegExpExecArray): Record<string, string> =>
-  Object.fromEntries(Object.entries(groups).map(([name, text]) => [name, decodeURIComponent(text)]))
 
 /** If the percent signs encode no text, the path is taken literally. */
 function isDecodable(path: string): boolean {
+  if (!path.includes('%')) return true
   try {
     return decodeURIComponent(path) !== undefined
   } catch {

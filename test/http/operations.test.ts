@@ -31,7 +31,11 @@ test.for<[what: string, path: string, method?: string]>([
   const target = readTarget(describeOperations(router.getOperations(), ''), { method, url: path })
   const expected = router.matchOperation({ method, path, headers: {} })
   const { params } = router.parseRequest({ method, path, headers: {} }, expected)
-  expect([target.operation?.id, target.pathParameters]).toEqual([
+  const decoded = Object.entries(target.pathParameters).map(([name, text]) => [
+    name,
+    decodeURIComponent(text),
+  ])
+  expect([target.operation?.id, Object.fromEntries(decoded)]).toEqual([
     expected?.operationId,
     params ?? {},
   ])
