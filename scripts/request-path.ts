@@ -107,8 +107,10 @@ const send = ({ method, path, body }: Request) =>
     },
     ...(body && { body: JSON.stringify(body) }),
   }).then(async (response) => {
-    await response.text()
     if (!response.ok) throw new Error(`${method} ${path} returned ${response.status}`)
+    // biome-ignore lint/suspicious/noExplicitAny: the responses of several operations
+    const { data }: any = await response.json()
+    return data
   })
 
 /** The functions that the request enters, in their order. */
@@ -161,6 +163,11 @@ const requests: Request[] = [
 ]
 await send({ method: 'GET', path: '/apps/6' })
 await send({ method: 'GET', path: '/apps?search=map' })
+const body = { name: 'Sun Map', description: 'The sun.', category_id: 1 }
+await send({ method: 'POST', path: '/apps', body })
+const { app_id } = await send({ method: 'POST', path: '/apps', body })
+await send({ method: 'PUT', path: `/apps/${app_id}`, body })
+await send({ method: 'DELETE', path: `/apps/${app_id}` })
 
 const isVerbose = process.argv.includes('--functions')
 for (const request of requests) {
