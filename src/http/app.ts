@@ -60,8 +60,8 @@ export async function createApp(options: AppOptions): Promise<Express> {
   if (config.trustProxy === 0) app.use(warnAboutProxy(logger))
   const headers = { ...securityHeaders(baseUrl), ...corsHeaders }
   app.use(addCommonHeaders(headers, isDraining, preflightHeaders))
-  app.use(rejectInvalidRequests)
   app.use(receiveBodies)
+  app.use(rejectInvalidRequests)
   app.use(healthRoutes(database, isDraining))
   app.use(path, findOperation(operations, limits))
   app.use(path, answerOperations(api, cache))

@@ -84,8 +84,8 @@ export async function createModerationApp(options: ModerationOptions): Promise<E
   app.use(trackRequests(logger, loggedParameters))
   if (config.trustProxy === 0) app.use(warnAboutProxy(logger))
   app.use(addCommonHeaders(pageHeaders(baseUrl), isDraining))
-  app.use(rejectInvalidRequests)
   app.use(receiveBodies)
+  app.use(rejectInvalidRequests)
   app.use(healthRoutes(database, isDraining))
   app.use(prefix || '/', routes)
   app.use(() => {
