@@ -35,7 +35,10 @@ export const answerOperations =
     return sendRepresentation(request, response, representation)
   }
 
-/** Characters. Requests with a longer URL or ETag bypass the cache. */
+/**
+ * Characters. Requests with a longer URL or ETag bypass the cache. The document refuses longer ETags,
+ * and clients that share a response must not share that refusal.
+ */
 const maxLength = 1000
 
 /** Whether clients can share the response to a read. */

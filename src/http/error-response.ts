@@ -108,7 +108,7 @@ export const methodNotAllowed = (allow: string[]): ServiceError =>
   )
 
 /** Answers OPTIONS (RFC 9110, section 9.3.7). */
-export function sendOptions(response: Response, allow: string[]): void {
+function sendOptions(response: Response, allow: string[]): void {
   response.writeHead(204, { Allow: allow.join(', '), 'Cache-Control': 'no-store' }).end()
 }
 

@@ -36,7 +36,7 @@ export type RequestContext = {
   id: string
   /** The request's body, if it has one. */
   body?: Promise<Buffer> | undefined
-  /** Set for requests to operations, and to paths beside them. */
+  /** Set by `findOperation`. */
   target?: Target
   caller?: Caller | undefined
   isCacheHit?: boolean

@@ -397,8 +397,8 @@ export const idOfRank = (rank: number): number => rank % idLimit
 export const popularityOfRank = (rank: number): number => Math.floor(rank / idLimit)
 
 /**
- * English words that do not say what is searched for: those of grammar and of requests, as `fold`
- * leaves them. Another language would need a list of its own.
+ * English words of grammar and of requests, which do not say what is searched for. They are written
+ * as `fold` returns them.
  */
 const functionWords = new Set(
   `

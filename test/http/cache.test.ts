@@ -800,6 +800,25 @@ describe('concurrent equal requests', () => {
     expect(waiting).toHaveLength(1)
   })
 
+  test('do not share the refusal of an ETag that is too long', async () => {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    const service = await startService({
+      database: (database) => ({
+        ...database,
+        dataVersion: () => released.then(database.dataVersion),
+      }),
+    })
+    // Those that arrive while the version is read for the first one share the next version.
+    const asked = [service.get('/categories')]
+    await expect.poll(service.arrived).toBe(1)
+    for (const headers of [{ 'If-None-Match': `"${'x'.repeat(1000)}"` }, {}, {}]) {
+      asked.push(service.get('/apps/1', { headers }))
+      await expect.poll(service.arrived).toBe(asked.length)
+    }
+    release()
+    expectStatuses(await Promise.all(asked), [200, 400, 200, 200])
+  })
+
   test('do not share a read that began before a change', async () => {
     const { service, waiting, ask } = await held()
     const [before] = await ask(1)
