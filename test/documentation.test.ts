@@ -3,7 +3,6 @@ import { maxHeaderSize } from 'node:http'
 import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { parse } from 'yaml'
 import document from '../generated/openapi.json' with { type: 'json' }
 import manifest from '../package.json' with { type: 'json' }
 import { defaultKeyLifetime } from '../src/accounts/account-store.ts'
@@ -108,39 +107,6 @@ test.for(['docs/clients.md', 'openapi/introduction.md'])(
     expect(new Set(versions)).toEqual(new Set([manifest.devDependencies['@redocly/cli']]))
   },
 )
-
-test('the CI of the host runs .ci/run, and no actions of others', () => {
-  const { jobs } = parse(read('.github/workflows/ci.yml'))
-  const steps: { uses?: string; run?: string }[] = jobs.ci.steps
-  expect(steps.flatMap(({ run = [] }) => run)).toEqual(['.ci/run'])
-  expect(steps.flatMap(({ uses = [] }) => uses)).toEqual([
-    expect.stringMatching(/^actions\/checkout@/),
-  ])
-})
-
-test('renovate.json knows packages and files that are there, and each exact version', () => {
-  const { packageRules } = JSON.parse(read('renovate.json'))
-  const rules: { matchPackageNames?: string[]; matchFileNames?: string[] }[] = packageRules
-  const files = rules.flatMap(({ matchFileNames = [] }) => matchFileNames)
-  expect(files.filter((file) => !existsSync(join(root, file)))).toEqual([])
-  const packageFiles = ['package.json', 'test/judges/package.json', 'test/lab/package.json']
-  const sources = [...packageFiles, 'deploy/Containerfile', 'deploy/compose.yaml'].map(read)
-  const names = rules.flatMap(({ matchPackageNames = [] }) => matchPackageNames)
-  const isUsed = (name: string) => sources.some((source) => source.includes(name))
-  expect(names.filter((name) => !isUsed(name))).toEqual([])
-  const versions = Object.entries({ ...manifest.dependencies, ...manifest.devDependencies })
-  const exact = versions.flatMap(([name, version]) => (/^\d/.test(version) ? [name] : []))
-  expect(exact.filter((name) => !names.includes(name))).toEqual([])
-})
-
-test.for(['bug', 'feature'])('the issue form %s has what the host requires', (name) => {
-  const { body, ...form } = parse(read(`.github/ISSUE_TEMPLATE/${name}.yml`))
-  expect(form).toMatchObject({ name: expect.any(String), description: expect.any(String) })
-  const inputs: { id?: string; type: string; attributes: { label?: string } }[] = body
-  const fields = inputs.filter(({ type }) => type !== 'markdown')
-  expect(new Set(fields.map(({ id }) => id)).size).toBe(fields.length)
-  expect(fields.filter(({ attributes }) => !attributes.label)).toEqual([])
-})
 
 test.for<[page: string, writes: RegExp, refusedKeys: RegExp]>([
   ['README.md', /^\| `WRITE_LIMIT` +\| `(.+?)`/m, /^\| `REFUSED_KEY_LIMIT` +\| `(.+?)`/m],
@@ -268,33 +234,8 @@ const introduced: [sentence: RegExp, numbers: number[]][] = [
   [/is from \d+ to \d+/, [1, 65_535]],
 ]
 
-const { description: introduction } = document.info
-
 test.for(introduced)('the introduction says %s', ([sentence, numbers]) => {
-  expect(numbersIn(sentence.exec(introduction)?.[0] ?? '')).toEqual(numbers)
-})
-
-test('every number in the sentences of the introduction is one of these', () => {
-  const statuses = Object.values(document.paths).flatMap((path) =>
-    Object.values(path).flatMap((operation) => Object.keys(operation.responses ?? {})),
-  )
-  const others = [
-    // The table of limits and that of characters have their own tests.
-    /^\|.*\|$/gm,
-    /`[^`]*`/g,
-    /\]\([^)]*\)/g,
-    /\bRFC \d+/g,
-    /\bdraft-[\w-]+/g,
-    /\bUTF-8\b/g,
-    new RegExp(`\\b(${[...new Set(statuses)].join('|')})\\b`, 'g'),
-    /^\*\*Version\.\*\*.*$/gm,
-  ]
-  const checked = introduced.reduce(
-    (text, [sentence]) => text.replace(sentence, ''),
-    prose(introduction),
-  )
-  const rest = others.reduce((text, other) => text.replaceAll(other, ''), checked)
-  expect(rest.split('\n').filter((line) => /\d/.test(line))).toEqual([])
+  expect(numbersIn(sentence.exec(document.info.description)?.[0] ?? '')).toEqual(numbers)
 })
 
 test('the document says how a key is sent', () => {
@@ -351,11 +292,6 @@ test('every decision is in the index with its title, and the numbers have no gap
   expect(index.map(([, number]) => Number(number))).toEqual(
     records.map((_, position) => position + 1),
   )
-})
-
-test('a decision fits on a page', () => {
-  const lines = (name: string) => read(`docs/decisions/${name}`).trimEnd().split('\n').length
-  expect(records.filter((name) => lines(name) > 70)).toEqual([])
 })
 
 /** The numbers of a text, `code` aside. */
