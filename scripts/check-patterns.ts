@@ -1,35 +1,17 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { checkSync } from 'recheck'
+import recheck from 'recheck/package.json' with { type: 'json' }
 import ts from 'typescript'
 import document from '../generated/openapi.json' with { type: 'json' }
 
 /**
  * Fails if a regular expression of src/, or a pattern of the document, can take more than linear
  * time. Part of the lint.
+ *
+ * An exception is a comment above the statement: `// recheck-ignore: `, and what limits its input.
  */
-
-/**
- * Patterns that are not linear, or that recheck cannot parse, with the bound of their input.
- * Patterns constructed at run time are named after the declaration around them.
- */
-const exceptions: Record<string, string> = {
-  'src/http/reference-routes.ts /<script[^>]*>([\\s\\S]*?)<\\/script>/g':
-    'The input is generated/docs.html, which scripts/docs-page.ts writes.',
-  'src/contract/character-rules.ts /\\p{RGI_Emoji_Tag_Sequence}|\\p{Ideographic}[\\u{E0100}-\\u{E01EF}]/gv':
-    'Unicode has three such flags, each with seven characters.',
-  'src/http/moderation/views/components.ts /\\p{RGI_Emoji}/v':
-    'Each emoji has at most ten characters. NewAppName limits names to 100.',
-  'src/http/operations.ts pathPattern':
-    'Anchored; each group stops at the next slash. Node limits the request line to 16 KiB.',
-  'src/contract/field-rules.ts patternProblem':
-    'The patterns are those of the document, which are checked here.',
-  'src/search/terms.ts wordGroups':
-    'NewAppDescription limits texts to 20,000 characters, the parameter Search to 100. Decomposed, a character is at most 18.',
-  'src/util/word-difference.ts /\\s*(?:[[\\p{L}\\p{N}\\p{M}_\\u200C\\u200D]--[\\p{scx=Han}\\p{scx=Hira}\\p{scx=Kana}\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmr}\\p{scx=Mymr}]]+|\\p{RI}{2}|\\S(?:\\u200D\\S|[\\p{M}\\p{EMod}\\u{E0020}-\\u{E007F}])*)|\\s+/gv':
-    'One pass: no alternative begins as another does. NewAppDescription limits texts to 20,000 characters.',
-  'src/search/terms.ts isRun': 'One repetition.',
-  'src/search/terms.ts isWord': 'One repetition.',
-}
 
 /**
  * Limits in steps, so that each machine gets the same result. The timeout ends an analysis that
@@ -48,33 +30,47 @@ const limits = {
 // Pure JavaScript, because the package lacks binaries for some platforms.
 process.env.RECHECK_SYNC_BACKEND = 'pure'
 
-/** Has no source if it is constructed at run time. */
-type Pattern = { name: string; source?: string; flags: string }
+/** What earlier runs found, by a hash of the pattern: checking all again takes ten seconds. */
+const cacheFile = 'node_modules/.cache/checked-patterns.json'
+const cached = readCache()
+const results: Record<string, string> = {}
 
-const pattern = (file: string, source: string, flags: string): Pattern => ({
-  name: `${file} /${source}/${flags}`,
-  source,
-  flags,
-})
+type Pattern = {
+  /** Where it is, such as `src/http/log.ts:12`. */
+  place: string
+  /** Undefined if it is constructed at run time. */
+  source: string | undefined
+  flags: string
+  /** Where the comment is that makes it an exception. */
+  exception: string | undefined
+}
 
 function patternsOfFile(file: string): Pattern[] {
-  const code = ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest, true)
+  const text = readFileSync(file, 'utf8')
+  const code = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true)
+  const placeAt = (position: number) =>
+    `${file}:${code.getLineAndCharacterOfPosition(position).line + 1}`
   const patterns: Pattern[] = []
-  for (const statement of code.statements) {
-    const visit = (node: ts.Node) => {
-      const found = patternOf(node, file, declaredName(statement))
-      if (found) patterns.push(found)
-      ts.forEachChild(node, visit)
-    }
-    visit(statement)
+  const visit = (node: ts.Node, outer: string | undefined) => {
+    const comment = ts.isStatement(node) ? exceptionAbove(node, text) : undefined
+    const exception = comment ? placeAt(comment.pos) : outer
+    const found = patternOf(node)
+    if (found) patterns.push({ ...found, place: placeAt(node.getStart()), exception })
+    ts.forEachChild(node, (child) => visit(child, exception))
   }
+  visit(code, undefined)
   return patterns
 }
 
-function patternOf(node: ts.Node, file: string, declaration = ''): Pattern | undefined {
+const exceptionAbove = (statement: ts.Statement, text: string) =>
+  ts
+    .getLeadingCommentRanges(text, statement.pos)
+    ?.find(({ pos, end }) => /^\/\/ recheck-ignore: \S/.test(text.slice(pos, end)))
+
+function patternOf(node: ts.Node): Pick<Pattern, 'source' | 'flags'> | undefined {
   if (ts.isRegularExpressionLiteral(node)) {
     const end = node.text.lastIndexOf('/')
-    return pattern(file, node.text.slice(1, end), node.text.slice(end + 1))
+    return { source: node.text.slice(1, end), flags: node.text.slice(end + 1) }
   }
   if (
     !(ts.isNewExpression(node) || ts.isCallExpression(node)) ||
@@ -85,16 +81,8 @@ function patternOf(node: ts.Node, file: string, declaration = ''): Pattern | und
   const isLiteral =
     source && ts.isStringLiteralLike(source) && (!flags || ts.isStringLiteralLike(flags))
   return isLiteral
-    ? pattern(file, source.text, flags?.text ?? '')
-    : { name: `${file} ${declaration}`, flags: '' }
-}
-
-function declaredName(statement: ts.Statement): string | undefined {
-  if (ts.isVariableStatement(statement))
-    return statement.declarationList.declarations[0]?.name.getText()
-  if (ts.isFunctionDeclaration(statement) || ts.isClassDeclaration(statement))
-    return statement.name?.text
-  return undefined
+    ? { source: source.text, flags: flags?.text ?? '' }
+    : { source: undefined, flags: '' }
 }
 
 /** ajv compiles them with the flag u. */
@@ -103,42 +91,58 @@ const patternsOfDocument = (node: unknown): Pattern[] =>
     ? []
     : Object.entries(node).flatMap(([key, value]) =>
         key === 'pattern' && typeof value === 'string'
-          ? [pattern('generated/openapi.json', value, 'u')]
+          ? [{ place: 'generated/openapi.json', source: value, flags: 'u', exception: undefined }]
           : patternsOfDocument(value),
       )
 
-function problemOf({ source, flags }: Pattern): string | undefined {
-  if (source === undefined) return 'is constructed at run time, so it cannot be checked'
-  const result = checkSync(source, flags, limits)
-  if (result.status === 'vulnerable')
-    return `takes ${result.complexity.summary} time, for example with ${result.attack.pattern}`
-  if (result.status === 'unknown') return `cannot be decided (${result.error.kind})`
-  return undefined
+/** What is wrong with it; empty if it is linear. */
+function problemOf({ source, flags }: Pattern): string {
+  if (source === undefined) return 'a pattern that is constructed at run time cannot be checked'
+  const hash = createHash('sha256')
+    .update(JSON.stringify([recheck.version, limits, source, flags]))
+    .digest('base64')
+  results[hash] ??= cached[hash] ?? check(source, flags)
+  return results[hash]
 }
 
-const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((file) =>
-  /\.[jt]s$/.test(file),
-)
-const all = [
-  ...files.flatMap((file) => patternsOfFile(`src/${file}`)),
-  ...patternsOfDocument(document),
-]
-const patterns = new Map(all.map((each) => [each.name, each]))
+function check(source: string, flags: string): string {
+  const name = `/${source}/${flags}`
+  const result = checkSync(source, flags, limits)
+  if (result.status === 'vulnerable')
+    return `${name} takes ${result.complexity.summary} time, for example with ${result.attack.pattern}`
+  return result.status === 'unknown' ? `${name} cannot be decided (${result.error.kind})` : ''
+}
 
-const problems = [...patterns.values()].flatMap((each) => {
-  const problem = problemOf(each)
-  const isException = each.name in exceptions
-  if (problem && !isException)
-    return [
-      `${each.name} ${problem}. Make it linear, or bound its input and add it to the exceptions.`,
-    ]
-  return isException && !problem ? [`${each.name} is linear. Remove it from the exceptions.`] : []
-})
-const missing = Object.keys(exceptions).filter((name) => !patterns.has(name))
-problems.push(...missing.map((name) => `${name} does not exist. Remove it from the exceptions.`))
+function readCache(): Record<string, string> {
+  try {
+    return JSON.parse(readFileSync(cacheFile, 'utf8'))
+  } catch {
+    return {}
+  }
+}
+
+const patterns = [
+  ...readdirSync('src', { recursive: true, encoding: 'utf8' })
+    .filter((file) => /\.[jt]s$/.test(file))
+    .flatMap((file) => patternsOfFile(`src/${file}`)),
+  ...patternsOfDocument(document),
+].map((pattern) => ({ ...pattern, problem: problemOf(pattern) }))
+
+const exceptions = new Set(patterns.flatMap(({ exception }) => exception ?? []))
+const needed = new Set(patterns.flatMap(({ exception, problem }) => (problem && exception) || []))
+const problems = [
+  ...patterns.flatMap(({ place, problem, exception }) =>
+    problem && !exception
+      ? `${place}: ${problem}. Make it linear, or say above the statement what limits its input: // recheck-ignore: LIMIT`
+      : [],
+  ),
+  ...[...exceptions.difference(needed)].map(
+    (place) => `${place}: the patterns below are linear. Remove the comment.`,
+  ),
+]
+mkdirSync(dirname(cacheFile), { recursive: true })
+writeFileSync(cacheFile, JSON.stringify(results))
 
 for (const problem of problems) console.error(problem)
 if (problems.length > 0) process.exit(1)
-console.log(
-  `Checked ${patterns.size} patterns, ${Object.keys(exceptions).length} of them exceptions.`,
-)
+console.log(`Checked ${patterns.length} patterns, and found ${needed.size} exceptions.`)

@@ -72,6 +72,7 @@ const characterRules: Record<string, CharacterRules> = {
  * Flags of regions, spelled with tags (https://www.unicode.org/reports/tr51/, section 2.9), and
  * variants of ideographs.
  */
+// recheck-ignore: Unicode has three such flags, each with seven characters.
 const visibleSequences = /\p{RGI_Emoji_Tag_Sequence}|\p{Ideographic}[\u{E0100}-\u{E01EF}]/gv
 
 /** U+2800 is the Braille pattern without a dot. */

@@ -15,8 +15,10 @@ const maxTokenLength = 100
  */
 const unspaced =
   '[[\\p{L}\\p{M}\\p{N}]&&[\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}\\p{scx=Myanmar}]]'
+// recheck-ignore: one repetition.
 const isRun = new RegExp(`^${unspaced}{2,}$`, 'v')
 const word = `[[\\p{L}\\p{N}]--${unspaced}][[\\p{L}\\p{M}\\p{N}]--${unspaced}]*`
+// recheck-ignore: one repetition.
 const isWord = new RegExp(`^${word}`, 'v')
 
 /**
@@ -27,6 +29,8 @@ const emoji = `\\p{RI}{2}|[#*]\\u20E3|${pictograph}(?:\\u200D${pictograph})*`
 
 /** Words that punctuation joins, as in wi-fi, with `+` or `#` after the last letter, as in C++. */
 const joinedWords = `${word}(?:[\\-'&._+]${word})*(?:(?<=[\\p{L}\\p{M}])[+#]+)?`
+// recheck-ignore: NewAppDescription limits texts to 20,000 characters, Search to 100. Decomposed, a
+// character is at most 18.
 const wordGroups = new RegExp(`${emoji}|(?!\\p{M})${unspaced}+|${joinedWords}`, 'gv')
 
 /** Punctuation that joins two words; not the `+` or `#` at the end of one. */

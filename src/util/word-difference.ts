@@ -51,6 +51,8 @@ export function fullWordDifference(before: string, after: string): Part[] | unde
  * Words with the space before them. Scripts without spaces are split into characters; combining
  * marks and the parts of an emoji stay together.
  */
+// recheck-ignore: one pass, since no alternative begins as another does. NewAppDescription limits
+// texts to 20,000 characters.
 const word =
   /\s*(?:[[\p{L}\p{N}\p{M}_\u200C\u200D]--[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmr}\p{scx=Mymr}]]+|\p{RI}{2}|\S(?:\u200D\S|[\p{M}\p{EMod}\u{E0020}-\u{E007F}])*)|\s+/gv
 

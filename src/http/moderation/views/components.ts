@@ -22,6 +22,7 @@ export const day = (at: string): Html => html`<time datetime="${at}">${formatDay
 export const moment = (at: string): Html => html`<time datetime="${at}">${formatMoment(at)}</time>`
 
 /** The first emoji or letter of a name, as the shop window has it. */
+// recheck-ignore: each emoji has at most ten characters, and NewAppName limits names to 100.
 export const icon = (name: string): Html =>
   html`<span class="icon" aria-hidden="true">${name.match(/\p{RGI_Emoji}/v)?.[0] ?? [...name][0]}</span>`
 
