@@ -48,6 +48,12 @@ describe.skipIf(!isInstalled('systemd-analyze'))('systemd units: apt-get install
     expect(verifyUnit(unit)).toEqual({ status: 0, stderr: '' })
   })
 
+  test.for(units.filter((name) => name.endsWith('.service')))('%s is restricted', (unit) => {
+    // Ten times systemd's rating of what it may do. An important restriction less raises it.
+    const args = ['security', '--offline=yes', '--threshold=13', join(deploy, unit)]
+    expect(run('systemd-analyze', args)).toMatchObject({ status: 0 })
+  })
+
   // It only warns of unknown settings.
   test.for<[unit: string, change: [string, string], stderr: RegExp]>([
     ['apps-service.service', ['LimitNOFILE', 'LimitFiles'], /Unknown key 'LimitFiles'/],
