@@ -8,9 +8,9 @@ import { startModerationPage } from '../support/moderation-page.ts'
 import { type Service, startService } from '../support/service.ts'
 
 /**
- * The source of examples/shop-window: what it requests and draws for an address, with the real app
- * and with responses that the app gives rarely. test/judges/shop-window.judge.ts uses it in a
- * browser.
+ * The source of examples/shop-window in a DOM without a browser: what it requests and draws for an
+ * address, with the real app and with responses that the app gives rarely.
+ * test/judges/shop-window.judge.ts has what needs a browser.
  */
 
 const { apps } = inject('world')
@@ -259,10 +259,10 @@ describe('another address', () => {
       '/apps': [new Promise(() => {}), promise],
       '/categories': [success({ categories: [] })],
     })
-    const before = shop.text('#heading')
     shop.navigate('?search=tide')
     for (let turn = 0; turn < 20; turn++) await setImmediate()
-    expect([shop.cancelled(), shop.text('#heading')]).toEqual([[true, false], before])
+    expect(shop.cancelled()).toEqual([true, false])
+    expect(shop.text('#status')).toBe('Loading…')
     resolve(named('Tide'))
     expect(await shop.drawn()).toBe('Results for “tide”')
     expect(shop.texts('#content h2')).toEqual(['Tide'])
@@ -296,6 +296,18 @@ describe('another address', () => {
     shop.type('tid')
     await vi.advanceTimersByTimeAsync(250)
     expect(shop.navigations).toEqual(['push ?search=tid'])
+  })
+
+  test('ends the search that is typed', async () => {
+    stopTime()
+    const shop = open('/', 'http://api.test', {
+      '/apps': [emptyList(), emptyList()],
+      '/categories': [success({ categories: [] })],
+    })
+    shop.type('t')
+    shop.navigate('?category=tools')
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(shop.navigations).toEqual(['push ?category=tools'])
   })
 
   test('is not requested again after the Retry-After of the one before it', async () => {
@@ -378,17 +390,14 @@ describe('links', () => {
     expect(hrefs(search).current).toEqual(['All', 'Best match'])
   })
 
-  test.for([
-    ['?category=games&search=tide&sort=rating', ['?search=tide&sort=rating']],
-    ['?search=zzzqqq', []],
-  ] as const)(
-    'lead from a search without results to all categories: %s',
-    async ([search, links]) => {
-      const shop = await start(`/${search}`)
-      await shop.drawn()
-      expect([shop.text('#status'), shop.links('#content a')]).toEqual(['No apps match.', links])
-    },
-  )
+  test.for<[search: string, heading: string, links: string[]]>([
+    ['?category=games&search=tide&sort=rating', 'Results for “tide”', ['?search=tide&sort=rating']],
+    ['?search=zzzqqq', 'Results for “zzzqqq”', []],
+    ['?category=nope', 'No apps', ['?']],
+  ])('lead from a list without apps to all categories: %s', async ([search, heading, links]) => {
+    const shop = await start(`/${search}`)
+    expect([await shop.drawn(), shop.links('#content a')]).toEqual([heading, links])
+  })
 
   test('lead to the search that was made instead', async () => {
     const shop = await start('/?search=tode&category=tools')
@@ -399,15 +408,15 @@ describe('links', () => {
 })
 
 test('shows markup in texts as text', async () => {
-  const name = '<img src=x onerror=alert(1)>'
-  const shop = await start('/?category=games', (service) =>
-    service.database.write(({ sql }) =>
-      sql('apps').where({ id: apps.bobs }).update({ name, description: '<b>Bold</b>' }),
-    ),
-  )
-  await shop.drawn()
-  expect([shop.text('.card h2'), shop.text('.card .summary')]).toEqual([name, '<b>Bold</b>'])
-  expect(shop.all('img, .card b')).toEqual([])
+  const texts = { name: '<img src=x onerror=alert(1)>', description: '<i>Bold</i>' }
+  const change = (service: Service) =>
+    service.database.write(({ sql }) => sql('apps').where({ id: apps.bobs }).update(texts))
+  const list = await start('/?category=games', change)
+  await list.drawn()
+  expect([list.text('.card h2'), list.text('.card .summary')]).toEqual(Object.values(texts))
+  const app = await start('/?app=bird-song', change)
+  expect([await app.drawn(), app.text('#content .text')]).toEqual(Object.values(texts))
+  for (const shop of [list, app]) expect(shop.all('img, i')).toEqual([])
 })
 
 describe('errors', () => {
