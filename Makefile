@@ -61,11 +61,15 @@ lint: $(installed) ## lint the code (Biome), the document (Redocly) and the patt
 
 .PHONY: types
 types: $(installed) ## check the types
-	npm run --silent types
+	tsc
+
+.PHONY: check
+check: types ## check the code's style and types, in seconds; make test checks all
+	biome ci --error-on-warnings
 
 .PHONY: drift
 drift: $(installed) ## check that generated/ is up to date
-	npm run --silent drift
+	node test/drift.ts
 
 .PHONY: test
 test: lint types drift ## lint, types and drift, then the tests; ENGINE=sqlite or postgres for one engine
@@ -80,7 +84,7 @@ judge-packages: $(judges_installed)
 
 .PHONY: judge
 judge: $(installed) judge-packages generated/docs.html ## check the contract and the server with third-party tools
-	npm run --silent judge
+	tsc -p test/judges && vitest run --config test/judges/vitest.config.ts
 
 .PHONY: pictures
 pictures: $(installed) $(judges_installed) generated/docs.html ## take the pictures of README.md and docs/ again
@@ -92,15 +96,15 @@ diff: $(installed) $(judges_installed) ## list changes of the document since the
 
 .PHONY: faults
 faults: $(installed) ## kill the server, fuzz its connections and hang its network, for a minute
-	@CUT=1 npm run --silent faults
+	@CUT=1 vitest run --config test/faults/vitest.config.ts
 
 .PHONY: bench
 bench: $(installed) $(lab_installed) ## benchmark against peers, half an hour; QUICK=1 for three minutes
-	@npm run --silent bench -- $(if $(QUICK),quick,full)
+	@node test/lab/bench/main.ts $(if $(QUICK),quick,full)
 
 .PHONY: lab
 lab: $(installed) $(lab_installed) package ## what belongs to a release, hours; PART=archive, bench, faults, mutants or one-server for one part
-	@$(if $(filter mutants,$(PART)),,npm run --silent lab -- $(PART))
+	@$(if $(filter mutants,$(PART)),,tsc -p test/lab && vitest run --config test/lab/vitest.config.ts $(PART))
 	@$(if $(filter-out mutants,$(PART)),,node test/lab/mutants/patches.ts)
 
 .PHONY: help
