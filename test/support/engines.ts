@@ -44,6 +44,7 @@ const onAnyEngine = [
       'typed-command',
     ],
   ].map((name) => `test/cli/${name}.test.ts`),
+  'test/catalogue/relevance.test.ts',
   ...['accepted-values', 'examples', 'validation'].map((name) => `test/contract/${name}.test.ts`),
   ...[
     'connections',

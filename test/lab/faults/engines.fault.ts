@@ -5,7 +5,6 @@ import { expect, test } from 'vitest'
 import { openDatabase } from '../../../src/db/database.ts'
 import { required } from '../../../src/util/helpers.ts'
 import { startDatabase } from '../../faults/postgres.ts'
-import { playSampleLines } from '../../play-sample-lines.ts'
 import { importLines } from '../../support/catalogue-file.ts'
 import { expectConsistentAt } from '../../support/consistency.ts'
 import { temporaryFolder } from '../../support/database.ts'
@@ -15,6 +14,7 @@ import { randomFrom } from '../../support/random.ts'
 import { isShortRun } from '../../support/short-run.ts'
 import { sortOrders } from '../../support/sort-orders.ts'
 import { fill } from '../bench/catalogue.ts'
+import { listingLines } from '../listings/listing-lines.ts'
 
 const size = isShortRun ? 1000 : 20_000
 const { PLAY_SAMPLE: sample = '' } = process.env
@@ -93,7 +93,7 @@ test.skipIf(!hasPostgres)(
     )
     const lines = [
       ...words.flatMap(([script, ofScript]) => linesOf(script, ofScript)),
-      ...(sample === '' ? [] : playSampleLines(sample)),
+      ...(sample === '' ? [] : listingLines(sample)),
     ]
     const { created } = await importLines(database, lines)
     expect(created).toBeGreaterThan(399)

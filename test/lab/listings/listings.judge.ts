@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { addCategory } from '../src/catalogue/category-store.ts'
-import { nameKey } from '../src/search/fold.ts'
-import { playSampleLines } from './play-sample-lines.ts'
-import { exportLines, importLines } from './support/catalogue-file.ts'
-import { type Service, startEmptyService, startService } from './support/service.ts'
-import { sortOrders } from './support/sort-orders.ts'
+import { addCategory } from '../../../src/catalogue/category-store.ts'
+import { nameKey } from '../../../src/search/fold.ts'
+import { exportLines, importLines } from '../../support/catalogue-file.ts'
+import { type Service, startEmptyService, startService } from '../../support/service.ts'
+import { sortOrders } from '../../support/sort-orders.ts'
+import { listingLines } from './listing-lines.ts'
 
-/** Real store listings, which are not in the repository; see CONTRIBUTING.md. */
+/** Real store listings, which are not in the repository; see ../README.md. */
 const { PLAY_SAMPLE: folder = '' } = process.env
 
 type Listing = {
@@ -83,7 +83,7 @@ describe.skipIf(folder === '')(
   'a file of real listings with their reviews (skipped without PLAY_SAMPLE)',
   () => {
     test('gives the same public responses when imported twice, exported, and imported elsewhere', async () => {
-      const lines = playSampleLines(folder)
+      const lines = listingLines(folder)
       const [first, second] = [await startEmptyService(), await startEmptyService()]
       const valid = lines.length - (await importLines(first.database, lines)).rejected
       expect(valid).toBeGreaterThan(100)

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * Converts the real listings and reviews of a directory (see PLAY_SAMPLE in CONTRIBUTING.md) into a
- * catalogue file: `node test/play-sample-lines.ts FOLDER > listings.ndjson`.
+ * Converts the real listings and reviews of a directory (see PLAY_SAMPLE in ../README.md) into a
+ * catalogue file: `node test/lab/listings/listing-lines.ts FOLDER > listings.ndjson`.
  */
 
 type Listing = {
@@ -27,7 +27,7 @@ type SampleReview = {
   at: string
 }
 
-export function playSampleLines(folder: string): object[] {
+export function listingLines(folder: string): object[] {
   const listings: Listing[] = JSON.parse(readFileSync(`${folder}/apps.json`, 'utf8'))
   const reviews: SampleReview[] = readFileSync(`${folder}/reviews.jsonl`, 'utf8')
     .trim()
@@ -75,5 +75,4 @@ const nameOf = (genreId: string) =>
     .join(' ')
 
 const [folder] = import.meta.main ? process.argv.slice(2) : []
-if (folder !== undefined)
-  for (const line of playSampleLines(folder)) console.log(JSON.stringify(line))
+if (folder !== undefined) for (const line of listingLines(folder)) console.log(JSON.stringify(line))
