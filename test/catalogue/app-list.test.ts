@@ -7,6 +7,7 @@ import type { Database } from '../../src/db/database.ts'
 import { toSearchDocument } from '../../src/search/terms.ts'
 import { expectConsistent, findNames } from '../support/consistency.ts'
 import { share } from '../support/lifetime.ts'
+import { seed } from '../support/random.ts'
 import { addReviews } from '../support/reviews.ts'
 import { type Service, startService } from '../support/service.ts'
 import { sortOrders } from '../support/sort-orders.ts'
@@ -1491,7 +1492,7 @@ test('counters stay exact under any sequence of changes', async () => {
       const { pagination } = (await service.get('/apps?search=zebra&limit=1')).body.data
       expect(pagination.total_pages).toBe(Number(row?.count))
     }),
-    { numRuns: 8 },
+    { numRuns: 8, seed },
   )
 
   async function take(what: string, which: number) {

@@ -4,6 +4,7 @@ import { ratingColumns, ratingsOf } from '../../src/catalogue/ratings.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { copyWorld } from '../support/database.ts'
+import { seed } from '../support/random.ts'
 import { addReviews } from '../support/reviews.ts'
 import { startService } from '../support/service.ts'
 
@@ -121,6 +122,6 @@ test('each review counts at once, in addition to imported ratings', async () => 
         await database.close()
       },
     ),
-    { numRuns: 10 },
+    { numRuns: 10, seed },
   )
 })

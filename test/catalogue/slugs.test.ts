@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { numberedSlug, toSlug } from '../../src/catalogue/slugs.ts'
+import { seed } from '../support/random.ts'
 
 test.for([
   ['Tide Clock', 'tide-clock'],
@@ -37,5 +38,6 @@ test('every name gets a valid slug', () => {
         }
       },
     ),
+    { seed },
   )
 })

@@ -2,11 +2,12 @@ import { relative } from 'node:path'
 import fc, { type IAsyncProperty } from 'fast-check'
 import type { RunnerTestCase } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
+import { seed } from '../support/random.ts'
 import { operationsOf } from './operations.ts'
 
 /** The number of random requests, and how failures are reported. */
 
-const { FUZZ_RUNS = '1000', FUZZ_SEED, FUZZ_PATH } = process.env
+const { FUZZ_RUNS = '1000', FUZZ_PATH } = process.env
 
 /** The total number of requests on each engine. */
 export const total = Number(FUZZ_RUNS)
@@ -17,7 +18,7 @@ export const operations = operationsOf(document)
 /** Milliseconds; enough for any number of runs. */
 export const timeout = 60_000 + 50 * total
 
-/** Runs a property with a new seed, unless one is given. A failure says how to reproduce it. */
+/** Runs a property. A failure says how to reproduce it. */
 export async function runProperty<Values>(
   property: IAsyncProperty<Values>,
   numRuns: number,
@@ -25,11 +26,11 @@ export async function runProperty<Values>(
 ) {
   const details = await fc.check(property, {
     numRuns,
-    ...(FUZZ_SEED !== undefined && { seed: Number(FUZZ_SEED) }),
+    seed,
     ...(FUZZ_PATH !== undefined && { path: FUZZ_PATH, endOnFailure: true }),
   })
   if (!details.failed) return
-  const { seed, counterexamplePath, errorInstance } = details
+  const { counterexamplePath, errorInstance } = details
   const file = relative(process.cwd(), test.file.filepath)
   const lines = [
     await fc.asyncDefaultReportMessage(details),

@@ -1,3 +1,6 @@
+/** The seed of random tests, a new one in each run unless FUZZ_SEED gives it. Failures print it. */
+export const seed = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31))
+
 export type Random = ReturnType<typeof randomFrom>
 
 /** Random numbers that are the same for the same seed (mulberry32). */
