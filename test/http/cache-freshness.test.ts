@@ -5,13 +5,13 @@ import { expect, inject, test } from 'vitest'
 import { newApp } from '../contract/valid-requests.ts'
 import { temporaryFolder } from '../support/database.ts'
 import { commandLine } from '../support/process.ts'
+import { seed } from '../support/random.ts'
 import { startService } from '../support/service.ts'
 
-/** FRESHNESS_STEPS and FRESHNESS_SEED make longer sequences and repeat one. */
+/** FRESHNESS_STEPS makes longer sequences. */
 const stepCount = Number(process.env.FRESHNESS_STEPS ?? 25)
-const seed = Number(process.env.FRESHNESS_SEED ?? Date.now() % 2 ** 31)
 
-test(`after each of ${stepCount} writes of all kinds, cached responses are those of the database (seed ${seed})`, {
+test(`after each of ${stepCount} writes of all kinds, cached responses are those of the database (FUZZ_SEED=${seed})`, {
   timeout: 60_000 + 5000 * stepCount,
 }, async () => {
   const cached = await startService()

@@ -4,6 +4,7 @@ import { gzipSync, zstdCompressSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readLines, readText } from '../../src/import-export/read-lines.ts'
+import { seed } from '../support/random.ts'
 
 async function* chunksOf(bytes: Buffer, size: number) {
   for (let begin = 0; begin < bytes.length; begin += size) yield bytes.subarray(begin, begin + size)
@@ -141,6 +142,7 @@ test('chunks may end anywhere', async () => {
         expect(found).toEqual(expected)
       },
     ),
+    { seed },
   )
 })
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { fullWordDifference, type Part, wordDifference } from '../../src/util/word-difference.ts'
+import { seed } from '../support/random.ts'
 
 /** Parts as text: [-removed-], {+added+}. */
 const show = (parts: Part[] | undefined) =>
@@ -75,7 +76,7 @@ test('no part is lost or in another place', () => {
       expect(kinds.every((kind, index) => kind !== kinds[index + 1])).toBe(true)
       expect(parts?.every((part) => part.text !== '')).toBe(true)
     }),
-    { numRuns: 1000 },
+    { numRuns: 1000, seed },
   )
 })
 
