@@ -5,7 +5,7 @@ import { describeDatabaseUrl, readConfig } from '../config.ts'
 import { OperatorError, ServiceError, UsageError } from '../contract/errors.ts'
 import { type AppReference, parseReference, referenceFormat } from '../contract/field-rules.ts'
 import { type Database, openDatabase, openMigratedDatabase } from '../db/database.ts'
-import type { QueryRunner, ServerOptions } from '../db/engine.ts'
+import type { QueryRunner, DatabaseOptions } from '../db/engine.ts'
 import { printInfo, printJson } from './output.ts'
 
 /**
@@ -147,7 +147,7 @@ export const withFilterOptions = (command: Command): Command =>
 /** Opens the database of `DATABASE_URL`, and closes it even if the work fails. */
 export async function withDatabase<T>(
   work: (database: Database) => Promise<T>,
-  options?: ServerOptions,
+  options?: DatabaseOptions,
 ): Promise<T> {
   const { databaseUrl, databaseOptions } = readConfig()
   const database = await openMigratedDatabase(databaseUrl, {

@@ -5,7 +5,7 @@ import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { Bulkhead } from '../util/bulkhead.ts'
 import { required } from '../util/helpers.ts'
 import { parseFileUrl, parseServerUrl } from './database-url.ts'
-import type { Engine, EngineQueryRunner, NewRow, QueryRunner, ServerOptions } from './engine.ts'
+import type { DatabaseOptions, Engine, EngineQueryRunner, NewRow, QueryRunner } from './engine.ts'
 import { Conflict } from './errors.ts'
 import {
   findPendingMigrations,
@@ -113,21 +113,21 @@ export type Usage = Readonly<{
 }>
 
 /** Opens a database whose URL `isDatabaseUrl` accepts. Connects when the first statement runs. */
-export const openDatabase = (url: string, options?: ServerOptions): Database =>
+export const openDatabase = (url: string, options?: DatabaseOptions): Database =>
   databaseFor(openEngine(url, options))
 
 /** Only tests need an engine without the queues of its `Database`. */
-export function openEngine(url: string, options?: ServerOptions): Engine {
+export function openEngine(url: string, options?: DatabaseOptions): Engine {
   const filename = parseFileUrl(url)
   return filename === undefined
     ? openPostgres(required(parseServerUrl(url), 'a DATABASE_URL'), options)
-    : openSqlite(filename)
+    : openSqlite(filename, options)
 }
 
 /** Opens a database that must exist and be migrated. Throws `unavailable` with what to do. */
 export async function openMigratedDatabase(
   url: string,
-  options?: ServerOptions,
+  options?: DatabaseOptions,
 ): Promise<Database> {
   const engine = openEngine(url, options)
   const database = databaseFor(engine)

@@ -15,13 +15,19 @@ export const notMigrated = `is not migrated to this version; run ${formatCommand
 /** The health error of a missing database that `migrate` would create. */
 export const notCreated = `does not exist; ${formatCommand('migrate')} creates a new, empty one`
 
-/** Options for PostgreSQL; SQLite ignores them. */
-export type ServerOptions = {
-  /** Maximum number of connections. */
+export type DatabaseOptions = {
+  /** Maximum number of connections to PostgreSQL. SQLite ignores it. */
   pool?: number
-  /** Milliseconds that a statement of a write may take. The default is enough to build an index. */
+  /**
+   * Milliseconds that a statement of a write may take on PostgreSQL. The default is enough to build
+   * an index. SQLite ignores it.
+   */
   writeTimeout?: number
+  /** Milliseconds that a statement waits for another program's lock. */
+  lockTimeout?: number
 }
+
+export const defaultLockTimeout = 5000
 
 /** The default of `pool` and of DATABASE_POOL. */
 export const defaultPoolSize = 12

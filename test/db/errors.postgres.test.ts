@@ -182,7 +182,7 @@ describe.skipIf(inject('workers').length > 0)('while another session holds a loc
   const lockTide = `select from apps where slug = 'tide-clock' for update`
 
   test('updates of the app are 503', async () => {
-    const service = await startService()
+    const service = await startService({ lockTimeout: 100 })
     const release = await holdLocks(service.databaseUrl, lockTide)
     const answers = await Promise.all(Array.from({ length: 6 }, () => update(service)))
     expectStatuses(answers, [503, 503, 503, 503, 503, 503])
@@ -225,7 +225,7 @@ describe.skipIf(inject('workers').length > 0)('while another session holds a loc
   })
 
   test('reads of the table are 503, also those that share one', async () => {
-    const service = await startService()
+    const service = await startService({ lockTimeout: 100 })
     const lock = 'lock table apps in access exclusive mode'
     const release = await holdLocks(service.databaseUrl, lock)
     const paths = ['/apps', '/apps', '/apps', '/apps?search=tide', '/apps/1', '/apps/1']

@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers/promises'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { findAppPage } from '../../src/catalogue/app-list.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
-import type { QueryRunner, ServerOptions } from '../../src/db/engine.ts'
+import type { DatabaseOptions, QueryRunner } from '../../src/db/engine.ts'
 import { expectStatuses } from '../support/check.ts'
 import {
   addressAt,
@@ -32,7 +32,7 @@ async function startWorld() {
   return { ...server, databaseUrl: addressAt(server.address, worldName) }
 }
 
-function open(address: string, options?: ServerOptions): Database {
+function open(address: string, options?: DatabaseOptions): Database {
   const database = openDatabase(address, options)
   onTestFinished(() => database.close())
   return database

@@ -1,7 +1,7 @@
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { parseServerUrl } from '../../src/db/database-url.ts'
-import type { QueryRunner, ServerOptions } from '../../src/db/engine.ts'
+import type { DatabaseOptions, QueryRunner } from '../../src/db/engine.ts'
 import { openReader, rowsOf } from '../../src/db/postgres/client.ts'
 import { required } from '../../src/util/helpers.ts'
 import { copyWorld } from '../support/database.ts'
@@ -31,7 +31,7 @@ test.for<
   [
     use: string,
     method: 'read' | 'snapshot' | 'write',
-    options: ServerOptions,
+    options: DatabaseOptions,
     settings: Record<string, string>,
   ]
 >([
@@ -161,7 +161,9 @@ test.for<[what: string, kept: string[], statements: string[]]>([
   ],
   ['two that fail', numbered(0, 200), ['select x', 'select x', ...numbered(0, 200)]],
 ])('of %s, a connection keeps the 200 prepared that came last', async ([, kept, statements]) => {
-  const sql = openReader(required(parseServerUrl(await copyWorld()), 'a DATABASE_URL'), 1)
+  const sql = openReader(required(parseServerUrl(await copyWorld()), 'a DATABASE_URL'), 1, {
+    lockTimeout: 5000,
+  })
   onTestFinished(() => sql.destroy())
   const find = async (statement: string) => (await rowsOf(sql, statement, []))[0]
   for (const statement of statements) await find(statement).catch(() => {})

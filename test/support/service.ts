@@ -4,6 +4,7 @@ import type { Decision } from '../../src/catalogue/policy.ts'
 import { type Config, readConfig } from '../../src/config.ts'
 import { OperatorError } from '../../src/contract/errors.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
+import { defaultLockTimeout } from '../../src/db/engine.ts'
 import { createApp } from '../../src/http/app.ts'
 import type { ConnectionLimits } from '../../src/http/connections.ts'
 import { createLogger } from '../../src/http/log.ts'
@@ -62,6 +63,8 @@ export type ServiceOptions = {
   limits?: Partial<RateLimitsConfig & Pick<Config, 'trustProxy'>>
   /** The database; a new copy of the world by default. */
   databaseUrl?: string
+  /** Milliseconds that a statement waits for another program's lock, other than the default. */
+  lockTimeout?: number
   /** Wraps the operations' database, to make it fail. */
   database?: (database: Database) => Database
 }
@@ -81,8 +84,9 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     cacheSize = 2 ** 20,
     limits = {},
     databaseUrl = await copyWorld(),
+    lockTimeout = defaultLockTimeout,
   } = options
-  const database = openDatabase(databaseUrl)
+  const database = openDatabase(databaseUrl, { lockTimeout })
   const log: string[] = []
   const logger = createLogger('info', { write: (line: string) => log.push(line) })
   const baseUrl = origin + prefix

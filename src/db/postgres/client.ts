@@ -50,7 +50,7 @@ export const textType = 'text collate "C"'
  * Milliseconds. Readers may be idle between statements for any time: an export may be slow to write
  * what it has read.
  */
-const timeouts = { statement: 20_000, lock: 5000, idle: 60_000 }
+const timeouts = { statement: 20_000, idle: 60_000 }
 
 /**
  * Milliseconds. A server may disappear without closing its connections. Longer than the server's
@@ -65,19 +65,22 @@ const queryTimeout = timeouts.statement + 5000
  * the thousand spellings that a search looks up.
  */
 const writerSettings = ['set jit = off', 'set enable_seqscan = off']
-const readerSettings = [
+const readerSettings = (lockTimeout: number) => [
   ...writerSettings,
   `set statement_timeout = ${timeouts.statement}`,
-  `set lock_timeout = ${timeouts.lock}`,
+  `set lock_timeout = ${lockTimeout}`,
   'set default_transaction_read_only = on',
 ]
 
+/** Milliseconds for a statement of a write, and for a lock. */
+type WriterTimeouts = { writeTimeout: number; lockTimeout: number }
+
 /** Set in each transaction, since a pooler's connection may have other settings. */
-const beginWriting = (writeTimeout: number) =>
+const beginWriting = ({ writeTimeout, lockTimeout }: WriterTimeouts) =>
   [
     'begin isolation level read committed, read write',
     `set local statement_timeout = ${writeTimeout * 0.8}`,
-    `set local lock_timeout = ${timeouts.lock}`,
+    `set local lock_timeout = ${lockTimeout}`,
     `set local idle_in_transaction_session_timeout = ${Math.min(timeouts.idle, writeTimeout)}`,
     // KiB, the minimum. Each search reads the list of pending index entries: this takes 0.1 ms, the
     // default of 4 MB would take 5. Without a list, an import takes four times as long.
@@ -199,12 +202,12 @@ export async function rowsOf<Row>(
   return rows
 }
 
-const writerClient = (writeTimeout: number) =>
+const writerClient = (timeouts: WriterTimeouts) =>
   class extends PostgresClient {
     override transaction(container: unknown, config: unknown, outer: unknown) {
       const transaction = super.transaction(container, config, outer) as Knex.Transaction &
         InnerTransaction
-      transaction.begin = (connection) => this.query(connection, beginWriting(writeTimeout))
+      transaction.begin = (connection) => this.query(connection, beginWriting(timeouts))
       return transaction
     }
   }
@@ -265,10 +268,13 @@ function open(
 
 const ignore = () => {}
 
-export const openWriter = (url: ServerUrl, max: number, writeTimeout: number): Knex =>
-  open(url, writerClient(writeTimeout), writerSettings, max, writeTimeout)
-export const openReader = (url: ServerUrl, max: number, readTimeout: number = queryTimeout): Knex =>
-  open(url, PostgresClient, readerSettings, max, readTimeout)
+export const openWriter = (url: ServerUrl, max: number, timeouts: WriterTimeouts): Knex =>
+  open(url, writerClient(timeouts), writerSettings, max, timeouts.writeTimeout)
+export const openReader = (
+  url: ServerUrl,
+  max: number,
+  { lockTimeout, readTimeout = queryTimeout }: { lockTimeout: number; readTimeout?: number },
+): Knex => open(url, PostgresClient, readerSettings(lockTimeout), max, readTimeout)
 
 /**
  * Whether a pooler is in front of the server: the process id that it reports is not the backend's.

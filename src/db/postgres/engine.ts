@@ -1,7 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { OperatorError } from '../../contract/errors.ts'
 import type { ServerUrl } from '../database-url.ts'
-import { defaultPoolSize, type Engine, notMigrated, type ServerOptions } from '../engine.ts'
+import {
+  type DatabaseOptions,
+  defaultLockTimeout,
+  defaultPoolSize,
+  type Engine,
+  notMigrated,
+} from '../engine.ts'
 import { applicationName, isPooled, openReader, openWriter } from './client.ts'
 import { committedBefore } from './committed-before.ts'
 import { explain, isStarting } from './errors.ts'
@@ -48,12 +54,16 @@ const longTimeout = 3_600_000
 /** PostgreSQL, 14 or newer. Several servers of this program may share a database. */
 export function openPostgres(
   url: ServerUrl,
-  { pool = defaultPoolSize, writeTimeout = longTimeout }: ServerOptions = {},
+  {
+    pool = defaultPoolSize,
+    writeTimeout = longTimeout,
+    lockTimeout = defaultLockTimeout,
+  }: DatabaseOptions = {},
 ): Engine {
   const concurrency = shareConnections(pool)
-  const writer = openWriter(url, concurrency.write, writeTimeout)
-  const reader = openReader(url, concurrency.cheap + concurrency.expensive)
-  const versionReader = openReader(url, 1, versionTimeout)
+  const writer = openWriter(url, concurrency.write, { writeTimeout, lockTimeout })
+  const reader = openReader(url, concurrency.cheap + concurrency.expensive, { lockTimeout })
+  const versionReader = openReader(url, 1, { lockTimeout, readTimeout: versionTimeout })
 
   async function findOpenError(
     deadline = performance.now() + url.connectTimeout,

@@ -4,7 +4,7 @@ import knex, { type Knex } from 'knex'
 import { LRUCache } from 'lru-cache'
 import type { Database, RunResult, Statement } from 'sqlite3'
 import { OperatorError } from '../../contract/errors.ts'
-import type { EngineQueryRunner } from '../engine.ts'
+import { defaultLockTimeout, type EngineQueryRunner } from '../engine.ts'
 import { separateStatements } from '../errors.ts'
 import type { DatabaseFile } from './database-file.ts'
 import { isRolledBack } from './errors.ts'
@@ -231,7 +231,7 @@ const beginWriting = 'BEGIN IMMEDIATE'
 
 /** Set on each new connection, in this order; a test reads them back. */
 export const pragmas = {
-  busy_timeout: 5000,
+  busy_timeout: defaultLockTimeout,
   journal_mode: 'wal',
   // 2 is FULL: what was acknowledged survives a power cut. NORMAL loses the last writes
   // (https://sqlite.org/wal.html).
@@ -275,8 +275,12 @@ const open = (filename: string, mode: OpenMode, client: typeof Knex.Client, max 
 const ignore = () => {}
 
 /** One connection, since SQLite has one writer at a time. */
-export const openWriter = (filename: string, file: DatabaseFile): Knex =>
-  open(filename, 'mode=rw', clientOf(file, beginWriting, pragmas))
+export const openWriter = (
+  filename: string,
+  file: DatabaseFile,
+  lockTimeout: number = defaultLockTimeout,
+): Knex =>
+  open(filename, 'mode=rw', clientOf(file, beginWriting, { ...pragmas, busy_timeout: lockTimeout }))
 /** Connections that cannot write. */
 export const openReader = (filename: string, file: DatabaseFile, max: number): Knex =>
   open(filename, 'mode=rw', clientOf(file, beginReading, readerPragmas), max)

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os'
 import { dirname } from 'node:path'
 import { getSystemErrorMessage } from 'node:util'
 import { OperatorError } from '../../contract/errors.ts'
-import type { Engine } from '../engine.ts'
+import type { DatabaseOptions, Engine } from '../engine.ts'
 import { UnusableDatabase } from '../errors.ts'
 import { pauseForOthers } from '../long-writes.ts'
 import { openReader, openWriter } from './client.ts'
@@ -31,9 +31,9 @@ const concurrency = {
 const groupCommitSize = 32
 
 /** A database in one file, with one writer at a time and concurrent readers. */
-export function openSqlite(filename: string): Engine {
+export function openSqlite(filename: string, { lockTimeout }: DatabaseOptions = {}): Engine {
   const file = databaseFile(filename)
-  const writer = openWriter(filename, file)
+  const writer = openWriter(filename, file, lockTimeout)
   const { transaction, isLockedOut } = groupCommit(writer)
   const reader = openReader(filename, file, concurrency.cheap + concurrency.expensive)
   const versionReader = openReader(filename, file, 1)
