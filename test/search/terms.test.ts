@@ -98,6 +98,15 @@ test.for<[string, string, string[]]>([
   ).toEqual(terms)
 })
 
+test.for([
+  ['کتابخانه‌ی', 'كتابخانهي'],
+  ['مكتبة', 'مكتبه'],
+  ['خانۀ', 'خانه'],
+  ['GEM™', 'gem'],
+])('%s and %s are one word', ([one = '', other = '']) => {
+  expect(phrasesIn(one)).toEqual(phrasesIn(other))
+})
+
 test('words and single characters may begin a longer word; emoji and runs without spaces may not', () => {
   const mayBegin = queryTerms('new pipe 日本 🎲 語').map(({ isPrefix }) => isPrefix)
   expect(mayBegin).toEqual([true, true, false, false, true])

@@ -44,7 +44,8 @@ const onAnyEngine = [
       'typed-command',
     ],
   ].map((name) => `test/cli/${name}.test.ts`),
-  'test/catalogue/relevance.test.ts',
+  ...['relevance', 'search-notes'].map((name) => `test/catalogue/${name}.test.ts`),
+  ...['corrections', 'partial-matches', 'ranking'].map((name) => `test/search/${name}.test.ts`),
   ...['accepted-values', 'examples', 'validation'].map((name) => `test/contract/${name}.test.ts`),
   ...[
     'connections',
