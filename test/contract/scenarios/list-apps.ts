@@ -1,4 +1,4 @@
-import { listed, type Table } from './scenario.ts'
+import { listed, type Scenario, type Table } from './scenario.ts'
 
 export const listApps: Table = ({ keys }) => [
   {
@@ -118,115 +118,43 @@ export const listApps: Table = ({ keys }) => [
     status: 304,
   },
   {
-    name: 'refuses a limit of 0',
-    request: ['GET', '/apps?limit=0'],
-    status: 400,
-    code: 'invalid_request',
-    problems: ['query limit'],
-  },
-  {
     name: 'refuses a limit over 100 instead of clamping it',
     request: ['GET', '/apps?limit=101'],
     status: 400,
+    code: 'invalid_request',
     problems: ['query limit'],
     message: /^limit must be at most 100\.$/,
   },
-  {
-    name: 'refuses a hexadecimal page',
-    request: ['GET', '/apps?page=0x10'],
-    status: 400,
-    problems: ['query page'],
-  },
-  {
-    name: 'refuses a page in scientific notation',
-    request: ['GET', '/apps?page=1e1'],
-    status: 400,
-    problems: ['query page'],
-  },
-  {
-    name: 'refuses a page with a sign',
-    request: ['GET', '/apps?page=%2B1'],
-    status: 400,
-    problems: ['query page'],
-  },
-  {
-    name: 'refuses a page with a space',
-    request: ['GET', '/apps?page=%201'],
-    status: 400,
-    problems: ['query page'],
-  },
-  {
-    name: 'refuses a page with a leading zero',
-    request: ['GET', '/apps?page=01'],
-    status: 400,
-    problems: ['query page'],
-  },
-  {
-    name: 'refuses a fractional page',
-    request: ['GET', '/apps?page=1.5'],
-    status: 400,
-    problems: ['query page'],
-  },
-  {
-    name: 'treats a second question mark as part of the query',
-    request: ['GET', '/apps?limit=1?2'],
-    status: 400,
-    problems: ['query limit'],
-  },
-  {
-    name: 'refuses page 0',
-    request: ['GET', '/apps?page=0'],
-    status: 400,
-    problems: ['query page'],
-  },
-  {
-    name: 'refuses an empty page',
-    request: ['GET', '/apps?page='],
-    status: 400,
-    problems: ['query page'],
-  },
-  {
-    name: 'refuses a page beyond 32 bits',
-    request: ['GET', '/apps?page=2147483648'],
-    status: 400,
-    problems: ['query page'],
-  },
-  {
-    name: 'refuses a repeated page',
-    request: ['GET', '/apps?page=1&page=2'],
-    status: 400,
-    problems: ['query page'],
-  },
-  {
-    name: 'refuses an unknown sort',
-    request: ['GET', '/apps?sort=foo'],
-    status: 400,
-    problems: ['query sort'],
-  },
-  {
-    name: 'refuses an empty sort',
-    request: ['GET', '/apps?sort='],
-    status: 400,
-    problems: ['query sort'],
-  },
-  {
-    name: 'refuses an unknown parameter',
-    request: ['GET', '/apps?colour=red'],
-    status: 400,
-    problems: ['query colour'],
-  },
-  {
-    name: 'refuses a parameter named __proto__',
-    request: ['GET', '/apps?__proto__=1'],
-    status: 400,
-    problems: ['query __proto__'],
-  },
-  {
-    name: 'names a parameter as it was sent, not as a pointer',
-    request: ['GET', '/apps?a%2Fb~=1'],
-    status: 400,
-    problems: ['query a/b~'],
-  },
+  ...[
+    { what: 'a limit of 0', query: 'limit=0', field: 'limit' },
+    { what: 'a hexadecimal page', query: 'page=0x10', field: 'page' },
+    { what: 'a page in scientific notation', query: 'page=1e1', field: 'page' },
+    { what: 'a page with a sign', query: 'page=%2B1', field: 'page' },
+    { what: 'a page with a space', query: 'page=%201', field: 'page' },
+    { what: 'a page with a leading zero', query: 'page=01', field: 'page' },
+    { what: 'a fractional page', query: 'page=1.5', field: 'page' },
+    { what: 'page 0', query: 'page=0', field: 'page' },
+    { what: 'an empty page', query: 'page=', field: 'page' },
+    { what: 'a page beyond 32 bits', query: 'page=2147483648', field: 'page' },
+    { what: 'a repeated page', query: 'page=1&page=2', field: 'page' },
+    {
+      what: 'a second question mark, which is part of the query',
+      query: 'limit=1?2',
+      field: 'limit',
+    },
+    { what: 'an unknown sort', query: 'sort=foo', field: 'sort' },
+    { what: 'an empty sort', query: 'sort=', field: 'sort' },
+    { what: 'an unknown parameter', query: 'colour=red', field: 'colour' },
+    { what: 'a parameter named __proto__', query: '__proto__=1', field: '__proto__' },
+    { what: 'a name as it was sent, not as a pointer', query: 'a%2Fb~=1', field: 'a/b~' },
+  ].map(
+    ({ what, query, field }): Scenario => ({
+      name: `refuses ${what}`,
+      request: ['GET', `/apps?${query}`],
+      status: 400,
+      problems: [`query ${field}`],
+    }),
+  ),
   {
     name: 'reports all problems together',
     request: ['GET', '/apps?page=x&limit=101&sort=foo&colour=red'],
