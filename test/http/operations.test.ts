@@ -1,4 +1,4 @@
-import { OpenAPIBackend } from 'openapi-backend'
+import { OpenAPIBackend, type Operation } from 'openapi-backend'
 import { expect, test } from 'vitest'
 import { describeOperations, readTarget } from '../../src/http/operations.ts'
 import { readDocument } from '../../src/http/reference-routes.ts'
@@ -64,4 +64,20 @@ test('HEAD is a GET', async () => {
     id: 'getApp',
     route: '/store/apps/{id}',
   })
+})
+
+test.for<{ security: object[] | undefined; isPublic: boolean }>([
+  { security: undefined, isPublic: true },
+  { security: [], isPublic: true },
+  { security: [{}, { apiKey: [] }], isPublic: true },
+  { security: [{ apiKey: [] }], isPublic: false },
+])('with the security $security, an operation is public: $isPublic', async (row) => {
+  const operation = {
+    method: 'get',
+    path: '/things',
+    ...(row.security && { security: row.security }),
+  }
+  // Only these properties of an operation matter here.
+  const [facts] = describeOperations([operation as Operation], '')
+  expect(facts?.isPublic).toBe(row.isPublic)
 })

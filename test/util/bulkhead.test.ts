@@ -40,6 +40,22 @@ test('a task waits for its own time, if it has one', async () => {
   expect(refused).toEqual(['usual'])
   await vi.advanceTimersByTimeAsync(10_000)
   expect(refused).toEqual(['usual', 'patient'])
+  expect(bulkhead.rejected).toBe(2)
+})
+
+test('a task that got a slot in time is not refused later', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const bulkhead = new Bulkhead({ concurrency: 1, queueLimit: 100, queueTimeout: 1000 })
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const first = bulkhead.run(() => promise)
+  const queued = bulkhead.run(async () => 'served')
+  await vi.advanceTimersByTimeAsync(899)
+  resolve()
+  expect(await queued).toBe('served')
+  await first
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(bulkhead.rejected).toBe(0)
 })
 
 test('of the tasks with one key, one at a time runs, and others do not wait for them', async () => {
@@ -84,9 +100,11 @@ test('a task with the key of one that failed, or left the queue, runs', async ()
   const caller = new AbortController()
   const left = bulkhead.run(async () => 'left', { key: 1, signal: caller.signal })
   const next = bulkhead.run(async () => 'next', { key: 1 })
+  expect(bulkhead.queued).toBe(2)
   caller.abort()
+  expect(bulkhead.queued).toBe(1)
   await expect(failing).rejects.toThrow('failed')
-  await expect(left).rejects.toThrow('disconnected')
+  await expect(left).rejects.toMatchObject({ code: 'unavailable' })
   expect(await next).toBe('next')
 })
 
