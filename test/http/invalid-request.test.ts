@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { Problem } from '../../src/contract/contract.ts'
 import { invalidRequest } from '../../src/http/invalid-request.ts'
-import { startService } from '../support/service.ts'
+import { share } from '../support/lifetime.ts'
+import { type Service, startService } from '../support/service.ts'
 
 const unknown =
   'is not a parameter; there are category, limit, package_name, page, search, slug, sort'
@@ -9,102 +10,89 @@ const settable =
   'category_id, description, license, name, package_name, short_description, source_code_url, version, website_url'
 const notSettable = `is not a field that can be set; there are ${settable}`
 
-test.for<[what: string, query: string, message: string]>([
-  ['a letter too many', 'limitt=3', `limitt ${unknown}.`],
-  ['a letter too few', 'catgory=games', `catgory ${unknown}.`],
-  ['two letters swapped', 'serach=tide', `serach ${unknown}.`],
-  ['another case', 'LIMIT=3', `LIMIT ${unknown}.`],
-  ['another spelling', 'packageName=a', `packageName ${unknown}.`],
-  ['a hyphen', 'package-name=a', `package-name ${unknown}.`],
-  ['a space at the end', 'limit%20=3', `"limit " ${unknown}.`],
-  ['two errors', 'serchh=tide', `serchh ${unknown}.`],
-  ['a name far from all', 'colour=red', `colour ${unknown}.`],
-  ['a field of another operation', 'descriptio=x', `descriptio ${unknown}.`],
-  ['a parameter of another operation', 'statu=pending', `statu ${unknown}.`],
-  ['a name of every object', '__proto__=1', `__proto__ ${unknown}.`],
-  ['another one', 'constructor=1', `constructor ${unknown}.`],
-  [
-    'no name',
-    '=1',
-    `The query has a parameter without a name${unknown.replace('is not a parameter', '')}.`,
-  ],
-  ['a pointer', 'a%2Fb~=1', `"a/b~" ${unknown}.`],
-  ['a sentence', 'It%20worked.%20This=1', `"It worked. This" ${unknown}.`],
-  ['line breaks and controls', 'a%0d%0ab%1b[2J%00=1', `"a b\uFFFD[2J\uFFFD" ${unknown}.`],
-  ['a bidirectional override', 'a%e2%80%aeb=1', `"a\uFFFDb" ${unknown}.`],
-  ['bytes that are no text', '%ff=1', `"\uFFFD" ${unknown}.`],
-  ['a long name', `${'n'.repeat(9000)}=1`, `"${'n'.repeat(59)}…" ${unknown}.`],
-  [
-    'two problems',
-    'limitt=3&colour=red',
-    `limitt ${unknown}. There is 1 more problem; see data.errors.`,
-  ],
-  [
-    'three problems',
-    'page=0&colour=red&shape=round',
-    `colour ${unknown}. There are 2 more problems; see data.errors.`,
-  ],
-  [
-    '500 problems',
-    Array.from({ length: 500 }, (_, index) => `limit${index}=1`).join('&'),
-    `limit0 ${unknown}. There are 499 more problems; see data.errors.`,
-  ],
-])('the message about a query with %s', async ([, query, message]) => {
-  const service = await startService()
+/** A service that its tests leave as it was. */
+let service: Service
+share(async () => {
+  service = await startService()
+})
+
+const sendBody = (body: string) =>
+  service.request('PUT', `/apps/${service.world.apps.approved}`, {
+    key: service.world.keys.ada,
+    headers: { 'Content-Type': 'application/json' },
+    body,
+  })
+
+const parameters = (count: number) =>
+  Array.from({ length: count }, (_, index) => `p${index}=1`).join('&')
+
+test.for<{ name: string; query: string; message: string }>([
+  { name: 'an unknown parameter', query: 'limitt=3', message: `limitt ${unknown}.` },
+  { name: 'another case', query: 'LIMIT=3', message: `LIMIT ${unknown}.` },
+  { name: 'a parameter of another operation', query: 'status=a', message: `status ${unknown}.` },
+  { name: 'a name of every object', query: '__proto__=1', message: `__proto__ ${unknown}.` },
+  {
+    name: 'no name',
+    query: '=1',
+    message: `The query has a parameter without a name${unknown.replace('is not a parameter', '')}.`,
+  },
+  { name: 'bytes that are no text', query: '%ff=1', message: `"\uFFFD" ${unknown}.` },
+  {
+    name: 'two problems',
+    query: 'limitt=3&colour=red',
+    message: `limitt ${unknown}. There is 1 more problem; see data.errors.`,
+  },
+  {
+    name: '500 problems',
+    query: parameters(500),
+    message: `p0 ${unknown}. There are 499 more problems; see data.errors.`,
+  },
+  {
+    name: '501 parameters',
+    query: parameters(501),
+    message: 'The query must have at most 500 parameters.',
+  },
+])('the message about a query with $name', async ({ query, message }) => {
   const reply = await service.get(`/apps?${query}`)
   expect([reply.status, reply.body.message]).toEqual([400, message])
   const head = await service.request('HEAD', `/apps?${query}`)
   expect([head.status, head.text]).toEqual([400, ''])
 })
 
-test.for<[what: string, body: string, message: string]>([
-  ['one problem', '{"name":""}', 'name must not be empty.'],
-  ['a misspelled field', '{"descripton":"A"}', `descripton ${notSettable}.`],
-  ['another spelling', '{"categoryId":1}', `categoryId ${notSettable}.`],
-  ['a parameter of another operation', '{"limits":1}', `limits ${notSettable}.`],
-  [
-    'a field that only responses have',
-    '{"status":"approved"}',
-    'The body must leave out the read-only field: status.',
-  ],
-  ['a name of every object', '{"__proto__":{"name":"A"}}', `__proto__ ${notSettable}.`],
-  ['no name', '{"":1}', `"" ${notSettable}.`],
-  ['a space for a name', '{" ":1}', `" " ${notSettable}.`],
-  ['a pointer', '{"a/b~":1}', `"a~1b~0" ${notSettable}.`],
-  ['half of a character', '{"a\\ud83d":1}', `"a\uFFFD" ${notSettable}.`],
-  ['right to left', '{"\\u05d0\\u202eb":1}', `"\u05d0\uFFFDb" ${notSettable}.`],
-  ['64 KiB', `{"${'x'.repeat(65_536)}":1}`, `"${'x'.repeat(59)}…" ${notSettable}.`],
-  ['many marks', `{"a${'\u0301'.repeat(9000)}":1}`, `"…" ${notSettable}.`],
-  ['no object', '[1]', 'The body must be an object.'],
-  ['no field', '{}', 'The body must have at least one field.'],
-  [
-    'too much of everything',
-    `[${'1,'.repeat(2000)}1]`,
-    'The body must have at most 1000 JSON tokens.',
-  ],
-  [
-    'two problems',
-    '{"versio":"1","name":""}',
-    `versio ${notSettable}. There is 1 more problem; see data.errors.`,
-  ],
-])('the message about a body with %s', async ([, body, message]) => {
-  const service = await startService()
-  const { keys, apps } = service.world
-  const headers = { 'Content-Type': 'application/json' }
-  const reply = await service.request('PUT', `/apps/${apps.approved}`, {
-    key: keys.ada,
-    headers,
-    body,
-  })
+test.for<{ name: string; body: string; message: string }>([
+  { name: 'one problem', body: '{"name":""}', message: 'name must not be empty.' },
+  { name: 'an unknown field', body: '{"descripton":"A"}', message: `descripton ${notSettable}.` },
+  {
+    name: 'a field that only responses have',
+    body: '{"status":"approved"}',
+    message: 'The body must leave out the read-only field: status.',
+  },
+  {
+    name: 'a name of every object',
+    body: '{"__proto__":{"name":"A"}}',
+    message: `__proto__ ${notSettable}.`,
+  },
+  { name: 'no name', body: '{"":1}', message: `"" ${notSettable}.` },
+  { name: 'a pointer', body: '{"a/b~":1}', message: `"a~1b~0" ${notSettable}.` },
+  { name: 'half of a character', body: '{"a\\ud83d":1}', message: `"a\uFFFD" ${notSettable}.` },
+  { name: 'no object', body: '[1]', message: 'The body must be an object.' },
+  { name: 'no field', body: '{}', message: 'The body must have at least one field.' },
+  {
+    name: 'two problems',
+    body: '{"versio":"1","name":""}',
+    message: `versio ${notSettable}. There is 1 more problem; see data.errors.`,
+  },
+])('the message about a body with $name', async ({ body, message }) => {
+  const reply = await sendBody(body)
   expect([reply.status, reply.body.message]).toEqual([400, message])
 })
 
 describe('an app that was read and is sent back', () => {
-  test.for<[what: string, method: 'PUT' | 'POST', from: 'app' | 'list']>([
-    ['to update it', 'PUT', 'app'],
-    ['as a new one', 'POST', 'app'],
-    ['from the list of own apps', 'PUT', 'list'],
-  ])('%s has one problem, which names the fields to leave out', async ([, method, from]) => {
+  test.for<{ name: string; method: 'PUT' | 'POST'; from: 'app' | 'list' }>([
+    { name: 'to update it', method: 'PUT', from: 'app' },
+    { name: 'as a new one', method: 'POST', from: 'app' },
+    { name: 'from the list of own apps', method: 'PUT', from: 'list' },
+  ])('$name has one problem, which names the fields to leave out', async ({ method, from }) => {
     const service = await startService()
     const { apps } = service.world
     const key = service.world.keys.ada
@@ -133,30 +121,21 @@ describe('an app that was read and is sent back', () => {
   })
 
   test('is not the only problem', async () => {
-    const service = await startService()
-    const { keys, apps } = service.world
-    const json = { id: 1, name: '', colour: 'red', reviews: [{ id: 'x' }] }
-    const path = `/apps/${apps.approved}`
-    const reply = await service.request('PUT', path, { key: keys.ada, json })
-    expect([reply.body.message, reply.body.data.errors]).toEqual([
-      'The body must leave out the read-only fields: id, reviews. There are 2 more problems; see data.errors.',
-      [
-        { in: 'body', field: '', message: 'must leave out the read-only fields: id, reviews' },
-        { in: 'body', field: '/colour', message: notSettable },
-        { in: 'body', field: '/name', message: 'must not be empty' },
-      ],
+    const { body } = await sendBody('{"id":1,"name":"","colour":"red","reviews":[{"id":"x"}]}')
+    expect(body.data.errors).toEqual([
+      { in: 'body', field: '', message: 'must leave out the read-only fields: id, reviews' },
+      { in: 'body', field: '/colour', message: notSettable },
+      { in: 'body', field: '/name', message: 'must not be empty' },
     ])
   })
 })
 
 test('an operation without parameters says so', async () => {
-  const service = await startService()
   const { status, body } = await service.get('/categories?limit=1')
   expect([status, body.message]).toEqual([400, 'limit is not a parameter; there are none.'])
 })
 
 test('a misspelled field is named before the missing one', async () => {
-  const service = await startService()
   const json = { name: 'A', Description: 'B', category_id: 1 }
   const reply = await service.request('POST', '/apps', { key: service.world.keys.ada, json })
   expect(reply.body.data.errors).toEqual([
@@ -165,28 +144,36 @@ test('a misspelled field is named before the missing one', async () => {
   ])
 })
 
-const problem = (place: Problem['in'], field: string): Problem => ({
-  in: place,
-  field,
-  message: 'is wrong',
+test.for<{ place: Problem['in']; field: string; subject: string }>([
+  { place: 'body', field: '', subject: 'The body' },
+  { place: 'query', field: '', subject: 'The query' },
+  { place: 'path', field: '', subject: 'The path' },
+  { place: 'header', field: '', subject: 'The request' },
+  { place: 'body', field: '/reviews/0/rating', subject: 'reviews/0/rating' },
+  { place: 'header', field: 'If-None-Match', subject: 'If-None-Match' },
+  // Names that could be taken for something else are quoted.
+  { place: 'query', field: 'limit ', subject: '"limit "' },
+  { place: 'query', field: 'a/b~', subject: '"a/b~"' },
+  { place: 'query', field: 'It worked. This', subject: '"It worked. This"' },
+  { place: 'query', field: 'a\r\nb\u001B[2J\0', subject: '"a b\uFFFD[2J\uFFFD"' },
+  { place: 'query', field: 'a\u202Eb', subject: '"a\uFFFDb"' },
+  // Long ones are shortened.
+  { place: 'query', field: 'a'.repeat(60), subject: 'a'.repeat(60) },
+  { place: 'query', field: 'a'.repeat(61), subject: `"${'a'.repeat(59)}…"` },
+  { place: 'query', field: '🔥'.repeat(60), subject: `"${'🔥'.repeat(60)}"` },
+  { place: 'body', field: `/a${'\u0301'.repeat(9000)}`, subject: '"…"' },
+])('the message about $field in the $place begins with $subject', (row) => {
+  const error = invalidRequest([{ in: row.place, field: row.field, message: 'is wrong' }])
+  expect(error.message).toBe(`${row.subject} is wrong.`)
 })
 
-test.for<[problems: Problem[], message: string]>([
-  [[problem('body', '/reviews/0/rating')], 'reviews/0/rating is wrong.'],
-  [[problem('body', '')], 'The body is wrong.'],
-  [[problem('query', '')], 'The query is wrong.'],
-  [[problem('path', '')], 'The path is wrong.'],
-  [[problem('header', '')], 'The request is wrong.'],
-  [[problem('header', 'If-None-Match')], 'If-None-Match is wrong.'],
-  [[problem('query', 'a'.repeat(60))], `${'a'.repeat(60)} is wrong.`],
-  [[problem('query', 'a'.repeat(61))], `"${'a'.repeat(59)}…" is wrong.`],
-  [[problem('query', '🔥'.repeat(60))], `"${'🔥'.repeat(60)}" is wrong.`],
-  [
-    Array.from({ length: 2001 }, () => problem('query', 'a')),
-    'a is wrong. There are 2,000 more problems; see data.errors.',
-  ],
-])('the problems %j', ([problems, message]) => {
+test('of many problems, the response has the first hundred, and the message says how many there are', () => {
+  const problems = Array.from({ length: 2001 }, (_, index) => ({
+    in: 'query' as const,
+    field: `a${index}`,
+    message: 'is wrong',
+  }))
   const error = invalidRequest(problems)
-  expect([error.code, error.message]).toEqual(['invalid_request', message])
+  expect(error.message).toBe('a0 is wrong. There are 2,000 more problems; see data.errors.')
   expect(error.details.errors).toEqual(problems.slice(0, 100))
 })

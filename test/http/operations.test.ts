@@ -2,6 +2,13 @@ import { OpenAPIBackend, type Operation } from 'openapi-backend'
 import { expect, test } from 'vitest'
 import { describeOperations, readTarget } from '../../src/http/operations.ts'
 import { readDocument } from '../../src/http/reference-routes.ts'
+import { share } from '../support/lifetime.ts'
+import { type Service, startService } from '../support/service.ts'
+
+let service: Service
+share(async () => {
+  service = await startService()
+})
 
 /** openapi-backend with the document. */
 async function backend() {
@@ -80,4 +87,30 @@ test.for<{ security: object[] | undefined; isPublic: boolean }>([
   // Only these properties of an operation matter here.
   const [facts] = describeOperations([operation as Operation], '')
   expect(facts?.isPublic).toBe(row.isPublic)
+})
+
+test.for<{ accept: string; isAnswered: boolean }>([
+  { accept: 'application/json', isAnswered: true },
+  { accept: 'Application/JSON; Charset=UTF-8', isAnswered: true },
+  { accept: 'application/*', isAnswered: true },
+  { accept: '*/*', isAnswered: true },
+  { accept: 'text/html, application/json;q=0.1', isAnswered: true },
+  { accept: 'text/html, */*;q=0.1', isAnswered: true },
+  { accept: 'application/json;q=0.01', isAnswered: true },
+  { accept: 'application/json;seq=0', isAnswered: true },
+  { accept: 'text/html', isAnswered: false },
+  { accept: 'application/xml, text/*', isAnswered: false },
+  { accept: 'application/json;q=0', isAnswered: false },
+  { accept: 'application/json; Q=0.000', isAnswered: false },
+  { accept: 'application/json;q=0, */*', isAnswered: false },
+  { accept: '*/*, application/*;q=0.0', isAnswered: false },
+  { accept: '*/*;q=0', isAnswered: false },
+  { accept: '*/*;q=0, application/*', isAnswered: true },
+  { accept: '', isAnswered: true },
+  { accept: ' ', isAnswered: true },
+  { accept: ' , ,', isAnswered: true },
+  { accept: ', text/html', isAnswered: false },
+])('Accept: "$accept" is answered: $isAnswered', async ({ accept, isAnswered }) => {
+  const { status } = await service.get('/apps', { headers: { Accept: accept } })
+  expect(status).toBe(isAnswered ? 200 : 406)
 })

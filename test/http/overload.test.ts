@@ -30,6 +30,10 @@ async function fill({ database }: Pick<Service, 'database'>, kind: keyof typeof 
   return saturate(kinds[kind](database), slots[kind])
 }
 
+/** Work in a transaction, which takes its connection with the first statement. */
+const holdConnection = (database: Database, isExpensive: boolean) => (work: Work) =>
+  database.snapshot(({ sql }) => sql('apps').first('id').then(work), { isExpensive })
+
 const countQueued = ({ database }: Service) =>
   database.usage().pools.reduce((sum, pool) => sum + pool.waiting, 0)
 
@@ -95,7 +99,11 @@ test.for<{ kind: keyof typeof kinds; queueLimit: number }>([
 test('a cached response waits for no slot, connection or lock', async () => {
   const service = await startService()
   await service.get('/apps')
-  const releases = [await fill(service, 'reads'), await fill(service, 'searches')]
+  stopTimers()
+  const releases = [
+    await saturate(holdConnection(service.database, false), slots.reads),
+    await saturate(holdConnection(service.database, true), slots.searches),
+  ]
   // Has changed the version of the data, which it has not committed.
   const commit = await holdWrite(service.database, ({ sql }) =>
     sql('catalogue_version').update({ value: 'new' }),
@@ -111,12 +119,9 @@ test('a cached response waits for no slot, connection or lock', async () => {
 
 test('work of all kinds at once has a connection for each of its slots', async () => {
   const { database } = await startService()
-  /** In a transaction, which takes its connection with the first statement. */
-  const snapshot = (isExpensive: boolean) => (work: Work) =>
-    database.snapshot(({ sql }) => sql('apps').first('id').then(work), { isExpensive })
   const releases = [
-    await saturate(snapshot(false), slots.reads),
-    await saturate(snapshot(true), slots.searches),
+    await saturate(holdConnection(database, false), slots.reads),
+    await saturate(holdConnection(database, true), slots.searches),
     await saturate(kinds.writes(database), slots.writes),
   ]
   const used = database.usage().pools.map((pool) => [pool.name, pool.used, pool.waiting])
