@@ -4,55 +4,56 @@ import { generateKey } from '../../src/accounts/keys.ts'
 import { revokeModerator } from '../../src/accounts/moderator-store.ts'
 import { freezeClock } from '../support/clock.ts'
 import { copyWorld } from '../support/database.ts'
-import { textOf, titleOf, valuesOf } from '../support/html.ts'
+import { problemOf, textOf, titleOf, valuesOf } from '../support/html.ts'
+import { share } from '../support/lifetime.ts'
 import {
   cookieOf,
   type ModerationPage,
-  newestEntries,
-  referenceTo,
   startModerationPage,
-  stateOf,
+  startWithAda,
   type Visitor,
 } from '../support/moderation-page.ts'
-import { startService } from '../support/service.ts'
+
+/** Signing in and out. session-cookie.test.ts has the names of the cookie. */
 
 const { keys, apps } = inject('world')
 const past = '2020-01-01T00:00:00.000Z'
 const minute = 60 * 1000
+const hour = 60 * minute
 
 const revoke = ({ database }: ModerationPage, id: string) =>
   database.write((runner) => revokeModerator(runner, id, { operator: 'test' }))
 
+const expire = ({ database }: ModerationPage, id: string) =>
+  database.write(({ sql }) => sql('operators').where({ id }).update({ expires_at: past }))
+
 const sessionsOf = ({ database }: ModerationPage) =>
   database.read(({ sql }) => sql('operator_sessions'))
 
-/** Whether the visitor is signed in. */
-async function isSignedIn(visitor: Visitor): Promise<boolean> {
-  const { status, headers } = await visitor.get('/')
+/** Who is signed in with these cookies, if anybody is. */
+async function whoIs(visitor: Visitor): Promise<string | undefined> {
+  const { status, headers, text } = await visitor.get('/audit')
   if (status === 303) expect(headers.location).toMatch(/\/sign-in\?next=/)
-  return status === 200
+  return /<form [^>]*\/sign-out"><bdi>(.*?)<\/bdi>/.exec(text)?.[1]
 }
 
 test('a key signs in, and its holder is shown the page that was asked for', async () => {
   const page = await startModerationPage()
   const { key, id } = await page.addModerator('Ada Lovelace')
-  const asked = await page.get(`/apps/${apps.pending}?from=mail`)
+  const path = `/apps/${apps.pending}?from=mail`
+  const asked = await page.get(path)
   expect([asked.status, asked.headers.location]).toEqual([
     303,
-    `/sign-in?next=%2Fapps%2F${apps.pending}%3Ffrom%3Dmail`,
+    `/sign-in?next=${encodeURIComponent(path)}`,
   ])
   const form = await page.get(String(asked.headers.location))
   expect([form.status, titleOf(form.text)]).toEqual([200, 'Sign in – Moderation'])
   const [next = ''] = valuesOf(form.text, 'next')
   // Pasted with white space.
   const signedIn = await page.post('/sign-in', { key: ` ${key}\n`, next })
-  expect([signedIn.status, signedIn.headers.location]).toEqual([
-    303,
-    `/apps/${apps.pending}?from=mail`,
-  ])
-  const ada = page.visitor(cookieOf(signedIn))
-  expect((await ada.get(`/apps/${apps.pending}`)).text).toContain('Ada Lovelace')
-  // The use is stored without a wait.
+  expect([signedIn.status, signedIn.headers.location]).toEqual([303, path])
+  expect(await whoIs(page.visitor(cookieOf(signedIn)))).toBe('Ada Lovelace')
+  // The use is stored after the response.
   await expect
     .poll(() =>
       page.database.read(({ sql }) => sql('operators').where({ id }).first('last_used_at')),
@@ -69,12 +70,12 @@ test('the form has one visible field, which password managers fill', async () =>
   expect(visible[0]).toMatch(/ type="password".* autocomplete="current-password"/)
 })
 
-test('neither the key nor the token is stored or logged', async () => {
-  const page = await startModerationPage()
-  const ada = await page.signIn('Ada')
+test('neither the key nor the token is stored or logged, nor is what was typed', async () => {
+  const { page, ada } = await startWithAda()
   await ada.get('/')
   await page.get(`/sign-in?next=/&key=${ada.key}`)
   await page.get(`/${ada.key}`)
+  await page.post('/decisions', { app: '2@a', decision: 'reject', reason: 'Typed.', key: ada.key })
   const token = ada.cookie.replace(/^.*=/, '')
   const stored = JSON.stringify(
     await page.database.read(async ({ sql }) => [
@@ -83,470 +84,336 @@ test('neither the key nor the token is stored or logged', async () => {
       await sql('audit'),
     ]),
   )
-  for (const text of [stored, page.log.join()]) {
-    expect(text).not.toContain(token)
-    expect(text).not.toContain(ada.key.slice(22, 60))
-  }
+  for (const text of [stored, page.log.join()])
+    for (const secret of [token, ada.key.slice(22, 60), 'Typed.'])
+      expect(text).not.toContain(secret)
   expect(stored).toContain(hash('sha256', ada.key))
   expect(stored).toContain(hash('sha256', token))
 })
 
-const mistyped = (key: string) => key.replace(/.$/, (last) => (last === '0' ? '1' : '0'))
-
 describe('a refused key', () => {
-  test.for<
-    [what: string, key: (page: ModerationPage) => Promise<string> | string, message: string]
-  >([
-    ['nothing', () => '', 'This is not a sign-in key; check that it was copied completely.'],
-    ['a word', () => 'open sesame', 'This is not a sign-in key'],
-    ['an API key', () => keys.ada, 'This is not a sign-in key'],
-    [
-      'a mistyped key',
-      async (page) => mistyped((await page.addModerator('Ada')).key),
-      'This is not a sign-in key',
-    ],
-    ['a key that was never issued', () => generateKey('moderator').key, 'is not known'],
-    [
-      'a key with the id of another',
-      async ({ addModerator, database }) => {
-        const { id, key } = await addModerator('Ada')
+  let page: ModerationPage
+  share(async () => {
+    page = await startModerationPage()
+  })
+
+  const mistyped = (key: string) => key.replace(/.$/, (last) => (last === '0' ? '1' : '0'))
+
+  test.for<{ what: string; makeKey: () => Promise<string> | string; problem: string }>([
+    { what: 'none', makeKey: () => '', problem: 'This is not a sign-in key' },
+    { what: 'an API key', makeKey: () => keys.ada, problem: 'This is not a sign-in key' },
+    {
+      what: 'mistyped',
+      makeKey: async () => mistyped((await page.addModerator('Ada')).key),
+      problem: 'This is not a sign-in key',
+    },
+    {
+      what: '90,000 characters',
+      makeKey: () => 'x'.repeat(90_000),
+      problem: 'This is not a sign-in key',
+    },
+    {
+      what: 'one with the id of another',
+      async makeKey() {
+        const { id, key } = await page.addModerator('Ada')
         const { sha256 } = generateKey('moderator')
-        await database.write(({ sql }) => sql('operators').where({ id }).update({ sha256 }))
+        await page.database.write(({ sql }) => sql('operators').where({ id }).update({ sha256 }))
         return key
       },
-      'is not known',
-    ],
-    [
-      'an expired key',
-      async (page) => (await page.addModerator('Ada', past)).key,
-      `expired at ${past}`,
-    ],
-    [
-      'a revoked key',
-      async (page) => {
+      problem: 'is not known',
+    },
+    {
+      what: 'expired',
+      makeKey: async () => (await page.addModerator('Ada', past)).key,
+      problem: `expired at ${past}`,
+    },
+    {
+      what: 'revoked',
+      async makeKey() {
         const { id, key } = await page.addModerator('Ada')
         await revoke(page, id)
         return key
       },
-      'was revoked',
-    ],
-    ['a key with markup', () => '"><script>alert(1)</script>', 'This is not a sign-in key'],
-    ['a key of 90,000 characters', () => 'x'.repeat(90_000), 'This is not a sign-in key'],
-  ])('%s: the form says why, and nobody is signed in', async ([, makeKey, message]) => {
-    const page = await startModerationPage()
-    const response = await page.post('/sign-in', { key: await makeKey(page), next: '/audit' })
+      problem: 'was revoked',
+    },
+  ])('that is $what: the form says why, and nobody is signed in', async ({ makeKey, problem }) => {
+    const response = await page.post('/sign-in', { key: await makeKey(), next: '/audit' })
     expect([response.status, titleOf(response.text)]).toEqual([401, 'Sign in – Moderation'])
-    expect(/<p role="alert"[^>]*>(.*)<\/p>/.exec(response.text)?.[1]).toContain(message)
+    expect(problemOf(response.text)).toContain(problem)
     expect(response.headers['set-cookie']).toBeUndefined()
     // The second attempt leads to the same page.
     expect(valuesOf(response.text, 'next')).toEqual(['/audit'])
     expect(await sessionsOf(page)).toEqual([])
   })
 
-  test('the key of a moderator is no API key', async () => {
-    const service = await startService()
-    const page = await startModerationPage({ databaseUrl: service.databaseUrl })
-    const { key } = await page.addModerator('Ada')
-    const { status, body } = await service.get('/apps', { key })
-    expect([status, body.message]).toEqual([
-      401,
-      'This is not an API key; check that it was copied completely.',
-    ])
-    expect((await service.get('/moderation')).status).toBe(404)
+  test('ends no session of the browser', async () => {
+    const { ada } = await startWithAda()
+    expect((await ada.post('/sign-in', { key: 'wrong' })).status).toBe(401)
+    expect(await whoIs(ada)).toBe('Ada')
   })
 })
 
 describe('refused keys and tokens', () => {
   const from = (address: string) => ({ headers: { 'X-Forwarded-For': address } })
+  const attacker = from('192.0.2.1')
+  const wrongToken = `moderation_session=${'A'.repeat(43)}`
 
-  test.for<[what: string, refuse: (page: ModerationPage) => Promise<{ status: number }>]>([
-    ['wrong keys', (page) => page.post('/sign-in', { key: 'wrong' }, from('192.0.2.1'))],
-    [
-      'wrong tokens',
-      (page) => page.visitor(`moderation_session=${'A'.repeat(43)}`).get('/', from('192.0.2.1')),
-    ],
-  ])('%s: more than the limit are a 429, for that address only', async ([, refuse]) => {
-    const page = await startModerationPage({ refusedKeyLimit: 3, trustProxy: 1 })
-    const { key } = await page.addModerator('Ada')
-    const bo = await page.signIn('Bo')
-    expect((await bo.get('/', from('192.0.2.1'))).status).toBe(200)
+  test.for<{ what: string; refuse: (page: ModerationPage) => Promise<{ status: number }> }>([
+    {
+      what: 'keys',
+      refuse: (page) => page.post('/sign-in', { key: 'wrong' }, attacker),
+    },
+    {
+      what: 'keys of forms',
+      refuse: (page) =>
+        page.post('/decisions', { app: '2@a', decision: 'approve', key: 'wrong' }, attacker),
+    },
+    { what: 'tokens', refuse: (page) => page.visitor(wrongToken).get('/', attacker) },
+  ])('over the limit are a 429, for that address only: $what', async ({ refuse }) => {
+    const { page, ada } = await startWithAda({ refusedKeyLimit: 3, trustProxy: 1 })
     for (const _ of [1, 2, 3]) expect((await refuse(page)).status).not.toBe(429)
-
-    const wrongKey = generateKey('moderator').key
-    const expectRefused = async () => {
-      const refused = await page.post('/sign-in', { key: wrongKey }, from('192.0.2.1'))
-      expect(refused.status).toBe(429)
-      expect(refused.text).toMatch(
-        /Too many keys from this address were refused; try again in \d+ s\./,
-      )
-      expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
-      expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(60)
-      expect(refused.headers['set-cookie']).toBeUndefined()
-    }
-    await expectRefused()
-    // Who is signed in goes on, and other addresses are not affected.
-    expect((await bo.get('/', from('192.0.2.1'))).status).toBe(200)
+    expect((await refuse(page)).status).toBe(429)
+    const refused = await page.post('/sign-in', { key: 'wrong' }, attacker)
+    expect([refused.status, refused.headers['set-cookie']]).toEqual([429, undefined])
+    expect(textOf(refused.text)).toMatch(/Too many keys from this address were refused/)
     expect((await page.post('/sign-in', { key: 'x' }, from('192.0.2.2'))).status).toBe(401)
+    // A form without a key counts nothing.
+    const form = { app: '2@a', decision: 'approve' }
+    expect((await page.post('/decisions', form, attacker)).status).toBe(401)
 
-    // A key that this process has not seen signs in, which ends no limit; so does the next one.
-    const signedIn = await page.post('/sign-in', { key }, from('192.0.2.1'))
-    expect(signedIn.status).toBe(303)
-    const ada = page.visitor(cookieOf(signedIn))
-    expect((await ada.get('/', from('192.0.2.1'))).status).toBe(200)
-    await expectRefused()
-    const cy = await page.addModerator('Cy')
-    expect((await page.post('/sign-in', { key: cy.key }, from('192.0.2.1'))).status).toBe(303)
-    await revoke(page, cy.id)
-    expect((await page.post('/sign-in', { key: cy.key }, from('192.0.2.1'))).status).toBe(429)
-    await expectRefused()
+    // Valid sessions and keys are accepted, which ends no limit.
+    expect((await ada.get('/', attacker)).status).toBe(200)
+    const bo = await page.addModerator('Bo')
+    expect((await page.post('/sign-in', { key: bo.key }, attacker)).status).toBe(303)
+    await revoke(page, bo.id)
+    expect((await page.post('/sign-in', { key: bo.key }, attacker)).status).toBe(429)
+    expect(await sessionsOf(page)).toHaveLength(1)
   })
 
-  test.for<[what: string, key: () => string, statements: number]>([
-    ['a word', () => 'open sesame', 0],
-    ['a mistyped key', () => mistyped(generateKey('moderator').key), 0],
-    ['a key that was never issued', () => generateKey('moderator').key, 1],
-  ])('over the limit, %s is refused with few statements', async ([, makeKey, count]) => {
+  test.for([
+    { what: 'a word', key: 'open sesame', statements: 0 },
+    { what: 'a key that was never issued', key: generateKey('moderator').key, statements: 1 },
+  ])('over the limit, $what takes $statements statements', async ({ key, statements }) => {
     const page = await startModerationPage({ refusedKeyLimit: 1 })
     for (const _ of [1, 2]) await page.post('/sign-in', { key: 'x' })
-    const statements: string[] = []
-    page.database.onStatement((sql) => statements.push(sql))
-    expect((await page.post('/sign-in', { key: makeKey() })).status).toBe(429)
-    const lookUp = expect.stringMatching(/^select \* from operators where id in /)
-    expect(statements).toEqual(Array(count).fill(lookUp))
+    const seen: string[] = []
+    page.database.onStatement((sql) => seen.push(sql))
+    expect((await page.post('/sign-in', { key })).status).toBe(429)
+    expect(seen).toHaveLength(statements)
   })
 })
 
 describe('a session', () => {
-  test('ends twelve hours after its last use', async () => {
+  test('ends twelve hours after its last use, which is stored every five minutes', async () => {
     const page = await startModerationPage()
     const start = freezeClock(Date.parse('2026-03-01T08:00:00Z'))
     const ada = await page.signIn('Ada')
-    const at = (time: number) => {
+    const visitAt = (time: number) => {
       freezeClock(start + time)
-      return isSignedIn(ada)
+      return whoIs(ada)
     }
-    const isUsedAt = async (time: number) => {
-      expect(await at(time)).toBe(true)
-      // The use is stored after the response.
-      const last_used_at = new Date(start + time).toISOString()
-      await expect.poll(() => sessionsOf(page)).toMatchObject([{ last_used_at }])
+    const usedAt = async () =>
+      (await sessionsOf(page)).map(({ last_used_at }) => Date.parse(last_used_at) - start)
+
+    for (let request = 0; request < 5; request++) expect(await visitAt(5 * minute - 1)).toBe('Ada')
+    // A write after which an earlier one is stored, too.
+    await page.addModerator('Bo')
+    expect(await usedAt()).toEqual([0])
+    let last = 0
+    for (const time of [5 * minute, 12 * hour, 23 * hour]) {
+      expect(await visitAt(time)).toBe('Ada')
+      await expect.poll(usedAt).toEqual([time])
+      last = time
     }
-    await isUsedAt(12 * 60 * minute)
-    // Each use counts, within some minutes.
-    await isUsedAt(23 * 60 * minute)
-    expect(await at(35 * 60 * minute + minute)).toBe(false)
-    expect(await at(35 * 60 * minute)).toBe(true)
+    expect(await visitAt(last + 12 * hour + 1)).toBeUndefined()
+    expect(await visitAt(last + 12 * hour)).toBe('Ada')
+    await expect.poll(usedAt).toEqual([last + 12 * hour])
+
     // The row stays until the next sign-in removes it.
-    expect(await at(60 * 60 * minute)).toBe(false)
+    expect(await visitAt(60 * hour)).toBeUndefined()
     expect(await sessionsOf(page)).toHaveLength(1)
     await page.signIn('Bo')
     expect(await sessionsOf(page)).toHaveLength(1)
   })
 
-  test('stores its use at most every five minutes, so that reading pages writes little', async () => {
-    const page = await startModerationPage()
-    const start = freezeClock(Date.parse('2026-03-01T08:00:00Z'))
-    const ada = await page.signIn('Ada')
-    const usedAt = async () =>
-      (await sessionsOf(page)).map(({ last_used_at }) => Date.parse(last_used_at) - start)
-    freezeClock(start + 4 * minute)
-    for (let request = 0; request < 5; request++) expect(await isSignedIn(ada)).toBe(true)
-    // A write after which an earlier one is stored, too.
-    await page.addModerator('Bo')
-    expect(await usedAt()).toEqual([0])
-    freezeClock(start + 5 * minute)
-    expect(await isSignedIn(ada)).toBe(true)
-    await expect.poll(usedAt).toEqual([5 * minute])
-  })
-
-  test('is shared by all processes', async () => {
+  test('ends on all servers of a database', async () => {
     const databaseUrl = await copyWorld()
-    const one = await startModerationPage({ databaseUrl })
+    const { ada } = await startWithAda({ databaseUrl })
     const other = await startModerationPage({ databaseUrl })
-    const ada = await one.signIn('Ada')
     const there = other.visitor(ada.cookie)
-    expect(await isSignedIn(there)).toBe(true)
+    expect(await whoIs(there)).toBe('Ada')
     expect((await there.post('/sign-out')).status).toBe(303)
-    expect(await isSignedIn(ada)).toBe(false)
-    expect(await sessionsOf(one)).toEqual([])
+    expect(await whoIs(ada)).toBeUndefined()
   })
 
-  test.for<[minutes: number, isStored: boolean]>([
-    [4, false],
-    [5, true],
-    [6, true],
-  ])('used again after %i minutes: its use is stored: %s', async ([minutes, isStored]) => {
-    const page = await startModerationPage()
-    const start = freezeClock(Date.parse('2026-03-01T08:00:00Z'))
-    const ada = await page.signIn('Ada')
-    const now = freezeClock(start + minutes * minute)
-    expect(await isSignedIn(ada)).toBe(true)
-    // Ends after the write, which nobody waits for.
-    await page.database.write(async () => {})
-    const stored = new Date(isStored ? now : start).toISOString()
-    await expect.poll(() => sessionsOf(page)).toMatchObject([{ last_used_at: stored }])
-  })
-
-  test.for<
-    [what: string, end: (page: ModerationPage, id: string) => Promise<unknown>, sessions: number]
-  >([
-    // The other's session.
-    ['revoked', revoke, 1],
-    [
-      'expired',
-      ({ database }, id) =>
-        database.write(({ sql }) => sql('operators').where({ id }).update({ expires_at: past })),
-      2,
-    ],
-  ])('ends at the next request if its key is %s', async ([, end, sessions]) => {
-    const page = await startModerationPage()
-    const ada = await page.signIn('Ada')
+  test.for([
+    { what: 'revoked', end: revoke },
+    { what: 'expired', end: expire },
+  ])('ends at the next request if its key is $what', async ({ end }) => {
+    const { page, ada } = await startWithAda()
     const bo = await page.signIn('Bo')
-    const app = await referenceTo(page, apps.pending)
     await end(page, ada.id)
-    const refused = await ada.post('/decisions', { app, decision: 'approve' })
-    expect(refused.status).toBe(401)
-    expect(refused.text).toContain('Sign in')
-    expect(await stateOf(page, apps.pending)).toMatchObject({ status: 'pending' })
-    expect(await isSignedIn(ada)).toBe(false)
-    expect(await isSignedIn(bo)).toBe(true)
-    expect(await sessionsOf(page)).toHaveLength(sessions)
+    expect([await whoIs(ada), await whoIs(bo)]).toEqual([undefined, 'Bo'])
   })
 
   test('is left by signing out, and its cookie is removed', async () => {
-    const page = await startModerationPage()
-    const ada = await page.signIn('Ada')
+    const { page, ada } = await startWithAda()
     const elsewhere = page.visitor(cookieOf(await page.post('/sign-in', { key: ada.key })))
     const left = await ada.post('/sign-out')
     expect([left.status, left.headers.location]).toEqual([303, '/sign-in'])
     expect(String(left.headers['set-cookie'])).toMatch(
       /^moderation_session=;.*Expires=Thu, 01 Jan 1970/,
     )
-    expect(await isSignedIn(ada)).toBe(false)
-    expect(await isSignedIn(elsewhere)).toBe(true)
+    expect([await whoIs(ada), await whoIs(elsewhere)]).toEqual([undefined, 'Ada'])
     // Once more, and without any session.
     expect((await ada.post('/sign-out')).status).toBe(303)
     expect((await page.post('/sign-out')).status).toBe(303)
   })
-
-  test('is never one that was set before signing in', async () => {
-    const page = await startModerationPage()
-    const planted = `moderation_session=${'p'.repeat(43)}`
-    const { key } = await page.addModerator('Ada')
-    const signedIn = await page.visitor(planted).post('/sign-in', { key })
-    expect(cookieOf(signedIn)).not.toBe(planted)
-    expect(await isSignedIn(page.visitor(planted))).toBe(false)
-    // Nor is it the session of somebody else, which ends.
-    const mallory = await page.signIn('Mallory')
-    const again = await page.visitor(mallory.cookie).post('/sign-in', { key })
-    expect(cookieOf(again)).not.toBe(mallory.cookie)
-    expect((await page.visitor(cookieOf(again)).get('/')).text).toContain('Ada')
-    expect(await isSignedIn(mallory)).toBe(false)
-    expect(new Set([cookieOf(signedIn), cookieOf(again)]).size).toBe(2)
-  })
 })
 
-describe('cookies', () => {
-  test.for<[address: string, name: string]>([
-    ['http://moderation.test', 'moderation_session'],
-    ['http://moderation.test:80', 'moderation_session'],
-    ['http://localhost:3001', 'moderation_session_3001'],
-    ['http://moderation.test/mod', 'moderation_session'],
-    ['http://localhost:3001/mod', 'moderation_session_3001'],
-    ['https://moderation.test', '__Host-moderation_session'],
-    ['https://moderation.test:443', '__Host-moderation_session'],
-    ['https://moderation.test:8443', '__Host-moderation_session_8443'],
-    ['https://moderation.test/mod', 'moderation_session'],
-    ['https://moderation.test:8443/mod', 'moderation_session_8443'],
-  ])('at %s, the cookie %s is set, used and removed', async ([address, name]) => {
-    const { origin, pathname } = new URL(address)
-    const page = await startModerationPage({ origin, prefix: pathname.replace(/\/$/, '') })
-    const ada = await page.signIn('Ada')
-    expect(ada.cookie).toMatch(new RegExp(`^${name}=[\\w-]{43}$`))
-    expect(await isSignedIn(ada)).toBe(true)
-    // The checker of pages compares the attributes, which have to be those of the cookie set.
-    const left = await ada.post('/sign-out')
-    expect(cookieOf(left)).toBe(`${name}=`)
-    expect(await isSignedIn(ada)).toBe(false)
-  })
-
-  test('two pages on one host do not end the sessions of each other', async () => {
-    const databaseUrl = await copyWorld()
-    const start = (port: number) =>
-      startModerationPage({ databaseUrl, origin: `http://localhost:${port}` })
-    const [one, other] = [await start(3001), await start(3002)]
-    const ada = await one.signIn('Ada')
-    // The browser sends the cookies of one port to the other.
-    const { key } = await one.addModerator('Bo')
-    const bo = cookieOf(await other.visitor(ada.cookie).post('/sign-in', { key }))
-    const browserAt = ({ visitor }: ModerationPage, theirs = bo) =>
-      visitor(`${ada.cookie}; ${theirs}`)
-    expect((await browserAt(one).get('/')).text).toContain('Ada')
-    expect((await browserAt(other).get('/')).text).toContain('Bo')
-    // Again, which replaces the session there, and then it is left.
-    const again = cookieOf(await browserAt(other).post('/sign-in', { key }))
-    expect(await isSignedIn(browserAt(other))).toBe(false)
-    expect(await isSignedIn(browserAt(other, again))).toBe(true)
-    expect((await browserAt(other, again).post('/sign-out')).status).toBe(303)
-    expect(await isSignedIn(browserAt(other, again))).toBe(false)
-    expect(await isSignedIn(browserAt(one, again))).toBe(true)
-  })
-
+describe('a browser with other cookies', () => {
   const planted = (letter: string) => `moderation_session=${letter.repeat(43)}`
 
-  test.for<[what: string, cookies: (own: string) => string[], isFound: boolean]>([
-    ['behind one that a sibling host has set', (own) => [planted('a'), own], true],
-    ['behind three', (own) => [planted('a'), planted('b'), planted('c'), own], true],
-    ['behind four', (own) => [...['a', 'b', 'c', 'd'].map(planted), own], false],
-    ['before four', (own) => [own, ...['a', 'b', 'c', 'd'].map(planted)], true],
-    ['twice', (own) => [own, own], true],
-    [
-      'behind others that are no tokens',
-      (own) => [...Array(9).fill('moderation_session=x'), own],
-      true,
-    ],
-  ])('the session is found %s: with one statement', async ([, cookies, isFound]) => {
-    const page = await startModerationPage()
-    const ada = await page.signIn('Ada')
+  test.for<{ what: string; cookies: (own: string) => string[]; isFound: boolean }>([
+    { what: 'behind three of other hosts', cookies: (own) => [...others(3), own], isFound: true },
+    { what: 'behind four', cookies: (own) => [...others(4), own], isFound: false },
+    { what: 'before four', cookies: (own) => [own, ...others(4)], isFound: true },
+    {
+      what: 'behind others that are no tokens',
+      cookies: (own) => [...Array(9).fill('moderation_session=x'), own],
+      isFound: true,
+    },
+  ])('finds its session $what: $isFound, with one statement', async ({ cookies, isFound }) => {
+    const { page, ada } = await startWithAda()
     const statements: string[] = []
     page.database.onStatement((sql) => statements.push(sql))
-    expect(await isSignedIn(page.visitor(cookies(ada.cookie).join('; ')))).toBe(isFound)
+    const found = await whoIs(page.visitor(cookies(ada.cookie).join('; ')))
+    expect(found).toBe(isFound ? 'Ada' : undefined)
     expect(statements.filter((sql) => sql.includes('operator_sessions.sha256 in'))).toHaveLength(1)
   })
 
-  test('of two valid ones, the first counts, and its use is stored', async () => {
+  const others = (count: number) => ['a', 'b', 'c', 'd'].slice(0, count).map(planted)
+
+  test('uses the first of two valid sessions, and its use is stored', async () => {
     const page = await startModerationPage()
     const start = freezeClock(Date.parse('2026-03-01T08:00:00Z'))
-    const [ada, bo] = [await page.signIn('Ada'), await page.signIn('Bo')]
-    const now = freezeClock(start + 60 * minute)
-    const first = page.visitor([planted('a'), ada.cookie, bo.cookie].join('; '))
-    expect((await first.get('/audit')).text).toContain('<bdi>Ada</bdi>')
-    await expect
-      .poll(async () => (await sessionsOf(page)).map((row) => Date.parse(row.last_used_at)))
-      .toEqual(expect.arrayContaining([start, now]))
-    const second = page.visitor([bo.cookie, ada.cookie].join('; '))
-    expect((await second.get('/audit')).text).toContain('<bdi>Bo</bdi>')
-  })
-})
-
-describe('a browser in which somebody is signed in', () => {
-  test('signing in ends that session, and no other, each time', async () => {
-    const page = await startModerationPage()
     const ada = await page.signIn('Ada')
+    freezeClock(start + minute)
+    const bo = await page.signIn('Bo')
+    const now = freezeClock(start + hour)
+    const cookies = (...all: string[]) => page.visitor(all.join('; '))
+    expect(await whoIs(cookies(planted('a'), ada.cookie, bo.cookie))).toBe('Ada')
+    await expect
+      .poll(async () => (await sessionsOf(page)).map((row) => Date.parse(row.last_used_at)).sort())
+      .toEqual([start + minute, now])
+    expect(await whoIs(cookies(bo.cookie, ada.cookie))).toBe('Bo')
+  })
+
+  test('gets a new session when somebody signs in, which ends the former one alone', async () => {
+    const { page, ada } = await startWithAda()
     const bo = await page.signIn('Bo')
     const adaElsewhere = page.visitor(cookieOf(await page.post('/sign-in', { key: ada.key })))
     let current = ada.cookie
     // Somebody else, the same person again, and the first one.
     for (const { key, name } of [bo, bo, ada]) {
       const next = cookieOf(await page.visitor(current).post('/sign-in', { key }))
-      expect(await isSignedIn(page.visitor(current))).toBe(false)
-      expect((await page.visitor(next).get('/audit')).text).toContain(`<bdi>${name}</bdi>`)
-      expect(await isSignedIn(adaElsewhere)).toBe(true)
-      expect(await isSignedIn(bo)).toBe(true)
-      expect(await sessionsOf(page)).toHaveLength(3)
+      expect(await whoIs(page.visitor(current))).toBeUndefined()
+      expect(await whoIs(page.visitor(next))).toBe(name)
+      expect([await whoIs(adaElsewhere), await whoIs(bo)]).toEqual(['Ada', 'Bo'])
       current = next
     }
-  })
-
-  test('a wrong key ends nothing', async () => {
-    const page = await startModerationPage()
-    const ada = await page.signIn('Ada')
-    expect((await ada.post('/sign-in', { key: generateKey('moderator').key })).status).toBe(401)
-    expect(await isSignedIn(ada)).toBe(true)
+    // Nor is a token accepted that was set before.
+    const signedIn = await page.visitor(planted('p')).post('/sign-in', { key: ada.key })
+    expect(cookieOf(signedIn)).not.toBe(planted('p'))
+    expect(await whoIs(page.visitor(planted('p')))).toBeUndefined()
   })
 
   test.for(['/sign-in', '/sign-out'])(
     'with the session of somebody else, which a sibling host has set, %s ends both',
     async (path) => {
-      const page = await startModerationPage()
-      const [ada, mallory, bo] = [
-        await page.signIn('Ada'),
-        await page.signIn('Mallory'),
-        await page.signIn('Bo'),
-      ]
+      const { page, ada } = await startWithAda()
+      const [mallory, bo] = [await page.signIn('Mallory'), await page.signIn('Bo')]
       const browser = page.visitor(`${mallory.cookie}; ${ada.cookie}`)
-      const { key } = await page.addModerator('Cy')
-      const response = await browser.post(path, { key })
+      const response = await browser.post(path, { key: bo.key })
       expect(response.status).toBe(303)
-      for (const visitor of [ada, mallory, browser]) expect(await isSignedIn(visitor)).toBe(false)
-      expect(await isSignedIn(bo)).toBe(true)
+      for (const visitor of [ada, mallory, browser]) expect(await whoIs(visitor)).toBeUndefined()
+      expect(await whoIs(bo)).toBe('Bo')
       if (path === '/sign-out') return
-      const next = page.visitor(`${mallory.cookie}; ${cookieOf(response)}`)
-      expect((await next.get('/audit')).text).toContain('<bdi>Cy</bdi>')
+      expect(await whoIs(page.visitor(`${mallory.cookie}; ${cookieOf(response)}`))).toBe('Bo')
     },
   )
-})
 
-test('each decision is recorded with the person who signed in, and the account of the process', async () => {
-  const page = await startModerationPage()
-  const ada = await page.signIn('Ada')
-  const app = await referenceTo(page, apps.pending)
-  await ada.post('/decisions', { app, decision: 'approve' })
-  const [entry] = await newestEntries(page, 1)
-  expect(entry).toMatchObject({
-    action: 'app approve',
-    app_id: apps.pending,
-    operator: 'root',
-    operator_name: 'Ada',
-    operator_id: ada.id,
-    key_id: null,
+  test('keeps the sessions of two pages on one host apart', async () => {
+    const databaseUrl = await copyWorld()
+    const at = (port: number) => ({ databaseUrl, origin: `http://localhost:${port}` })
+    const { page: one, ada } = await startWithAda(at(3001))
+    const other = await startModerationPage(at(3002))
+    // The browser sends the cookies of one port to the other.
+    const { key } = await one.addModerator('Bo')
+    const bo = cookieOf(await other.visitor(ada.cookie).post('/sign-in', { key }))
+    const both = `${ada.cookie}; ${bo}`
+    expect(await whoIs(one.visitor(both))).toBe('Ada')
+    expect(await whoIs(other.visitor(both))).toBe('Bo')
+    expect((await other.visitor(both).post('/sign-out')).status).toBe(303)
+    expect(await whoIs(other.visitor(both))).toBeUndefined()
+    expect(await whoIs(one.visitor(both))).toBe('Ada')
   })
 })
 
-test('before signing in, a page that exists and one that does not look the same', async () => {
-  const page = await startModerationPage()
-  const seen: object[] = []
-  for (const path of [`/apps/${apps.pending}`, '/apps/999999', '/apps/0', '/apps/x%00']) {
-    const { status, headers, text } = await page.get(path)
-    const { date: _, 'x-request-id': __, ...others } = headers
-    expect(others.location).toBe(`/sign-in?next=${encodeURIComponent(path)}`)
-    seen.push({ status, text: text.replace(String(others.location), ''), ...others, location: '' })
-  }
-  expect(seen).toEqual(seen.map(() => ({ ...seen[0], 'content-length': expect.anything() })))
-})
+describe('without a session', () => {
+  let page: ModerationPage
+  share(async () => {
+    page = await startModerationPage()
+  })
 
-const pages = ['/', '/apps', '/apps/1', '/audit']
-test('the forms for a key say whom to ask for one, without a command of one installation', async () => {
-  const page = await startModerationPage()
-  for (const { text } of [
-    await page.get('/sign-in'),
-    await page.post('/sign-in', { key: 'x' }),
-    await page.post('/decisions', { app: '2@a', decision: 'approve' }),
-  ]) {
-    expect(textOf(text)).toContain('Ask the operators of this service for a new sign-in key')
-    expect(text).not.toContain('apps-service')
-  }
-})
+  test.for([
+    ...['/', '/apps', '/apps/1', '/audit', '/next'].map((path) => ({
+      method: 'GET',
+      path,
+      status: 303,
+    })),
+    ...['/decisions', '/reopenings', '/restorations', '/removed-reviews'].map((path) => ({
+      method: 'POST',
+      path,
+      status: 401,
+    })),
+    { method: 'GET', path: '/sign-in', status: 200 },
+    { method: 'GET', path: '/style.css', status: 200 },
+    { method: 'POST', path: '/sign-out', status: 303 },
+    { method: 'GET', path: '/sign-out', status: 404 },
+    { method: 'GET', path: '/decisions', status: 404 },
+    { method: 'GET', path: '/apps/', status: 404 },
+    { method: 'GET', path: '/Audit', status: 404 },
+    { method: 'POST', path: '/audit', status: 404 },
+    { method: 'DELETE', path: '/apps/1', status: 404 },
+    { method: 'GET', path: '/favicon.ico', status: 404 },
+  ])('$method $path is a $status', async ({ method, path, status }) => {
+    expect((await page.request(method, path)).status).toBe(status)
+    if (method === 'GET') expect((await page.request('HEAD', path)).status).toBe(status)
+  })
 
-const forms = ['/decisions', '/restorations', '/removed-reviews']
+  test('a page that exists and one that does not look the same', async () => {
+    const seen: object[] = []
+    for (const path of [`/apps/${apps.pending}`, '/apps/999999', '/apps/0', '/apps/x%00']) {
+      const { status, headers, text } = await page.get(path)
+      const { date: _, 'x-request-id': __, ...others } = headers
+      expect(others.location).toBe(`/sign-in?next=${encodeURIComponent(path)}`)
+      const shown = text.replace(String(others.location), '')
+      seen.push({ status, text: shown, ...others, location: '' })
+    }
+    expect(seen).toEqual(seen.map(() => ({ ...seen[0], 'content-length': expect.anything() })))
+  })
 
-test.for<[method: string, path: string, status: number]>([
-  ...pages.map((path): [string, string, number] => ['GET', path, 303]),
-  ...pages.map((path): [string, string, number] => ['HEAD', path, 303]),
-  ...forms.map((path): [string, string, number] => ['POST', path, 401]),
-  ['GET', '/sign-in', 200],
-  ['HEAD', '/sign-in', 200],
-  ['GET', '/style.css', 200],
-  ['HEAD', '/style.css', 200],
-  ['POST', '/sign-out', 303],
-  ['GET', '/sign-out', 404],
-  ['GET', '/decisions', 404],
-  ['GET', '/queue', 404],
-  ['GET', '/apps/', 404],
-  ['GET', '/Audit', 404],
-  ['GET', '/audit/', 404],
-  ['GET', '/status', 404],
-  ['POST', '/audit', 404],
-  ['DELETE', '/apps/1', 404],
-  ['PUT', '/decisions', 404],
-  ['GET', '/favicon.ico', 404],
-  ['GET', '/robots.txt', 404],
-])('without a session, %s %s is a %i', async ([method, path, status]) => {
-  const page = await startModerationPage()
-  const response = await page.request(method, path)
-  expect(response.status).toBe(status)
-  if (method === 'HEAD') expect(response.text).toBe('')
-  if (status === 404) expect(response.text).toContain('<p role="alert"')
+  test('the forms for a key say whom to ask for one, without a command of one installation', async () => {
+    for (const { text } of [
+      await page.get('/sign-in'),
+      await page.post('/sign-in', { key: 'x' }),
+      await page.post('/decisions', { app: '2@a', decision: 'approve' }),
+    ]) {
+      expect(textOf(text)).toContain('Ask the operators of this service for a new sign-in key')
+      expect(text).not.toContain('apps-service')
+    }
+  })
 })
 
 test('the health checks are JSON, as those of the public service', async () => {
@@ -555,8 +422,6 @@ test('the health checks are JSON, as those of the public service', async () => {
   for (const path of ['/healthz', '/readyz']) {
     const { status, text } = await page.get(path)
     expect([status, JSON.parse(text).success]).toEqual([200, true])
-    expect((await page.request('HEAD', path)).status).toBe(200)
-    expect((await page.request('OPTIONS', path)).status).toBe(204)
     expect((await page.post(path)).status).toBe(405)
   }
   draining = true
@@ -565,22 +430,24 @@ test('the health checks are JSON, as those of the public service', async () => {
   expect([status, headers.connection]).toEqual([503, 'close'])
 })
 
-test.for<[origin: string, prefix: string]>([
-  ['https://moderation.test', ''],
-  ['https://moderation.test', '/mod/eration'],
-  ['http://moderation.test', '/mod'],
-])('behind %s%s, cookies, links and redirects have its path', async ([origin, prefix]) => {
+test.for([
+  { origin: 'https://moderation.test', prefix: '' },
+  { origin: 'https://moderation.test', prefix: '/mod/eration' },
+  { origin: 'http://moderation.test', prefix: '/mod' },
+])('behind $origin$prefix, cookies, links and redirects have its path', async (address) => {
   // The checker of pages compares them with the address.
-  const page = await startModerationPage({ origin, prefix })
-  const ada = await page.signIn('Ada')
-  for (const path of pages) expect((await ada.get(path)).status).toBe(200)
-  const asked = await page.get('/audit')
-  expect(asked.headers.location).toBe(
+  const { page, ada } = await startWithAda(address)
+  const { prefix } = address
+  for (const path of ['/', '/apps', '/apps/1', '/audit'])
+    expect((await ada.get(path)).status).toBe(200)
+  expect((await page.get('/audit')).headers.location).toBe(
     `${prefix}/sign-in?next=${encodeURIComponent(`${prefix}/audit`)}`,
   )
-  const { headers } = await page.post('/sign-in', { key: ada.key, next: `${prefix}/audit` })
-  expect(headers.location).toBe(`${prefix}/audit`)
-  expect((await page.post('/sign-in', { key: ada.key, next: '/' })).headers.location).toBe(
-    `${prefix}/`,
-  )
+  for (const { next, location } of [
+    { next: `${prefix}/audit`, location: `${prefix}/audit` },
+    { next: '//evil.example', location: `${prefix}/` },
+  ])
+    expect((await page.post('/sign-in', { key: ada.key, next })).headers.location).toBe(location)
+  // The attributes of the cookie that is removed are those of the one that was set.
+  expect(cookieOf(await ada.post('/sign-out'))).toBe(ada.cookie.replace(/=.*/, '='))
 })

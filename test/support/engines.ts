@@ -25,9 +25,10 @@ function usesEngine(file: string, seen = new Set<string>()): boolean {
 }
 
 /**
- * Test files of clients, of the log, of what the service does with requests and responses before
- * and after it uses the database, and of what commands print and do with processes and files. On
- * each engine, cli/json.test.ts runs each command, and cli/lists.test.ts each option of a list.
+ * Test files of clients, of the log, of what the service and the moderation page do with requests
+ * and responses before and after they use the database, and of what commands print and do with
+ * processes and files. On each engine, cli/json.test.ts runs each command, cli/lists.test.ts each
+ * option of a list, and the files of moderation-page/ about queries and locks all pages and forms.
  */
 const onAnyEngine = [
   ...[
@@ -67,6 +68,7 @@ const onAnyEngine = [
     'response',
     'server',
   ].map((name) => `test/http/${name}.test.ts`),
+  ...['attacks', 'sign-in'].map((name) => `test/moderation-page/${name}.test.ts`),
   'test/clients/shop-window.test.ts',
 ]
 

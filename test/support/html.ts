@@ -104,6 +104,10 @@ export const linksOf = (page: string): [text: string, address: string][] =>
     ([, address = '', text = '']) => [textOf(`<body>${text}`), decode(address)],
   )
 
+/** Where the first link with this text leads; an empty text if there is none. */
+export const addressOf = (page: string, text: string): string =>
+  linksOf(page).find(([one]) => one === text)?.[1] ?? ''
+
 /** The values of all fields with this name, in their order. */
 export const valuesOf = (page: string, name: string): string[] =>
   [...page.matchAll(/<(?:input|button)\b[^>]*>/g)]

@@ -10,10 +10,10 @@ import { listen } from '../../src/http/server.ts'
 import { required } from '../../src/util/helpers.ts'
 import type { HttpResponse } from '../contract/checker.ts'
 import { copyWorld } from './database.ts'
-import { formOf, linksOf, textOf, valuesOf } from './html.ts'
+import { addressOf, formOf, textOf, valuesOf } from './html.ts'
 import { whenFinished } from './lifetime.ts'
 import { checkPage } from './page-checker.ts'
-import { send } from './service.ts'
+import { type Service, send, startService } from './service.ts'
 
 /** The moderation page on a real port and database, and people who use it without a browser. */
 
@@ -134,6 +134,24 @@ export async function startModerationPage({
   }
 }
 
+/** The page, and Ada, who has signed in. */
+export async function startWithAda(
+  options?: ModerationOptions,
+): Promise<{ page: ModerationPage; ada: Moderator }> {
+  const page = await startModerationPage(options)
+  return { page, ada: await page.signIn('Ada') }
+}
+
+/** The public service and the page on one database. */
+export async function startWithService(): Promise<{
+  service: Service
+  page: ModerationPage
+  ada: Moderator
+}> {
+  const service = await startService({ limits: { writeLimit: 0 } })
+  return { service, ...(await startWithAda({ databaseUrl: service.databaseUrl })) }
+}
+
 /** The names of a list's apps, in their order. */
 export const queued = (page: string): string[] =>
   [...page.replace(/^[\s\S]*?<ul class="queue">/, '').matchAll(/<h2>(<a [\s\S]*?<\/a>)/g)].map(
@@ -146,14 +164,29 @@ export async function follow(visitor: Visitor, { status, headers, text }: HttpRe
   return visitor.get(String(headers.location))
 }
 
+/** The ids of a list's apps, in their order. */
+export const queuedIds = (page: string): number[] =>
+  valuesOf(page, 'app').map((app) => Number.parseInt(app, 10))
+
+/** What stays in sight on the page of an app. */
+export const barOf = (page: string): string =>
+  textOf(`<body>${/<div class="bar">([\s\S]*?)<form /.exec(page)?.[1] ?? ''}`)
+
 /** Follows the link Skip of an app's page to the next app, or to the list. */
 export async function skip(visitor: Visitor, page: string): Promise<HttpResponse> {
-  const [, address] = required(
-    linksOf(page).find(([name]) => name === 'Skip'),
-    'the link Skip',
-  )
-  const response = await visitor.get(address)
+  const response = await visitor.get(addressOf(page, 'Skip'))
   return response.status === 303 ? follow(visitor, response) : response
+}
+
+/** Sends the first form of a page that leads to the path, with these fields instead of its own. */
+export function submit(
+  visitor: Visitor,
+  page: string,
+  path: string,
+  fields: Fields = {},
+): Promise<HttpResponse> {
+  const form = required(formOf(page, path), `a form for ${path}`)
+  return visitor.post(form.action, { ...form.fields, ...fields })
 }
 
 /** Presses a button of the form that decides, on a page that was shown. */
@@ -163,9 +196,8 @@ export function decide(
   decision: Decision,
   fields: Fields = {},
 ): Promise<HttpResponse> {
-  const form = required(formOf(page, '/decisions'), 'a form that decides')
   expect(valuesOf(page, 'decision')).toContain(decision)
-  return visitor.post(form.action, { ...form.fields, ...fields, decision })
+  return submit(visitor, page, '/decisions', { ...fields, decision })
 }
 
 const actor = { operator: 'test' }
