@@ -20,22 +20,17 @@ share(async () => {
   ;({ page, ada } = await startWithAda())
 })
 
-const numbers = ['2147483648', '999999999999999', '9'.repeat(400)]
+const numbers = ['2147483648', '999999999999999']
 const values = [
-  ...['\0', '\u{10FFFF}', "'; drop table apps; --", '%', '-1', '1e3', ...numbers],
-  ...['#2147483648@a', '2026-01-01T00:00:00.000Z~999999999999999', '9999-99-99T99:99:99.999Z~1'],
-  ...['2026-02-30', '+275760-09-13'],
+  ...['\0', '\u{10FFFF}', ...numbers, '#2147483648@a'],
+  ...['2026-01-01T00:00:00.000Z~999999999999999', '9999-99-99T99:99:99.999Z~1'],
 ]
 
-const filter = ['developer', 'category', 'look-alikes', 'after']
-const notice = ['decided', 'refused']
-
 test.for<{ path: string; parameters: string[] }>([
-  { path: '/?', parameters: ['queue', ...filter, 'select', ...notice] },
-  { path: '/?queue=changed&look-alikes=on&', parameters: ['developer', 'after'] },
+  { path: '/?', parameters: ['developer', 'category', 'after', 'decided', 'refused'] },
   { path: '/apps?', parameters: ['text'] },
-  { path: '/apps/1?queue=pending&', parameters: [...filter, 'review', 'next', ...notice] },
-  { path: '/next?', parameters: ['queue', ...filter] },
+  { path: '/apps/1?queue=pending&', parameters: ['after', 'review', 'next'] },
+  { path: '/next?', parameters: ['after'] },
   {
     path: '/audit?',
     parameters: ['moderator', 'developer', 'app', 'since', 'until', 'before', 'entry'],
