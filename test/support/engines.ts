@@ -68,7 +68,9 @@ const onAnyEngine = [
     'response',
     'server',
   ].map((name) => `test/http/${name}.test.ts`),
-  ...['attacks', 'sign-in'].map((name) => `test/moderation-page/${name}.test.ts`),
+  ...['addresses', 'apps', 'attacks', 'ended-session', 'sign-in'].map(
+    (name) => `test/moderation-page/${name}.test.ts`,
+  ),
   'test/clients/shop-window.test.ts',
 ]
 
