@@ -68,7 +68,7 @@ const onAnyEngine = [
     'response',
     'server',
   ].map((name) => `test/http/${name}.test.ts`),
-  ...['addresses', 'apps', 'attacks', 'ended-session', 'sign-in', 'walk'].map(
+  ...['addresses', 'apps', 'attacks', 'decisions', 'ended-session', 'sign-in', 'walk'].map(
     (name) => `test/moderation-page/${name}.test.ts`,
   ),
   'test/clients/shop-window.test.ts',
