@@ -1,12 +1,13 @@
-import { describe, expect, inject, test } from 'vitest'
-import { freezeClock } from '../support/clock.ts'
+import { describe, expect, inject, test, vi } from 'vitest'
+import { maxStoring } from '../../src/http/moderation/sessions.ts'
+import { freezeClock, stopTimers } from '../support/clock.ts'
 import { holdWrite } from '../support/held-write.ts'
-import { linksOf, reportOf, textOf, titleOf } from '../support/html.ts'
+import { addressOf, reportOf, textOf, titleOf } from '../support/html.ts'
 import {
   addApps,
+  cookieOf,
   decide,
   follow,
-  type ModerationPage,
   type Moderator,
   queued,
   skip,
@@ -33,9 +34,6 @@ async function start(count: number) {
   return { page, ids, names, ada: await page.signIn('Ada'), bo: await page.signIn('Bo') }
 }
 
-const addressOf = (text: string, name: string): string =>
-  linksOf(text).find(([link]) => link === name)?.[1] ?? ''
-
 const openFirst = async (visitor: Visitor, list: string) =>
   (await visitor.get(addressOf(list, queued(list)[0] ?? ''))).text
 
@@ -46,31 +44,24 @@ const openOf = (text: string) => openChip.exec(textOf(text))?.[0].replace(/, sin
 
 const nameOf = (text: string) => titleOf(text).replace(/ – .*/, '')
 
-describe('two who decide in turn, each the app that they were led to', () => {
-  test.for<[how: string, open: (visitor: Visitor, list: () => Promise<string>) => Promise<string>]>(
-    [
-      ['open the first app of the list', async (visitor, list) => openFirst(visitor, await list())],
-      [
-        'filter by look-alikes',
-        async (visitor) =>
-          openFirst(visitor, await listOf(visitor, '/?queue=pending&look-alikes=on')),
-      ],
-    ],
-  )('decide six and six of twelve if they %s', async ([how, open]) => {
-    const { page, ids, ada, bo } = await start(how.includes('look-alikes') ? 0 : 12)
-    const added = ids.length > 0 ? ids : await addApps(page, Array(12).fill({ name: 'Tide Cl0ck' }))
-    const texts = new Map<Moderator, string>()
-    for (const one of [ada, bo]) texts.set(one, await open(one, () => listOf(one)))
-    for (let round = 0; round < 6; round++)
-      for (const one of [ada, bo])
-        texts.set(one, (await follow(one, await decide(one, texts.get(one) ?? '', 'approve'))).text)
-    const entries = await page.database.read(({ sql }) =>
-      sql('audit').where({ action: 'app approve' }).whereIn('app_id', added),
-    )
-    const by = (name: string) => entries.filter(({ operator_name }) => operator_name === name)
-    expect([by('Ada').length, by('Bo').length]).toEqual([6, 6])
-    expect(new Set(entries.map(({ app_id }) => app_id)).size).toBe(12)
-  })
+test.for([
+  { name: 'Needle', list: path },
+  { name: 'Tide Cl0ck', list: '/?queue=pending&look-alikes=on' },
+])('two who decide in turn the apps that $list leads to decide six of twelve', async (row) => {
+  const { page, ada, bo } = await start(0)
+  const ids = await addApps(page, Array(12).fill({ name: row.name }))
+  let [adas, bos] = ['', '']
+  adas = await openFirst(ada, await listOf(ada, row.list))
+  bos = await openFirst(bo, await listOf(bo, row.list))
+  for (let round = 0; round < 6; round++) {
+    adas = (await follow(ada, await decide(ada, adas, 'approve'))).text
+    bos = (await follow(bo, await decide(bo, bos, 'approve'))).text
+  }
+  const entries = await page.database.read(({ sql }) =>
+    sql('audit').where({ action: 'app approve' }).whereIn('app_id', ids),
+  )
+  expect(entries.filter(({ operator_name }) => operator_name === 'Ada')).toHaveLength(6)
+  expect(new Set(entries.map(({ app_id }) => app_id)).size).toBe(12)
 })
 
 test('an app that somebody has open is last for others, who may decide it', async () => {
@@ -155,8 +146,7 @@ test.for<[what: string, address: (id: number) => string]>([
 
 test('one moderator in two browsers counts as two', async () => {
   const { page, ids, ada } = await start(3)
-  const signedIn = await page.post('/sign-in', { key: ada.key })
-  const cookie = String([signedIn.headers['set-cookie']].flat()[0]).replace(/;.*/, '')
+  const cookie = cookieOf(await page.post('/sign-in', { key: ada.key }))
   await ada.get(`/apps/${ids[0]}?${games}`)
   const list = await listOf(page.visitor(cookie))
   expect([queued(list).at(-1), openOf(list)]).toEqual(['Needle 1', 'Open elsewhere: Ada'])
@@ -187,30 +177,18 @@ test('a page that begins among those that others have open', async () => {
   expect(textOf(list)).toContain('These are 3 to 3')
 })
 
-describe('what is open is written once', () => {
-  const countWrites = (page: ModerationPage) => {
+describe('what is open is written', () => {
+  test('once for each app that a queue leads to, and that exists', async () => {
+    const { page, ids, ada } = await start(2)
     const writes: string[] = []
     page.database.onStatement((sql) => {
       if (/^update .operator_sessions/.test(sql)) writes.push(sql)
     })
-    return writes
-  }
-
-  test('for each app that a queue leads to', async () => {
-    const { page, ids, ada } = await start(2)
-    const writes = countWrites(page)
-    for (const address of [path, `/apps/${ids[0]}`, '/apps?text=Needle', '/audit'])
-      await ada.get(address)
+    const elsewhere = [path, `/apps/${ids[0]}`, '/apps?text=Needle', '/audit']
+    for (const address of [...elsewhere, `/apps/999999?${games}`]) await ada.get(address)
     expect(writes).toHaveLength(0)
     for (const id of [ids[0], ids[0], ids[1], ids[1]]) await ada.get(`/apps/${id}?${games}`)
     expect(writes).toHaveLength(2)
-  })
-
-  test('and not for an app that does not exist', async () => {
-    const { page, ada } = await start(1)
-    const writes = countWrites(page)
-    expect((await ada.get(`/apps/999999?${games}`)).status).toBe(404)
-    expect(writes).toHaveLength(0)
   })
 
   test('or not at all if the database is busy, and the page is shown', async () => {
@@ -218,7 +196,16 @@ describe('what is open is written once', () => {
     const release = await holdWrite(page.database, ({ sql }) =>
       sql('operator_sessions').update({ opened_app_id: apps.pending }),
     )
-    expect((await ada.get(`/apps/${ids[0]}?${games}`)).status).toBe(200)
+    stopTimers()
+    const shown = ada.get(`/apps/${ids[0]}?${games}`)
+    // The write waits for the one that is held.
+    const countWrites = () => {
+      const { used = 0, waiting = 0 } = page.database.usage().pools[1] ?? {}
+      return used + waiting
+    }
+    await expect.poll(countWrites).toBe(2)
+    vi.advanceTimersByTime(maxStoring)
+    expect((await shown).status).toBe(200)
     await release()
   })
 })

@@ -4,41 +4,31 @@ import { expectConsistent } from '../support/consistency.ts'
 import { formOf, problemOf, reportOf, textOf, valuesOf } from '../support/html.ts'
 import {
   addApps,
+  barOf,
   decide,
   follow,
   newestEntries,
   queued,
-  startModerationPage,
+  startWithService,
   stateOf,
+  submit,
   type Visitor,
 } from '../support/moderation-page.ts'
 import { commandLine } from '../support/process.ts'
-import { startService } from '../support/service.ts'
 
 /** Decisions that are taken back, on the page and by the command. */
 
 const { apps, keys } = inject('world')
 
-async function start() {
-  const service = await startService({ limits: { writeLimit: 0 } })
-  const page = await startModerationPage({ databaseUrl: service.databaseUrl })
-  return { service, page, ada: await page.signIn('Ada') }
-}
-
 /** Presses "Back to the queue" in the line that reports a decision. */
-function pressInReport(visitor: Visitor, text: string) {
-  const form = formOf(text, '/reopenings') ?? expect.fail('no button in the report')
-  const [reopened = ''] = valuesOf(text, 'reopened')
-  return visitor.post(form.action, { ...form.fields, reopened })
-}
-
-const barOf = (text: string) => textOf(`<body>${/<div class="bar">[\s\S]*?<form/.exec(text)?.[0]}`)
+const pressInReport = (visitor: Visitor, text: string) =>
+  submit(visitor, text, '/reopenings', { reopened: valuesOf(text, 'reopened') })
 
 describe('a reopened app', () => {
   test.for<['approved' | 'rejected']>([['approved'], ['rejected']])(
     'that was %s is pending for its owner, without a reason, and hidden from others',
     async ([state]) => {
-      const { service, page, ada } = await start()
+      const { service, page, ada } = await startWithService()
       const id = apps[state]
       const before = await service.get('/apps', {})
       const { text } = await ada.get(`/apps/${id}`)
@@ -65,7 +55,7 @@ describe('a reopened app', () => {
   )
 
   test('waits from then on, as the last one, and says nothing of changes', async () => {
-    const { page, ada } = await start()
+    const { page, ada } = await startWithService()
     const [first] = await addApps(page, [{ name: 'Waiting' }])
     const shown = (await ada.get(`/apps/${apps.approved}`)).text
     const { text } = await follow(ada, await decide(ada, shown, 'reopen'))
@@ -77,7 +67,7 @@ describe('a reopened app', () => {
   })
 
   test('keeps the changes of its owner that nobody has reviewed', async () => {
-    const { service, ada } = await start()
+    const { service, ada } = await startWithService()
     const json = { name: 'Tide Casino' }
     await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json })
     const shown = (await ada.get(`/apps/${apps.approved}`)).text
@@ -87,7 +77,7 @@ describe('a reopened app', () => {
   })
 
   test('is approved again with its first approval, or rejected', async () => {
-    const { service, page } = await start()
+    const { service, page } = await startWithService()
     const approvedAt = async () =>
       (await service.get(`/apps/${apps.approved}`)).body.data.app.approved_at
     const first = await approvedAt()
@@ -105,7 +95,7 @@ describe('the line that reports a decision puts the app back', () => {
   const view = 'queue=pending&developer=Bob&category=games'
 
   test('and leads back to where one was', async () => {
-    const { page, ada } = await start()
+    const { page, ada } = await startWithService()
     const ids = await addApps(page, [{ name: 'One' }, { name: 'Two' }, { name: 'Three' }])
     const { text } = await ada.get(`/apps/${ids[0]}?${view}`)
     const next = (await follow(ada, await decide(ada, text, 'approve'))).text
@@ -122,7 +112,7 @@ describe('the line that reports a decision puts the app back', () => {
   })
 
   test('also from the queue, at the end of the walk', async () => {
-    const { page, ada } = await start()
+    const { page, ada } = await startWithService()
     const [id] = await addApps(page, [{ name: 'One' }])
     const { text } = await ada.get(`/apps/${id}?${view}`)
     const decided = await decide(ada, text, 'reject', { reason: 'It sank.' })
@@ -133,7 +123,7 @@ describe('the line that reports a decision puts the app back', () => {
   })
 
   test('unless the app has changed since: then its page says so', async () => {
-    const { service, page, ada } = await start()
+    const { service, page, ada } = await startWithService()
     const { text } = await ada.get(`/apps/${apps.pending}?queue=pending`)
     const next = (await follow(ada, await decide(ada, text, 'approve'))).text
     const json = { version: '7.0.0' }
@@ -145,7 +135,7 @@ describe('the line that reports a decision puts the app back', () => {
   })
 
   test('only if one app was decided, by whoever reads it', async () => {
-    const { page, ada } = await start()
+    const { page, ada } = await startWithService()
     const ids = await addApps(page, [{ name: 'One' }, { name: 'Two' }])
     const { text } = await ada.get(`/?${view}`)
     const both = await decide(ada, text, 'approve', { app: valuesOf(text, 'app') })
@@ -158,7 +148,7 @@ describe('the line that reports a decision puts the app back', () => {
 })
 
 test('the command reopens each app, and refuses one that is pending, deleted or changed', async () => {
-  const { service } = await start()
+  const { service } = await startWithService()
   const cli = commandLine(service.databaseUrl)
   const ids = [apps.approved, apps.pending, apps.deleted, `${apps.rejected}@00000`]
   const { code, stdout, stderr } = await cli.run('moderation', 'reopen', ...ids.map(String))

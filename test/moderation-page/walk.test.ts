@@ -283,6 +283,7 @@ describe('a wrong decision', () => {
     const next = (await follow(ada, await decide(ada, skipped, 'approve'))).text
     expect([shownId(skipped), shownId(next)]).toEqual([ids[1], ids[2]])
     const shown = (await ada.get(addressOf(next, 'Needle'))).text
+    expect(shownId((await skip(ada, shown)).text)).toBe(ids[2])
     const back = await follow(ada, await decide(ada, shown, 'reject', reason))
     expect(shownId(back.text)).toBe(ids[2])
   })

@@ -68,9 +68,16 @@ const onAnyEngine = [
     'response',
     'server',
   ].map((name) => `test/http/${name}.test.ts`),
-  ...['addresses', 'apps', 'attacks', 'decisions', 'ended-session', 'sign-in', 'walk'].map(
-    (name) => `test/moderation-page/${name}.test.ts`,
-  ),
+  ...[
+    'addresses',
+    'apps',
+    'attacks',
+    'decisions',
+    'ended-session',
+    'overload',
+    'sign-in',
+    'walk',
+  ].map((name) => `test/moderation-page/${name}.test.ts`),
   'test/clients/shop-window.test.ts',
 ]
 

@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises'
 import {
   type ErrorRequestHandler,
   type Request,
@@ -31,7 +30,7 @@ import { signInPage, signInToGoOnPage } from './views/sign-in.ts'
 /** Signing in to the moderation page: a cookie has a token, the database has its hash. */
 
 /** Milliseconds that a page waits at most until it is stored that its app is open. */
-const maxStoring = 1000
+export const maxStoring = 1000
 
 /** The session of a request that has passed `requireModerator`. */
 export const sessionOf = ({ locals }: Response): Session => required(locals.session, 'the session')
@@ -56,7 +55,10 @@ export async function openApp(
   const stored = database
     .write((runner) => recordOpenedApp(runner, session.token, appId))
     .catch(() => {})
-  await Promise.race([stored, setTimeout(maxStoring, undefined, { ref: false })])
+  const { promise: isLate, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, maxStoring)
+  await Promise.race([stored, isLate])
+  clearTimeout(timer)
 }
 
 type SessionOptions = {
