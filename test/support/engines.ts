@@ -75,6 +75,7 @@ const onAnyEngine = [
     'decisions',
     'ended-session',
     'overload',
+    'queue-form',
     'sign-in',
     'walk',
   ].map((name) => `test/moderation-page/${name}.test.ts`),
