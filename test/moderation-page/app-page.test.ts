@@ -8,24 +8,26 @@ import {
 } from '../../src/catalogue/app-columns.ts'
 import { freezeClock } from '../support/clock.ts'
 import {
+  addressOf,
   formOf,
   linksOf,
   optionsOf,
   problemOf,
   textOf,
-  titleOf,
   valuesOf,
 } from '../support/html.ts'
+import { share } from '../support/lifetime.ts'
 import {
   addApps,
+  barOf,
   decide,
-  type ModerationPage,
+  type Moderator,
   referenceTo,
   skip,
-  startModerationPage,
+  startWithAda,
+  startWithService,
 } from '../support/moderation-page.ts'
 import { commandLine } from '../support/process.ts'
-import { startService } from '../support/service.ts'
 
 /** The page of an app: what it says, and what it offers. walk.test.ts decides there. */
 
@@ -43,10 +45,6 @@ const factsOf = (page: string): Record<string, string> => {
   )
 }
 
-/** What stays in sight. */
-const barOf = (page: string): string =>
-  textOf(`<body>${/<div class="bar">([\s\S]*?)<form /.exec(page)?.[1] ?? ''}`)
-
 const historyOf = (page: string): string[] =>
   [...page.matchAll(/<ol class="history">([\s\S]*?)<\/ol>/g)].flatMap(([, list = '']) =>
     list
@@ -56,9 +54,7 @@ const historyOf = (page: string): string[] =>
   )
 
 test('says what the command `moderation show` says, in people’s words', async () => {
-  const service = await startService()
-  const page = await startModerationPage({ databaseUrl: service.databaseUrl })
-  const ada = await page.signIn('Ada')
+  const { service, page, ada } = await startWithService()
   const cli = commandLine(page.databaseUrl)
   await addApps(page, [{ name: 'Tide Cl0ck', rejection_reason: 'No.', status: 'rejected' }])
   await service.request('PUT', `/apps/${apps.approved}`, {
@@ -112,10 +108,9 @@ test('says what the command `moderation show` says, in people’s words', async 
 })
 
 test('has a history of sentences, whose values are folded', async () => {
-  const service = await startService()
-  const page = await startModerationPage({ databaseUrl: service.databaseUrl })
   freezeClock(Date.parse('2025-08-02T14:20:30Z'))
-  const [ada, bo] = [await page.signIn('Ada'), await page.signIn('Bo')]
+  const { service, page, ada } = await startWithService()
+  const bo = await page.signIn('Bo')
   const path = `/apps/${apps.bobsPending}`
   const shown = async () => (await ada.get(path)).text
   await decide(bo, await shown(), 'reject', { reason: 'No & no.' })
@@ -150,8 +145,7 @@ test('has a history of sentences, whose values are folded', async () => {
 })
 
 test('puts the look-alikes beside the app', async () => {
-  const page = await startModerationPage()
-  const ada = await page.signIn('Ada')
+  const { page, ada } = await startWithAda()
   const [id] = await addApps(page, [{ name: 'Tide Cl0ck' }])
   const { text } = await ada.get(`/apps/${id}`)
   expect(textOf(text)).toContain('Looks like 1 other app')
@@ -180,66 +174,38 @@ test('puts the look-alikes beside the app', async () => {
 })
 
 test('has the text as it is, without links, and what the owner changed', async () => {
-  const service = await startService()
-  const page = await startModerationPage({ databaseUrl: service.databaseUrl })
-  const ada = await page.signIn('Ada')
+  const { service, ada } = await startWithService()
   const description = 'See https://evil.example/ or\nmailto:a@b.example <a href="/">here</a>.'
-  await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { description } })
+  const json = {
+    name: 'Tide Clock 2',
+    short_description: 'High and low water. High and low water.',
+    description,
+    license: '',
+    source_code_url: '',
+  }
+  await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json })
   const { text } = await ada.get(`/apps/${apps.approved}`)
   const escaped = description
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')
     .replaceAll('"', '&quot;')
   expect(text).toContain(`<p class="text" dir="auto">${escaped}</p>`)
+  expect(text.match(/<h\d><bdi>Tide Clock 2<\/bdi>/g)).toEqual(['<h1><bdi>Tide Clock 2</bdi>'])
   const [, changes = ''] =
     /<section class="card" id="changes">([\s\S]*?)<\/section>/.exec(text) ?? []
-  expect(changes.match(/<dt>/g)).toHaveLength(1)
-  expect(textOf(`<body>${changes}`)).toMatch(/^Changed since the last decision Description /)
-})
-
-test('has the name once as a heading', async () => {
-  const page = await startModerationPage()
-  const ada = await page.signIn('Ada')
-  const { text } = await ada.get(`/apps/${apps.approved}`)
-  expect(text.match(/<h\d><bdi>Tide Clock<\/bdi>/g)).toEqual(['<h1><bdi>Tide Clock</bdi>'])
-  expect(text.match(/class="icon"/g)).toHaveLength(1)
-})
-
-test('has short values whole before and after a change, and the changed words of longer ones', async () => {
-  const service = await startService()
-  const page = await startModerationPage({ databaseUrl: service.databaseUrl })
-  const ada = await page.signIn('Ada')
-  const json = {
-    name: 'Tide Clock 2',
-    short_description: `${'High and low water. '.repeat(2)}`,
-    license: '',
-  }
-  await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json })
-  const { text } = await ada.get(`/apps/${apps.approved}`)
-  const [, changes = ''] =
-    /<section class="card" id="changes">([\s\S]*?)<\/section>/.exec(text) ?? []
+  expect(changes.match(/<dt>/g)).toHaveLength(Object.keys(json).length)
+  expect(textOf(`<body>${changes}`)).toMatch(/^Changed since the last decision Name /)
+  // Short values are whole; of longer ones, the changed words are marked.
   expect(changes).toContain('<del>Tide Clock</del> → <ins>Tide Clock 2</ins>')
   expect(changes).toContain('<del>MIT</del> → <span class="quiet">none</span>')
   expect(changes).toContain('High and low water<ins>. High and low water.</ins>')
-})
-
-test('names each address that the owner changed', async () => {
-  const service = await startService()
-  const page = await startModerationPage({ databaseUrl: service.databaseUrl })
-  const ada = await page.signIn('Ada')
-  const json = { website_url: 'https://new.example/', source_code_url: '' }
-  await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json })
-  const { text } = await ada.get(`/apps/${apps.approved}`)
-  const [, changes = ''] =
-    /<section class="card" id="changes">([\s\S]*?)<\/section>/.exec(text) ?? []
-  expect(textOf(`<body>${changes}`)).toMatch(
-    / Website https:\/\/tideclock\.example\.org\/ → .* Source code https:\/\/code\.example\.org\/tide-clock → none$/,
+  expect(textOf(`<body>${changes}`)).toContain(
+    'Source code https://code.example.org/tide-clock → none',
   )
 })
 
 test('links to the developer’s other apps in any state, and lists the newest reviews', async () => {
-  const page = await startModerationPage()
-  const ada = await page.signIn('Ada')
+  const { ada } = await startWithAda()
   const { text } = await ada.get(`/apps/${apps.approved}`)
   expect(linksOf(text)).toEqual(
     expect.arrayContaining([
@@ -256,137 +222,106 @@ test('links to the developer’s other apps in any state, and lists the newest r
   )
 })
 
-test.for<[state: keyof typeof apps, isPublic: boolean, buttons: string[]]>([
-  ['approved', true, ['reject', 'reopen']],
-  ['pending', false, ['approve', 'reject']],
-  ['rejected', false, ['approve', 'reopen']],
-  ['deleted', false, []],
-])(
-  'of an app that is %s: links to the public one: %s; decides %j',
-  async ([state, isPublic, buttons]) => {
-    const page = await startModerationPage()
-    const ada = await page.signIn('Ada')
-    const { text } = await ada.get(`/apps/${apps[state]}`)
-    expect(linksOf(text).filter(([name]) => name === 'What the public sees')).toEqual(
-      isPublic ? [['What the public sees', `http://localhost:3000/apps/${apps[state]}`]] : [],
-    )
-    expect(valuesOf(text, 'decision')).toEqual(buttons)
-    expect(formOf(text, '/restorations') !== undefined).toBe(state === 'deleted')
-  },
-)
+test.for<{ state: keyof typeof apps; decisions: string[]; path: string }>([
+  { state: 'approved', decisions: ['reject', 'reopen'], path: '/decisions' },
+  { state: 'pending', decisions: ['approve', 'reject'], path: '/decisions' },
+  { state: 'rejected', decisions: ['approve', 'reopen'], path: '/decisions' },
+  { state: 'deleted', decisions: [], path: '/restorations' },
+])('of an app that is $state decides $decisions, by $path', async ({ state, decisions, path }) => {
+  const { ada } = await startWithAda()
+  const { text } = await ada.get(`/apps/${apps[state]}`)
+  expect(valuesOf(text, 'decision')).toEqual(decisions)
+  for (const one of ['/decisions', '/restorations'])
+    expect(formOf(text, one) !== undefined, one).toBe(one === path)
+  expect(addressOf(text, 'What the public sees')).toBe(
+    state === 'approved' ? `http://localhost:3000/apps/${apps.approved}` : '',
+  )
+})
 
 describe('within a queue', () => {
-  const start = async (count = 4) => {
-    const page = await startModerationPage()
-    const ids = await addApps(page, Array(count).fill({}))
-    return { page, ada: await page.signIn('Ada'), ids }
-  }
   const view = 'queue=pending&developer=Bob&category=games'
+  let ada: Moderator
+  let ids: number[]
+  share(async () => {
+    const started = await startWithAda()
+    ada = started.ada
+    ids = await addApps(started.page, Array(4).fill({}))
+  })
 
   test('says where the app is, and leads to the next one', async () => {
-    const { ada, ids } = await start()
     for (const [index, id] of ids.entries()) {
       const { text } = await ada.get(`/apps/${id}?${view}`)
       expect(barOf(text)).toMatch(new RegExp(`Pending waits [\\d,]+ days ${index + 1} of 4$`))
       const next = ids[index + 1]
-      expect((await skip(ada, text)).path).toBe(
-        next === undefined ? `/?${view}` : `/apps/${next}?${view}`,
-      )
+      expect((await skip(ada, text)).path).toBe(`${next ? `/apps/${next}` : '/'}?${view}`)
     }
   })
 
-  test('with look-alikes, it says no number, because counting would read the whole queue', async () => {
-    const { page, ada, ids } = await start()
-    const [alike, nextAlike] = await addApps(page, [{ name: 'Tide Cl0ck' }, { name: 'Tide C1ock' }])
-    const lookAlikes = 'queue=pending&look-alikes=on'
-    for (const [id, next] of [
-      [ids[0], alike],
-      [alike, nextAlike],
-    ]) {
-      const { text } = await ada.get(`/apps/${id}?${lookAlikes}`)
-      expect(barOf(text)).toMatch(/Pending waits [\d,]+ days$/)
-      expect((await skip(ada, text)).path).toBe(`/apps/${next}?${lookAlikes}`)
-    }
-  })
-
-  test.for<[what: string, path: (ids: number[]) => string]>([
-    ['does not wait', () => `/apps/${apps.rejected}?queue=pending`],
-    ['is in the other queue', (ids) => `/apps/${ids[1]}?queue=changed`],
-    ['is of another developer', () => `/apps/${apps.pending}?queue=pending&developer=Bob`],
-    ['is in another category', () => `/apps/${apps.pending}?queue=pending&category=games`],
-  ])('an app that %s has no number there', async ([, path]) => {
-    const { ada, ids } = await start()
-    const { status, text } = await ada.get(path(ids))
+  test.for<{ what: string; path: (id: number | undefined) => string }>([
+    { what: 'that does not wait', path: () => `/apps/${apps.rejected}?queue=pending` },
+    { what: 'of the other queue', path: (id) => `/apps/${id}?queue=changed` },
+    {
+      what: 'of another developer',
+      path: () => `/apps/${apps.pending}?queue=pending&developer=Bob`,
+    },
+    {
+      what: 'of another category',
+      path: () => `/apps/${apps.pending}?queue=pending&category=games`,
+    },
+    // Counting would read the whole queue.
+    { what: 'with look-alikes', path: (id) => `/apps/${id}?queue=pending&look-alikes=on` },
+    { what: 'without a queue', path: (id) => `/apps/${id}?developer=Bob` },
+  ])('an app $what has no number', async ({ path }) => {
+    const { status, text } = await ada.get(path(ids[1]))
     expect(status).toBe(200)
     expect(barOf(text)).not.toMatch(/\d of \d/)
+    expect(addressOf(text, 'Skip') === '').toBe(!path(1).includes('queue'))
   })
 
-  test('without parameters of a queue, it has neither a number nor a next app', async () => {
-    const { ada, ids } = await start()
-    const { text } = await ada.get(`/apps/${ids[0]}?developer=Bob`)
-    expect(barOf(text)).not.toMatch(/\d of \d/)
-    expect(text).not.toContain('class="skip"')
+  test('whose filter names nothing any more, it is shown, and says so', async () => {
+    const { status, text } = await ada.get(`/apps/${ids[0]}?queue=pending&developer=Nobody`)
+    expect([status, problemOf(text)]).toEqual([200, 'There is no developer "Nobody".'])
   })
-
-  test.for<[filter: string, message: string]>([
-    ['developer=Nobody', 'There is no developer "Nobody"'],
-    ['category=none', 'There is no category with the slug none'],
-  ])(
-    'whose filter names nothing any more (%s), it is shown, and says so',
-    async ([filter, message]) => {
-      const { ada, ids } = await start()
-      const { status, text } = await ada.get(`/apps/${ids[0]}?queue=pending&${filter}`)
-      // The app exists, so this is no 404.
-      expect(status).not.toBe(404)
-      expect(textOf(text)).toContain(message)
-    },
-  )
 })
 
-test('lists at most twenty other apps, and says where the entries before the newest fifty are', async () => {
-  const page = await startModerationPage()
-  const ada = await page.signIn('Ada')
-  const newest = (await addApps(page, Array(30).fill({}))).at(-1) ?? 0
+test('lists at most twenty other apps, and leads to the others', async () => {
+  const { page, ada } = await startWithAda()
+  const more = ['More apps of the developer', '/apps?text=Bob']
+  // Bob has two in the world.
+  const [id] = await addApps(page, Array(19).fill({}))
+  expect(linksOf((await ada.get(`/apps/${id}`)).text)).not.toContainEqual(more)
+  await addApps(page, Array(11).fill({}))
+  const links = linksOf((await ada.get(`/apps/${id}`)).text)
+  expect(links).toContainEqual(more)
+  expect(links.filter(([name]) => /^App \d+$/.test(name))).toHaveLength(20)
+})
+
+test('has the newest fifty entries, and says where those before are', async () => {
+  const { page, ada } = await startWithAda()
+  const [id = 0] = await addApps(page, [{}])
   const entry = {
+    actor: { operator: 'test' },
     action: 'app counters',
     at: '2026-01-01T00:00:00.000Z',
-    app_id: newest,
+    app_id: id,
     developer_id: bobsId,
     after: { total_downloads: 1 },
   } as const
-  const shown = async () => (await ada.get(`/apps/${newest}`)).text
-  const before = await shown()
-  expect(linksOf(before).filter(([name]) => /^App \d+$/.test(name))).toHaveLength(20)
-  expect(linksOf(before)).toContainEqual(['More apps of the developer', '/apps?text=Bob'])
-  expect(linksOf(before).map(([name]) => name)).not.toContain('All entries')
-  await recordTimes(page, 49)
-  expect(historyOf(await shown())).toHaveLength(50)
-  expect(linksOf(await shown()).map(([name]) => name)).not.toContain('All entries')
-  await recordTimes(page, 1)
-  const after = await shown()
-  expect(historyOf(after)).toHaveLength(50)
-  expect(historyOf(after).at(-1)).toMatch(/^Counts updated by test, /)
-  expect(linksOf(after)).toContainEqual(['All entries', `/audit?app=${newest}`])
-
-  function recordTimes({ database }: ModerationPage, count: number) {
-    return database.write((runner) =>
-      recordEntries(runner, Array(count).fill({ ...entry, actor: { operator: 'test' } })),
-    )
+  // With the entry of its creation.
+  for (const { count, address } of [
+    { count: 49, address: '' },
+    { count: 1, address: `/audit?app=${id}` },
+  ]) {
+    await page.database.write((runner) => recordEntries(runner, Array(count).fill(entry)))
+    const { text } = await ada.get(`/apps/${id}`)
+    expect(historyOf(text)).toHaveLength(50)
+    expect(addressOf(text, 'All entries')).toBe(address)
   }
-})
-
-test('with twenty other apps or fewer, the page has no link to all', async () => {
-  const page = await startModerationPage()
-  const ada = await page.signIn('Ada')
-  // Bob has two in the world.
-  const ids = await addApps(page, Array(19).fill({}))
-  const links = linksOf((await ada.get(`/apps/${ids[0]}`)).text)
-  expect(links.map(([name]) => name)).not.toContain('More apps of the developer')
+  expect(historyOf((await ada.get(`/apps/${id}`)).text).at(-1)).toMatch(/^Counts updated by test, /)
 })
 
 test('offers the last ten reasons, each once', async () => {
-  const page = await startModerationPage()
-  const ada = await page.signIn('Ada')
+  const { page, ada } = await startWithAda()
   const ids = await addApps(page, Array(13).fill({}))
   for (const [index, id] of ids.entries()) {
     const reason = `Reason "${Math.min(index, 11)}" & more`
@@ -401,29 +336,8 @@ test('offers the last ten reasons, each once', async () => {
   }
 })
 
-test('of an app or with a review that does not exist is an error that leads back', async () => {
-  const page = await startModerationPage()
-  const ada = await page.signIn('Ada')
-  const [review] = valuesOf((await ada.get(`/apps/${apps.approved}`)).text, 'review')
-  const missing = {
-    '/apps/999': 'There is no app 999.',
-    [`/apps/${apps.bobs}?review=${review}`]: `App ${apps.bobs} has no review ${review}.`,
-    [`/apps/${apps.bobs}?review=x`]: 'The review must be a whole number from 1, not "x".',
-  }
-  for (const [path, problem] of Object.entries(missing)) {
-    const { status, text } = await ada.get(path)
-    expect([status, titleOf(text), problemOf(text)]).toEqual([
-      404,
-      'Moderation – Moderation',
-      problem,
-    ])
-    expect(linksOf(text)).toContainEqual(['Go to the queue', '/?queue=pending'])
-  }
-})
-
 test('each column of owners is on the pages and in the commands', async () => {
-  const page = await startModerationPage()
-  const ada = await page.signIn('Ada')
+  const { page, ada } = await startWithAda()
   const cli = commandLine(page.databaseUrl)
   const textFor = (age: 'former' | 'present', column: OwnerColumn) =>
     isAddressColumn(column)

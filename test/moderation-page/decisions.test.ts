@@ -44,6 +44,8 @@ describe('several selected apps', () => {
     const selected = { app: valuesOf(text, 'app'), reason: 'Not needed.' }
     const done = (await follow(ada, await decide(ada, text, 'approve', selected))).text
     expect(reportOf(done)).toBe('Approved Cloud Atlas, Night Train. 0 wait.')
+    // A double click.
+    expect((await decide(ada, text, 'approve', selected)).status).toBe(303)
     expect(addressOf(done, 'Night Train')).toBe(`/apps/${apps.bobsPending}?queue=pending`)
     expect(textOf(done)).toContain('No apps wait for a decision.')
     for (const id of [apps.pending, apps.bobsPending]) {

@@ -73,6 +73,8 @@ test('each form says that nothing could be stored, and none does a half of its w
     { path: '/sign-in', fields: { key } },
     { path: '/sign-out', fields: {} },
     { path: '/decisions', fields: { app: pending, decision: 'approve' }, problem: partly },
+    // Whose key would begin a session.
+    { path: '/decisions', fields: { app: pending, decision: 'approve', key } },
     {
       path: '/decisions',
       fields: { app: pending, decision: 'approve', seen: '1' },
