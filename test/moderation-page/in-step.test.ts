@@ -118,6 +118,13 @@ test('two who have opened the same app are led to different ones', async () => {
   expect([nameOf(bos), openOf(bos)]).toEqual(['Needle 4', 'Open elsewhere: Ada'])
 })
 
+test('an app that two have open is not the next one after itself', async () => {
+  const { ids, ada, bo } = await start(1)
+  const address = `/apps/${ids[0]}?${games}`
+  await ada.get(address)
+  expect(nameOf((await skip(bo, await listOf(bo, address))).text)).toBe('Pending apps')
+})
+
 describe('an app is no longer last for others', () => {
   test.for<[when: string, act: (ada: Moderator, ids: number[]) => Promise<unknown>]>([
     ['after five minutes', async () => freezeClock(Date.now() + 5 * minute)],
