@@ -68,14 +68,6 @@ test('says who did what, newest first, with links to the apps', async () => {
   expect(textOf(text)).toContain('Times are in UTC.')
 })
 
-test('calls the id of a key an id', async () => {
-  const { text } = await ada.get('/audit')
-  const [added = ''] = shownIn(text).filter((entry) => /moderator Ada <b>/.test(entry))
-  expect(added).toMatch(
-    / · test gave a sign-in key to moderator Ada <b> Id, Name, Expires Id \w{12} Name Ada <b> Expires /,
-  )
-})
-
 test.for<{ filter: string; passes: (entry: Entry) => boolean }>([
   { filter: 'app=compass', passes: ({ app_id }) => app_id === apps.rejected },
   { filter: 'developer=Bob', passes: ({ developer_name }) => developer_name === 'Bob' },

@@ -151,14 +151,11 @@ describe('a form that arrives slowly', () => {
     await expect.poll(() => statusesOf(page)).toEqual([row.status, 200])
   })
 
-  test.for(['/sign-in', '/decisions', '/restorations', '/removed-reviews'])(
-    'from another site to %s is refused before it has arrived',
-    async (path) => {
-      const page = await startModerationPage()
-      await slowForm(page, `POST ${path}`, { Origin: 'https://evil.example' })
-      await expect.poll(() => statusesOf(page)).toEqual([403])
-    },
-  )
+  test('from another site is refused before it has arrived', async () => {
+    const page = await startModerationPage()
+    await slowForm(page, 'POST /decisions', { Origin: 'https://evil.example' })
+    await expect.poll(() => statusesOf(page)).toEqual([403])
+  })
 })
 
 describe('a page that takes long', () => {

@@ -30,7 +30,6 @@ describe('a reopened app', () => {
     async ([state]) => {
       const { service, page, ada } = await startWithService()
       const id = apps[state]
-      const before = await service.get('/apps', {})
       const { text } = await ada.get(`/apps/${id}`)
       const reopened = await follow(ada, await decide(ada, text, 'reopen'))
       expect(reportOf(reopened.text)).toMatch(/^Reopened (Tide Clock|Broken Compass)\.$/)
@@ -38,10 +37,6 @@ describe('a reopened app', () => {
       expect((await service.get(`/apps/${id}`)).status).toBe(404)
       const found = await service.get('/apps?search=tide')
       expect(found.body.data.apps.map((app: { id: number }) => app.id)).not.toContain(id)
-      const listed = await service.get('/apps')
-      expect(before.body.data.apps.length - listed.body.data.apps.length).toBe(
-        state === 'approved' ? 1 : 0,
-      )
       const own = await service.get('/developer/apps', { key: keys.ada })
       const [app] = own.body.data.apps
       expect(app).toMatchObject({ id, status: 'pending', waiting_since: app.updated_at })
@@ -56,13 +51,12 @@ describe('a reopened app', () => {
 
   test('waits from then on, as the last one, and says nothing of changes', async () => {
     const { page, ada } = await startWithService()
-    const [first] = await addApps(page, [{ name: 'Waiting' }])
+    await addApps(page, [{ name: 'Waiting' }])
     const shown = (await ada.get(`/apps/${apps.approved}`)).text
     const { text } = await follow(ada, await decide(ada, shown, 'reopen'))
     expect(barOf(text)).toMatch(/Pending waits (a moment|\d+ (ms|seconds?))/)
     expect(textOf(text)).not.toContain('Changed and reverted')
-    const queue = queued((await ada.get('/')).text)
-    expect([queue.includes('Waiting'), queue.at(-1)]).toEqual([first !== undefined, 'Tide Clock'])
+    expect(queued((await ada.get('/')).text).slice(-2)).toEqual(['Waiting', 'Tide Clock'])
     expect(queued((await ada.get('/?queue=changed')).text)).toEqual([])
   })
 

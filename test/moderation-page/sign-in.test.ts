@@ -100,16 +100,10 @@ describe('a refused key', () => {
   const mistyped = (key: string) => key.replace(/.$/, (last) => (last === '0' ? '1' : '0'))
 
   test.for<{ what: string; makeKey: () => Promise<string> | string; problem: string }>([
-    { what: 'none', makeKey: () => '', problem: 'This is not a sign-in key' },
     { what: 'an API key', makeKey: () => keys.ada, problem: 'This is not a sign-in key' },
     {
       what: 'mistyped',
       makeKey: async () => mistyped((await page.addModerator('Ada')).key),
-      problem: 'This is not a sign-in key',
-    },
-    {
-      what: '90,000 characters',
-      makeKey: () => 'x'.repeat(90_000),
       problem: 'This is not a sign-in key',
     },
     {
@@ -402,17 +396,6 @@ describe('without a session', () => {
       seen.push({ status, text: shown, ...others, location: '' })
     }
     expect(seen).toEqual(seen.map(() => ({ ...seen[0], 'content-length': expect.anything() })))
-  })
-
-  test('the forms for a key say whom to ask for one, without a command of one installation', async () => {
-    for (const { text } of [
-      await page.get('/sign-in'),
-      await page.post('/sign-in', { key: 'x' }),
-      await page.post('/decisions', { app: '2@a', decision: 'approve' }),
-    ]) {
-      expect(textOf(text)).toContain('Ask the operators of this service for a new sign-in key')
-      expect(text).not.toContain('apps-service')
-    }
   })
 })
 

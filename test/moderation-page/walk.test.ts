@@ -191,15 +191,6 @@ describe('the next of five apps is right', () => {
     expect(shownId(done.text)).toBe(late)
   })
 
-  test('if its owner has changed it, and it can be decided then', async () => {
-    const { ids, ada, open, changeAsOwner } = await start(3, games)
-    const text = await open(0)
-    await changeAsOwner(1, '7.0.0')
-    const next = (await follow(ada, await decide(ada, text, 'approve'))).text
-    expect([shownId(next), textOf(next).includes('Version 7.0.0')]).toEqual([ids[1], true])
-    expect((await decide(ada, next, 'approve')).status).toBe(303)
-  })
-
   test('if the owner changes a decided one again, which comes back at the end', async () => {
     const { ids, ada, open, changeAsOwner } = await start(3, changed)
     const decided = await decide(ada, await open(0), 'approve')
