@@ -16,6 +16,11 @@ import { temporaryFolder } from './database.ts'
 
 export type Imported = ImportSummary & { rejects: { line: number; fields: string[] }[] }
 
+/** The counts of an import. Those that are left out are 0. */
+export const counts = (
+  given: Partial<Pick<ImportSummary, 'created' | 'updated' | 'unchanged' | 'rejected'>>,
+) => ({ created: 0, updated: 0, unchanged: 0, rejected: 0, ...given })
+
 /** Lines of a catalogue file; a string is a line as it is. */
 export const toLines = (lines: (object | string)[]): string =>
   lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join('')
