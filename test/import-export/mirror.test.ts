@@ -11,12 +11,12 @@ import { decideApp, restoreApp, transferApp } from '../../src/moderation/decisio
 import { required } from '../../src/util/helpers.ts'
 import { exportLines, importLines, setCounters } from '../support/catalogue-file.ts'
 import { expectConsistent } from '../support/consistency.ts'
-import { seed } from '../support/random.ts'
+import { randomFrom, seed } from '../support/random.ts'
 import { addReviews } from '../support/reviews.ts'
 import { type Service, startEmptyService, startService } from '../support/service.ts'
 import { sortOrders } from '../support/sort-orders.ts'
 
-/** `MIRROR_CHANGES=500 make test` makes more. */
+/** MIRROR_CHANGES=500 makes more changes. */
 const changes = Number(process.env.MIRROR_CHANGES ?? 100)
 const changesATime = 50
 
@@ -35,7 +35,7 @@ test(`a mirror that imports all changes equals its source, byte for byte (FUZZ_S
     rating_count: index * index,
   }))
   await importLines(source.database, apps.slice(1))
-  const change = changer(source, seed)
+  const change = changer(source)
   let hidden = 0
   let since: string | undefined
   for (let made = 0; made <= changes; made += changesATime) {
@@ -65,53 +65,47 @@ test(`a mirror that imports all changes equals its source, byte for byte (FUZZ_S
   expect(hidden, 'texts of full exports that are not public').toBeGreaterThan(changes / 10)
 }, 300_000)
 
-test.for<
-  [
-    what: string,
-    /** What becomes of Ada's app at the source, and the app's names in the mirror after each export. */
-    steps: [change: 'approve' | 'reject' | 'delete' | 'restore' | 'rename', listed: string[]][],
-  ]
->([
-  [
-    'is taken down and approved again, twice',
-    [
-      ['reject', []],
-      ['approve', ['Tide Clock']],
-      ['reject', []],
-      ['approve', ['Tide Clock']],
+type Life = {
+  name: string
+  /** What becomes of Ada's app at the source, and its names in the mirror after each export. */
+  steps: { change: 'approve' | 'reject' | 'delete' | 'restore' | 'rename'; listed: string[] }[]
+}
+const lives: Life[] = [
+  {
+    name: 'is taken down and approved again, twice',
+    steps: [
+      { change: 'reject', listed: [] },
+      { change: 'approve', listed: ['Tide Clock'] },
+      { change: 'reject', listed: [] },
+      { change: 'approve', listed: ['Tide Clock'] },
     ],
-  ],
-  [
-    'is deleted and restored, twice',
-    [
-      ['delete', []],
-      ['restore', ['Tide Clock']],
-      ['delete', []],
-      ['restore', ['Tide Clock']],
+  },
+  {
+    name: 'is updated, deleted and restored, twice',
+    steps: [
+      { change: 'rename', listed: ['Tide Clock 2'] },
+      { change: 'delete', listed: [] },
+      { change: 'restore', listed: ['Tide Clock 2'] },
+      { change: 'delete', listed: [] },
+      { change: 'restore', listed: ['Tide Clock 2'] },
     ],
-  ],
-  [
-    'is taken down, updated, and approved',
-    [
-      ['reject', []],
-      ['rename', []],
-      ['approve', ['Tide Clock 2']],
+  },
+  {
+    name: 'is taken down, updated, and approved',
+    steps: [
+      { change: 'reject', listed: [] },
+      { change: 'rename', listed: [] },
+      { change: 'approve', listed: ['Tide Clock 2'] },
     ],
-  ],
-  [
-    'is updated, deleted, and restored',
-    [
-      ['rename', ['Tide Clock 2']],
-      ['delete', []],
-      ['restore', ['Tide Clock 2']],
-    ],
-  ],
-])('a public mirror follows an app that %s', async ([, steps]) => {
+  },
+]
+
+test.for(lives)('a public mirror follows an app that $name', async ({ steps }) => {
   const source = await startService()
   const mirror = await startEmptyService()
   const { keys, apps } = source.world
   const path = `/apps/${apps.approved}`
-  const change = {
+  const make = {
     approve: () => source.decide('approve', apps.approved),
     reject: () => source.decide('reject', apps.approved),
     delete: () => source.request('DELETE', path, { key: keys.ada }),
@@ -128,12 +122,12 @@ test.for<
   const namesOf = async ({ get }: Service, query: string) =>
     (await get(`/apps?${query}`)).body.data.apps.map(({ name }: { name: string }) => name)
   await copyChanges(undefined)
-  for (const [kind, listed] of steps) {
+  for (const { change, listed } of steps) {
     const since = (await source.database.committedBefore()).toISOString()
-    await change[kind]()
+    await make[change]()
     await copyChanges(since)
     for (const query of ['category=tools', 'search=tide', 'package_name=org.example.tideclock'])
-      expect(await namesOf(mirror, query), `${query} after ${kind}`).toEqual(listed)
+      expect(await namesOf(mirror, query), `${query} after ${change}`).toEqual(listed)
     expect(await namesOf(mirror, 'category=games')).toEqual(['Bird Song'])
     await expectConsistent(mirror.database)
   }
@@ -222,18 +216,11 @@ async function expectNothingHidden(lines: string[], answers: string[], { databas
  * Returns a function that makes one random valid change. Each text that it writes has a marker,
  * wherever it is stored.
  */
-function changer({ database, request, world }: Service, start: number): () => Promise<void> {
-  let state = start
-  const random = () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-  const below = (limit: number) => Math.floor(random() * limit)
-  const oneOf = <T>(list: readonly T[]): T => list[below(list.length)] as T
-  const isRare = () => random() < 0.2
-  const maybe = <T>(value: T) => (random() < 0.3 ? value : undefined)
+function changer({ database, request, world }: Service): () => Promise<void> {
+  const { next, pick } = randomFrom(seed)
+  const below = (limit: number) => Math.floor(next() * limit)
+  const isRare = () => next() < 0.2
+  const maybe = <T>(value: T) => (next() < 0.3 ? value : undefined)
 
   let markers = 0
   const marker = () => markerOf(++markers)
@@ -244,9 +231,9 @@ function changer({ database, request, world }: Service, start: number): () => Pr
   const names = ['Star Map', 'Moon', 'Sun Dial', 'Map of Maps', '地図', 'Ada’s Atlas']
   const packages = Array.from({ length: 8 }, (_, index) => `org.example.p${index}`)
   const words = ['tools', 'games', 'maps', 'sky', 'sea', 'music']
-  const key = () => oneOf([world.keys.ada, world.keys.bob])
+  const key = () => pick([world.keys.ada, world.keys.bob])
   const ids = () => database.read(({ sql }) => sql('apps').orderBy('id').pluck('id'))
-  const anId = async () => oneOf(await ids())
+  const anId = async () => pick(await ids())
   const isAccepted = (done: Promise<unknown>) =>
     done.then(
       () => true,
@@ -258,15 +245,15 @@ function changer({ database, request, world }: Service, start: number): () => Pr
   const write = <T>(work: (runner: QueryRunner) => Promise<T>) => isAccepted(database.write(work))
   const isDone = ({ status }: { status: number }) => status < 300
   const fields = async (): Promise<Record<keyof AppChanges, unknown>> => ({
-    name: maybe(oneOf([...names, marked('Map')])),
-    description: maybe(marked(`Of ${oneOf(words)}.`)),
-    short_description: maybe(oneOf(['', marked('In short.')])),
-    version: maybe(oneOf(['1.0', marked('2.0')])),
-    package_name: maybe(oneOf([...packages, `org.example.${marker()}`])),
-    website_url: maybe(oneOf(['', `https://example.org/${marker()}`])),
-    source_code_url: maybe(oneOf(['', `https://code.example.org/${marker()}`])),
-    license: maybe(oneOf(['', 'MIT', 'GPL-3.0-or-later OR MIT'])),
-    category_id: maybe(oneOf((await database.read(findCategories)).map(({ id }) => id))),
+    name: maybe(pick([...names, marked('Map')])),
+    description: maybe(marked(`Of ${pick(words)}.`)),
+    short_description: maybe(pick(['', marked('In short.')])),
+    version: maybe(pick(['1.0', marked('2.0')])),
+    package_name: maybe(pick([...packages, `org.example.${marker()}`])),
+    website_url: maybe(pick(['', `https://example.org/${marker()}`])),
+    source_code_url: maybe(pick(['', `https://code.example.org/${marker()}`])),
+    license: maybe(pick(['', 'MIT', 'GPL-3.0-or-later OR MIT'])),
+    category_id: maybe(pick((await database.read(findCategories)).map(({ id }) => id))),
   })
 
   /** Changes or deletes an app by the key of its owner. */
@@ -280,7 +267,7 @@ function changer({ database, request, world }: Service, start: number): () => Pr
         .pluck('id'),
     )
     const json = method === 'PUT' ? { json: await fields() } : {}
-    return isDone(await request(method, `/apps/${oneOf(ids)}`, { key: owner, ...json }))
+    return isDone(await request(method, `/apps/${pick(ids)}`, { key: owner, ...json }))
   }
 
   async function decide(decision: Decision) {
@@ -295,7 +282,7 @@ function changer({ database, request, world }: Service, start: number): () => Pr
         category_id: 1,
         description: marked('New.'),
         ...JSON.parse(JSON.stringify(await fields())),
-        name: oneOf(names),
+        name: pick(names),
       }
       return isDone(await request('POST', '/apps', { key: key(), json }))
     },
@@ -311,7 +298,7 @@ function changer({ database, request, world }: Service, start: number): () => Pr
     },
     async () => {
       const id = await anId()
-      const to = oneOf(
+      const to = pick(
         await database.read(({ sql }) => sql('developers').orderBy('id').pluck('name')),
       )
       return write((runner) => transferApp(runner, id, to, operator()))
@@ -322,7 +309,7 @@ function changer({ database, request, world }: Service, start: number): () => Pr
         sql('apps').whereNull('deleted_at').whereNotNull('package_name'),
       )
       if (apps.length < 2) return false
-      const [giver, taker] = [oneOf(apps), oneOf(apps)]
+      const [giver, taker] = [pick(apps), pick(apps)]
       const rename = (id: number, package_name: string | null) =>
         Promise.all(
           Object.values(world.keys).map((key) =>
@@ -349,10 +336,10 @@ function changer({ database, request, world }: Service, start: number): () => Pr
         sql('reviews').orderBy('id').pluck('id'),
       )
       if (ids.length === 0) return false
-      return write((runner) => removeReview(runner, oneOf(ids), marker(), operator()))
+      return write((runner) => removeReview(runner, pick(ids), marker(), operator()))
     },
     async () => {
-      const slug = oneOf(await database.read(({ sql }) => sql('apps').orderBy('id').pluck('slug')))
+      const slug = pick(await database.read(({ sql }) => sql('apps').orderBy('id').pluck('slug')))
       const line = {
         slug,
         total_downloads: below(1e6),
@@ -364,28 +351,28 @@ function changer({ database, request, world }: Service, start: number): () => Pr
     },
     () =>
       write(async (runner) => {
-        const developer = await findOrAddDeveloper(runner, oneOf(['Ada', marked('Newcomer')]))
+        const developer = await findOrAddDeveloper(runner, pick(['Ada', marked('Newcomer')]))
         await issueKey(runner, developer, operator(), { name: marker() })
       }),
     async () => {
-      const from = oneOf(
+      const from = pick(
         await database.read(({ sql }) => sql('developers').orderBy('id').pluck('name')),
       )
-      const to = oneOf(['Ada', 'Bob', 'Cy', 'Di', marked('Ada')])
+      const to = pick(['Ada', 'Bob', 'Cy', 'Di', marked('Ada')])
       return (
         isRare() && isAccepted(write((runner) => renameDeveloper(runner, from, to, operator())))
       )
     },
     async () => {
-      const from = oneOf(
+      const from = pick(
         await database.read(({ sql }) => sql('categories').orderBy('id').pluck('slug')),
       )
-      const to = { slug: maybe(oneOf(words)), name: oneOf(['Tools', 'Games', 'Maps', 'Sky']) }
+      const to = { slug: maybe(pick(words)), name: pick(['Tools', 'Games', 'Maps', 'Sky']) }
       return isRare() && write((runner) => renameCategory(runner, from, to, operator()))
     },
   ]
   return async () => {
-    while (!(await oneOf(kinds)())) {
+    while (!(await pick(kinds)())) {
       // Another is tried.
     }
   }

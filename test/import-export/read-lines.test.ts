@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
@@ -81,19 +82,21 @@ test('a line that is too long is reported, and the next one read', async () => {
 test('a line without an end is not kept in memory', async () => {
   setFlagsFromString('--expose-gc')
   const collectGarbage = runInNewContext('gc')
-  const mebibyte = 1024 * 1024
-  const memory: number[] = []
+  const chunks: WeakRef<Buffer>[] = []
+  let kept = 0
   async function* endless() {
-    for (let count = 0; count < 96; count++) {
-      yield Buffer.alloc(mebibyte, '{')
-      // Each collection also goes through what other test files of the worker keep.
-      if (count % 16 > 0) continue
-      collectGarbage()
-      memory.push(process.memoryUsage().arrayBuffers)
+    for (let count = 0; count < 32; count++) {
+      const chunk = Buffer.alloc(1024 * 1024, '{')
+      chunks.push(new WeakRef(chunk))
+      yield chunk
     }
+    // In a later turn of the event loop, the references do not keep their chunks.
+    await setImmediate()
+    collectGarbage()
+    kept = chunks.filter((chunk) => chunk.deref()).length
   }
   for await (const line of readLines(endless())) expect(line).toHaveProperty('problem')
-  expect(Math.max(...memory) - (memory[0] ?? 0)).toBeLessThan(32 * mebibyte)
+  expect(kept).toBeLessThan(10)
 })
 
 test.for<[what: string, damage: (whole: Buffer) => Buffer, problem: string]>([
@@ -185,59 +188,44 @@ test.for<[format: string, bytes: Buffer]>([
   }
 })
 
-const oneObjectPerLine = 'it must have one JSON object per line (NDJSON)'
-test.for<[what: string, bytes: Buffer | string, problem: string]>([
-  [
-    'a JSON array',
-    '[\n  {"name": "A"}\n]\n',
-    `the file is a JSON array; ${oneObjectPerLine}. Convert it with: jq -c '.[]'`,
-  ],
-  [
-    'a JSON array on one line',
-    '\uFEFF\n [{"name":"A"}]',
-    `the file is a JSON array; ${oneObjectPerLine}. Convert it with: jq -c '.[]'`,
-  ],
-  [
-    'a long JSON array on one line',
-    `[${'{"name":"A"},'.repeat(1_500_000)}`,
-    `the file is a JSON array; ${oneObjectPerLine}. Convert it with: jq -c '.[]'`,
-  ],
-  [
-    'a JSON array in gzip',
-    gzipSync('[{"name":"A"}]'),
-    `the file is a JSON array; ${oneObjectPerLine}. Convert it with: jq -c '.[]'`,
-  ],
-  [
-    'indented JSON',
-    '{\n  "name": "A"\n}\n',
-    `the file has JSON objects over several lines; ${oneObjectPerLine}. Convert it with: jq -c .`,
-  ],
-  [
-    'JSON with a line break after a comma',
-    '{"name":"A",\r\n"version":"1"}\n',
-    `the file has JSON objects over several lines; ${oneObjectPerLine}. Convert it with: jq -c .`,
-  ],
-  [
-    'CSV',
-    'name,description\nA,B\n',
-    `its first line begins with "name,description"; ${oneObjectPerLine}`,
-  ],
-  [
-    'a web page',
-    '<!DOCTYPE html>\n',
-    `its first line begins with "<!DOCTYPE html>"; ${oneObjectPerLine}`,
-  ],
-  ['gzip in gzip', gzipSync(gzipSync('{}')), `its first line begins with "\\u001f`],
-  [
-    'a text with the first byte of gzip',
-    '\u001fa\n',
-    `its first line begins with "\\u001fa"; ${oneObjectPerLine}`,
-  ],
-  [
-    'a text with the second byte of gzip',
-    'ȋ\n',
-    `its first line begins with "ȋ"; ${oneObjectPerLine}`,
-  ],
-])('refuses a file that is %s', async ([, bytes, problem]) => {
+const array = /^the file is a JSON array; .*\. Convert it with: jq -c '\.\[\]'$/
+const overSeveralLines =
+  /^the file has JSON objects over several lines; .*\. Convert it with: jq -c \.$/
+test.for<{ format: string; bytes: Buffer | string; problem: RegExp }>([
+  { format: 'a JSON array', bytes: '[\n  {"name": "A"}\n]\n', problem: array },
+  { format: 'a JSON array on one line', bytes: '\uFEFF\n [{"name":"A"}]', problem: array },
+  {
+    format: 'a long JSON array on one line',
+    bytes: `[${'{"name":"A"},'.repeat(1_500_000)}`,
+    problem: array,
+  },
+  { format: 'a JSON array in gzip', bytes: gzipSync('[{"name":"A"}]'), problem: array },
+  { format: 'indented JSON', bytes: '{\n  "name": "A"\n}\n', problem: overSeveralLines },
+  {
+    format: 'JSON with a line break after a comma',
+    bytes: '{"name":"A",\r\n"version":"1"}\n',
+    problem: overSeveralLines,
+  },
+  {
+    format: 'CSV',
+    bytes: 'name,description\nA,B\n',
+    problem: /^its first line begins with "name,description"; /,
+  },
+  {
+    format: 'gzip in gzip',
+    bytes: gzipSync(gzipSync('{}')),
+    problem: /^its first line begins with "\\u001f/,
+  },
+  {
+    format: 'a text with the first byte of gzip',
+    bytes: '\u001fa\n',
+    problem: /^its first line begins with "\\u001fa"; /,
+  },
+  {
+    format: 'a text with the second byte of gzip',
+    bytes: 'ȋ\n',
+    problem: /^its first line begins with "ȋ"; /,
+  },
+])('refuses a file that is $format', async ({ bytes, problem }) => {
   await expect(read(Buffer.from(bytes), 65_536)).rejects.toThrow(problem)
 })

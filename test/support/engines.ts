@@ -83,6 +83,7 @@ const onAnyEngine = [
     'walk',
   ].map((name) => `test/moderation-page/${name}.test.ts`),
   'test/clients/shop-window.test.ts',
+  'test/import-export/one-file-or-many.test.ts',
 ]
 
 /**
