@@ -9,126 +9,341 @@ import {
 import type { Line } from '../../src/import-export/line.ts'
 import { line, app as row, time } from './star-map.ts'
 
+/** App 7 of Ada: Star Map, star-map, org.example.stars, created on day 1, approved on day 2. */
 const app: NamedAppRow = {
   ...row,
   developer_name: 'Ada',
   category_name: 'Tools',
   category_slug: 'tools',
 }
-const withoutPackageName: NamedAppRow = { ...app, package_name: null, package_key: null }
-const appOfEve: NamedAppRow = { ...app, developer_id: 9, developer_name: 'Eve' }
+const named = (package_name: string | null) => ({
+  package_name,
+  package_key: package_name?.toLowerCase() ?? null,
+})
+const unpackaged = { ...app, ...named(null) }
+const moon = { ...app, id: 8, slug: 'moon', ...named('org.example.moon') }
+const mars = { ...app, id: 10, slug: 'mars', ...named('org.example.mars') }
+const ofEve = { developer_id: 9, developer_name: 'Eve' }
+const deleted = { ...app, deleted_at: time(4), updated_at: time(4) }
+
+/** The line of an export, for app 7. */
+const exact: Line = { ...line, id: 7, slug: 'star-map', created_at: time(1) }
+const bySlug: Line = { ...line, slug: 'star-map' }
+const byPackageName: Line = { ...line, package_name: 'org.example.stars' }
+const restoring: Line = { ...bySlug, deleted_at: null }
 
 const matchAll = (lines: Line[], ...apps: NamedAppRow[]) =>
   matchLines(
     lines.map((one, index) => ({ number: index + 1, raw: '', app: one })),
     apps,
   )
-function match(described: Line, ...apps: NamedAppRow[]) {
-  const [made] = matchAll([described], ...apps)
-  if (!made) throw new Error('a line has no match')
-  return made
-}
-/** Why each of the lines is refused. */
-function conflicts(lines: Line[], ...apps: NamedAppRow[]) {
+
+/** Matches lines, and refuses those with package names of other apps. */
+function match(lines: Line[], ...apps: NamedAppRow[]) {
   const matches = matchAll(lines, ...apps)
   refuseTakenNames(matches)
-  return matches.map(({ problems }) => problems)
+  return matches
 }
 
-describe('a line describes', () => {
-  test.for<[what: string, line: Line, existing: NamedAppRow[], id: number | undefined]>([
-    ['no app if none exists', line, [], undefined],
-    [
-      'an app by its package name, in any case',
-      { ...line, package_name: 'Org.Example.Stars' },
-      [app],
-      7,
-    ],
-    ['an app by its slug', { ...line, slug: 'star-map' }, [app], 7],
-    [
-      'an app of another developer by its id, slug and creation time',
-      { ...line, id: 7, slug: 'star-map', created_at: time(1) },
-      [appOfEve],
-      7,
-    ],
-    [
-      'the app with its id, slug and creation time before the one with its package name',
-      { ...line, id: 7, slug: 'star-map', created_at: time(1), package_name: 'org.example.moon' },
-      [
-        app,
-        {
-          ...app,
-          id: 8,
-          slug: 'moon',
-          package_name: 'org.example.moon',
-          package_key: 'org.example.moon',
-        },
-      ],
-      7,
-    ],
-    [
-      'no app by its name if it has a slug',
-      { ...line, slug: 'other' },
-      [withoutPackageName],
-      undefined,
-    ],
-    [
-      'no app by its name if it has a package name',
-      { ...line, package_name: 'org.example.moon' },
-      [withoutPackageName],
-      undefined,
-    ],
-    ['an app without a package name by its name', line, [withoutPackageName], 7],
-    ['no app with a package name by its name', line, [app], undefined],
-    [
-      'the app with its package name before the one with its slug',
-      { ...line, slug: 'other', package_name: 'org.example.stars' },
-      [app, { ...app, id: 8, slug: 'other', package_name: null, package_key: null }],
-      7,
-    ],
-  ])('%s', ([, described, existing, id]) => {
-    expect(match(described, ...existing).app?.id).toBe(id)
-  })
+type Described = {
+  name: string
+  line: Line
+  existing: NamedAppRow[]
+  /** Creates an app, updates one, or is refused because of a field. */
+  outcome: string
+}
+
+const described: Described[] = [
+  { name: 'a new app', line, existing: [], outcome: 'creates an app' },
+  {
+    name: 'the package name of an app, in any case',
+    line: { ...line, package_name: 'Org.Example.Stars' },
+    existing: [app],
+    outcome: 'updates 7',
+  },
+  {
+    name: 'the slug and package name of an app of another developer',
+    line: { ...bySlug, package_name: 'org.example.stars' },
+    existing: [{ ...app, ...ofEve }],
+    outcome: 'updates 7',
+  },
+  { name: 'the slug of an app', line: bySlug, existing: [app], outcome: 'updates 7' },
+  {
+    name: 'the slug of an app, and a null package name',
+    line: { ...bySlug, package_name: null },
+    existing: [app],
+    outcome: 'updates 7',
+  },
+  {
+    name: 'the slug of an app, and its first package name',
+    line: { ...bySlug, package_name: 'org.example.new' },
+    existing: [unpackaged],
+    outcome: 'updates 7',
+  },
+  {
+    name: 'the slug of an app with another package name',
+    line: { ...bySlug, package_name: 'org.example.new' },
+    existing: [app],
+    outcome: 'refused: /slug',
+  },
+  {
+    name: 'the slug of an app of another developer',
+    line: bySlug,
+    existing: [{ ...app, ...ofEve }],
+    outcome: 'refused: /slug',
+  },
+  {
+    name: 'the package name of one app, and the slug of another',
+    line: { ...byPackageName, slug: 'moon' },
+    existing: [app, { ...unpackaged, id: 8, slug: 'moon' }],
+    outcome: 'refused: /slug',
+  },
+  {
+    name: 'the package name of an app, and another slug',
+    line: { ...byPackageName, slug: 'other' },
+    existing: [app],
+    outcome: 'refused: /slug',
+  },
+  {
+    name: 'the id, slug and creation time of an app of another developer',
+    line: exact,
+    existing: [{ ...app, ...ofEve }],
+    outcome: 'updates 7',
+  },
+  {
+    name: 'the id, slug and creation time of an app with another package name',
+    line: { ...exact, package_name: 'org.example.new' },
+    existing: [app],
+    outcome: 'updates 7',
+  },
+  {
+    name: 'the id, slug and creation time of one app, and the package name of another',
+    line: { ...exact, package_name: 'org.example.moon' },
+    existing: [app, moon],
+    outcome: 'refused: /package_name',
+  },
+  {
+    name: 'the id and slug of an app of another developer, with another time',
+    line: { ...exact, created_at: time(2) },
+    existing: [{ ...unpackaged, ...ofEve }],
+    outcome: 'refused: /slug',
+  },
+  {
+    name: 'the slug and creation time of an app of another developer, with another id',
+    line: { ...exact, id: 8 },
+    existing: [{ ...app, ...ofEve }],
+    outcome: 'refused: /slug',
+  },
+  {
+    name: 'an export of another catalogue with the slug of an app that has a package name',
+    line: { ...exact, id: 9, created_at: time(2) },
+    existing: [app],
+    outcome: 'refused: /slug',
+  },
+  {
+    name: 'an export of another catalogue with the id, too, and a null package name',
+    line: { ...exact, created_at: time(2), package_name: null },
+    existing: [app],
+    outcome: 'refused: /slug',
+  },
+  {
+    name: 'the slug and creation time of an app that got another id in an import',
+    line: { ...exact, id: 9, package_name: null },
+    existing: [app],
+    outcome: 'updates 7',
+  },
+  {
+    name: 'an export of another catalogue, if neither has a package name',
+    line: { ...exact, id: 9, created_at: time(2) },
+    existing: [unpackaged],
+    outcome: 'updates 7',
+  },
+  {
+    name: 'the owner and name of an app without a package name',
+    line,
+    existing: [unpackaged],
+    outcome: 'updates 7',
+  },
+  {
+    name: 'the owner and name of an app with a package name',
+    line,
+    existing: [app],
+    outcome: 'creates an app',
+  },
+  {
+    name: 'the owner and name of an app, and another slug',
+    line: { ...line, slug: 'other' },
+    existing: [unpackaged],
+    outcome: 'creates an app',
+  },
+  {
+    name: 'the owner and name of an app, and a package name',
+    line: { ...line, package_name: 'org.example.moon' },
+    existing: [unpackaged],
+    outcome: 'creates an app',
+  },
+  {
+    name: 'the owner and name of two apps, of which one is deleted',
+    line,
+    existing: [{ ...unpackaged, id: 6, deleted_at: time(4) }, unpackaged],
+    outcome: 'updates 7',
+  },
+  {
+    name: 'the owner and name of two apps',
+    line,
+    existing: [unpackaged, { ...unpackaged, id: 8 }],
+    outcome: 'refused: /name',
+  },
+  { name: 'a deleted app', line: bySlug, existing: [deleted], outcome: 'refused: the line' },
+  {
+    name: 'a deleted app, and a later change',
+    line: { ...bySlug, updated_at: time(5) },
+    existing: [deleted],
+    outcome: 'refused: the line',
+  },
+  {
+    name: 'a deleted app, and a restoration at the time of the deletion',
+    line: { ...restoring, updated_at: time(4) },
+    existing: [deleted],
+    outcome: 'refused: the line',
+  },
+  {
+    name: 'a deleted app, and a restoration without a time',
+    line: restoring,
+    existing: [deleted],
+    outcome: 'refused: the line',
+  },
+  {
+    name: 'a deleted app, and a later restoration',
+    line: { ...restoring, updated_at: time(5) },
+    existing: [deleted],
+    outcome: 'updates 7',
+  },
+  {
+    name: 'a deleted app, and a deletion',
+    line: { ...restoring, deleted_at: time(4) },
+    existing: [deleted],
+    outcome: 'updates 7',
+  },
+  {
+    name: 'an approval before the creation of the app',
+    line: { ...bySlug, approved_at: time(0) },
+    existing: [app],
+    outcome: 'refused: /approved_at',
+  },
+  {
+    name: 'a creation after the approval of the app',
+    line: { ...bySlug, created_at: time(5) },
+    existing: [app],
+    outcome: 'refused: /created_at',
+  },
+  {
+    name: 'an app whose own times contradict each other',
+    line: bySlug,
+    existing: [{ ...app, approved_at: time(0) }],
+    outcome: 'updates 7',
+  },
+  {
+    name: 'a creation after the deletion that the line undoes',
+    line: { ...restoring, created_at: time(2), approved_at: time(2), updated_at: time(5) },
+    existing: [{ ...deleted, deleted_at: time(1) }],
+    outcome: 'updates 7',
+  },
+]
+
+test.for(described)('$name: $outcome', ({ line, existing, outcome }) => {
+  const [found] = match([line], ...existing)
+  const [problem] = found?.problems ?? []
+  const updates = found?.app ? `updates ${found.app.id}` : 'creates an app'
+  expect(problem ? `refused: ${problem.field || 'the line'}` : updates).toBe(outcome)
+  expect(found?.problems.length).toBeLessThan(2)
 })
 
-const slugged = { ...line, slug: 'sky' }
-const packaged = { ...line, package_name: 'Org.Example.S' }
-const both = { ...packaged, slug: 'sky' }
-
-test.for<[what: string, first: Line, second: Line, isFound: boolean]>([
-  ['its owner and name', line, { ...line }, true],
-  ['another name', line, { ...line, name: 'Moon' }, false],
-  ['the slug made of its name', line, { ...line, developer_name: 'Bob', slug: 'star-map' }, true],
-  ['its slug', slugged, { ...slugged, name: 'Moon' }, true],
-  ['only its name, though it has a slug', slugged, line, true],
-  ['its name and another slug', slugged, { ...line, slug: 'sea' }, false],
-  [
-    'its package name, in any case',
-    packaged,
-    { ...line, name: 'Moon', package_name: 'org.example.s' },
-    true,
-  ],
-  ['the slug beside its package name', both, { ...slugged, name: 'Moon' }, true],
-  ['only its name, though it has a package name', packaged, line, false],
-  ['the slug made of its name, with a number', packaged, { ...line, slug: 'star-map-2' }, false],
-  [
-    'the slug made of its name, though it has a package name',
-    packaged,
-    { ...line, developer_name: 'Bob', slug: 'star-map' },
-    true,
-  ],
-])('a line that has %s of a line before it', ([, first, second, isFound]) => {
-  const { claims } = batchKeys(first)
-  expect(batchKeys(second).finds.some((key) => claims.includes(key))).toBe(isFound)
+test('a refusal names the existing app and says what to do', () => {
+  const messageOf = (line: Line, ...existing: NamedAppRow[]) =>
+    match([line], ...existing)[0]?.problems[0]?.message
+  expect([
+    messageOf(line, unpackaged, { ...unpackaged, id: 8 }),
+    messageOf({ ...byPackageName, slug: 'other' }, app),
+    messageOf({ ...exact, package_name: 'org.example.moon' }, app, moon),
+    messageOf({ ...bySlug, package_name: 'org.example.new' }, app),
+    messageOf(bySlug, deleted),
+    messageOf(bySlug, { ...app, ...ofEve }),
+    messageOf({ ...exact, id: 9, created_at: time(2) }, app),
+  ]).toEqual([
+    'belongs to several apps of this owner: identify the app by slug or package_name',
+    'of this app is star-map and cannot change',
+    'belongs to app 8, moon; if this file gives that app another one, import the refused lines first with "package_name": null, then as they are',
+    'belongs to an app with the package name org.example.stars',
+    'describes app 7, which was deleted; restore it with: ./apps-service app restore 7',
+    'belongs to an app of Eve: leave it out to get another',
+    'belongs to app 7, which was created at another time and has the package name org.example.stars: leave it out to get another, or give that package name to update app 7',
+  ])
 })
+
+const withSlug = { ...line, slug: 'sky' }
+const withPackageName = { ...line, package_name: 'Org.Example.S' }
+
+type LaterLine = { name: string; first: Line; second: Line; isFound: boolean }
+const laterLines: LaterLine[] = [
+  { name: 'its owner and name', first: line, second: line, isFound: true },
+  { name: 'another name', first: line, second: { ...line, name: 'Moon' }, isFound: false },
+  {
+    name: 'the slug made of its name',
+    first: line,
+    second: { ...bySlug, developer_name: 'Bob' },
+    isFound: true,
+  },
+  { name: 'its slug', first: withSlug, second: { ...withSlug, name: 'Moon' }, isFound: true },
+  { name: 'its name, though it has a slug', first: withSlug, second: line, isFound: true },
+  {
+    name: 'its name and another slug',
+    first: withSlug,
+    second: { ...line, slug: 'sea' },
+    isFound: false,
+  },
+  {
+    name: 'its package name, in any case',
+    first: withPackageName,
+    second: { ...line, name: 'Moon', package_name: 'org.example.s' },
+    isFound: true,
+  },
+  {
+    name: 'the slug beside its package name',
+    first: { ...withPackageName, slug: 'sky' },
+    second: { ...withSlug, name: 'Moon' },
+    isFound: true,
+  },
+  {
+    name: 'its name, though it has a package name',
+    first: withPackageName,
+    second: line,
+    isFound: false,
+  },
+  {
+    name: 'the slug made of its name, though it has a package name',
+    first: withPackageName,
+    second: { ...bySlug, developer_name: 'Bob' },
+    isFound: true,
+  },
+  {
+    name: 'the slug made of its name, with a number',
+    first: withPackageName,
+    second: { ...line, slug: 'star-map-2' },
+    isFound: false,
+  },
+]
+
+test.for(laterLines)(
+  'a later line with $name may describe the app of a line: $isFound',
+  ({ first, second, isFound }) => {
+    const { claims } = batchKeys(first)
+    expect(batchKeys(second).finds.some((key) => claims.includes(key))).toBe(isFound)
+  },
+)
 
 test('lines for the same app are split into the first and the repeated ones', () => {
-  const lines = [
-    { ...line, slug: 'star-map' },
-    { ...line, name: 'New' },
-    { ...line, package_name: 'org.example.stars' },
-    { ...line, name: 'Newer' },
-  ]
+  const lines = [bySlug, { ...line, name: 'New' }, byPackageName, { ...line, name: 'Newer' }]
   const { first, repeated } = splitRepeats(matchAll(lines, app))
   expect([first, repeated].map((some) => some.map(({ source }) => source.number))).toEqual([
     [1, 2, 4],
@@ -136,270 +351,59 @@ test('lines for the same app are split into the first and the repeated ones', ()
   ])
 })
 
-const exact: Line = { ...line, id: 7, slug: 'star-map', created_at: time(1) }
-const deleted = { ...app, deleted_at: time(4), updated_at: time(4) }
-const restored: Line = { ...line, slug: 'star-map', deleted_at: null }
-
-describe('a line is refused', () => {
-  test.for<[what: string, line: Line, existing: NamedAppRow[], fields: string[]]>([
-    [
-      'with another slug for its app',
-      { ...line, package_name: 'org.example.stars', slug: 'other' },
-      [app],
-      ['/slug'],
-    ],
-    ['of a deleted app', { ...line, slug: 'star-map' }, [{ ...app, deleted_at: time(4) }], ['']],
-    ['of a deleted app, with an older time', { ...restored, updated_at: time(3) }, [deleted], ['']],
-    [
-      'of a deleted app, with the time of the deletion',
-      { ...restored, updated_at: time(4) },
-      [deleted],
-      [''],
-    ],
-    [
-      'of a deleted app, without a time',
-      { ...line, slug: 'star-map', deleted_at: null },
-      [deleted],
-      [''],
-    ],
-    [
-      'of a deleted app, without deleted_at',
-      { ...line, slug: 'star-map', updated_at: time(5) },
-      [deleted],
-      [''],
-    ],
-    ['not if the app was restored later', { ...restored, updated_at: time(5) }, [deleted], []],
-    ['not if it is deleted in both', { ...restored, deleted_at: time(4) }, [deleted], []],
-    [
-      'with the package name of another app',
-      { ...exact, package_name: 'org.example.moon' },
-      [
-        app,
-        {
-          ...app,
-          id: 8,
-          slug: 'moon',
-          package_name: 'org.example.moon',
-          package_key: 'org.example.moon',
-        },
-      ],
-      ['/package_name'],
-    ],
-    [
-      'with the slug of an app with another package name',
-      { ...line, slug: 'star-map', package_name: 'org.example.new' },
-      [app],
-      ['/slug'],
-    ],
-    [
-      'not with a new package name for the app with its id, slug and creation time',
-      { ...exact, package_name: 'org.example.new' },
-      [app],
-      [],
-    ],
-    [
-      'not with the first package name of its app',
-      { ...line, slug: 'star-map', package_name: 'org.example.new' },
-      [withoutPackageName],
-      [],
-    ],
-    [
-      'not with the same package name in another case',
-      { ...line, slug: 'star-map', package_name: 'Org.Example.Stars' },
-      [app],
-      [],
-    ],
-    ['with the slug of another developer', { ...line, slug: 'star-map' }, [appOfEve], ['/slug']],
-    [
-      'with the id and slug of an app of another developer that was created at another time',
-      { ...line, id: 7, slug: 'star-map', created_at: time(2) },
-      [appOfEve],
-      ['/slug'],
-    ],
-    [
-      'likewise of an app without a package name',
-      { ...line, id: 7, slug: 'star-map', created_at: time(2) },
-      [{ ...appOfEve, package_name: null, package_key: null }],
-      ['/slug'],
-    ],
-    [
-      'with the slug and creation time of an app of another developer',
-      { ...line, id: 8, slug: 'star-map', created_at: time(1) },
-      [appOfEve],
-      ['/slug'],
-    ],
-    [
-      'with the slug of another developer, and the package name of an own app',
-      { ...line, slug: 'moon', package_name: 'org.example.stars' },
-      [app, { ...appOfEve, id: 8, slug: 'moon', package_name: null, package_key: null }],
-      ['/slug'],
-    ],
-    [
-      'not with the package name of an app of another developer',
-      { ...line, slug: 'star-map', package_name: 'org.example.stars' },
-      [appOfEve],
-      [],
-    ],
-    [
-      'with an approval before the creation of its app',
-      { ...line, slug: 'star-map', approved_at: time(0) },
-      [app],
-      ['/approved_at'],
-    ],
-    [
-      'with a creation after the approval of its app',
-      { ...line, slug: 'star-map', created_at: time(5) },
-      [app],
-      ['/created_at'],
-    ],
-    [
-      'not with a later approval and deletion',
-      { ...line, slug: 'star-map', approved_at: time(1), deleted_at: time(2) },
-      [app],
-      [],
-    ],
-    [
-      'not if only its app has times that contradict each other',
-      { ...line, slug: 'star-map' },
-      [{ ...app, approved_at: time(0) }],
-      [],
-    ],
-    [
-      'not with a creation after a deletion that it undoes',
-      { ...restored, created_at: time(2), approved_at: time(2), updated_at: time(5) },
-      [{ ...deleted, deleted_at: time(1) }],
-      [],
-    ],
-    [
-      'of the export of another catalogue, without the package name of its namesake',
-      { ...exact, id: 9, created_at: time(2) },
-      [app],
-      ['/slug'],
-    ],
-    [
-      'of the export of another catalogue, with a null package name',
-      { ...exact, created_at: time(2), package_name: null },
-      [app],
-      ['/slug'],
-    ],
-    [
-      'not if it has the creation time of its namesake, which got another id when it was imported',
-      { ...exact, id: 9, package_name: null },
-      [app],
-      [],
-    ],
-    [
-      'not of an export, if its namesake has no package name either',
-      { ...exact, id: 9, created_at: time(2) },
-      [withoutPackageName],
-      [],
-    ],
-    [
-      'not with a null package name, if it is not of an export',
-      { ...line, slug: 'star-map', package_name: null },
-      [app],
-      [],
-    ],
-    ['not for a new app', line, [], []],
-    ['not without a slug', { ...line, package_name: 'org.example.stars' }, [app], []],
-    [
-      'not if slug and package name match',
-      { ...line, slug: 'star-map', package_name: 'org.example.stars' },
-      [app],
-      [],
-    ],
-  ])('%s', ([, described, existing, fields]) => {
-    expect(conflicts([described], ...existing)[0]?.map(({ field }) => field)).toEqual(fields)
-  })
-
-  test('if several apps have its owner and name', () => {
-    const message =
-      'belongs to several apps of this owner: identify the app by slug or package_name'
-    expect(conflicts([line], withoutPackageName, { ...withoutPackageName, id: 8 })).toMatchObject([
-      [{ field: '/name', message }],
-    ])
-  })
-
-  test('with a message that names the existing app', () => {
-    const moon = {
-      ...app,
-      id: 8,
-      slug: 'moon',
-      package_name: 'org.example.moon',
-      package_key: 'org.example.moon',
-    }
-    const messages = (described: Line, ...existing: NamedAppRow[]) =>
-      conflicts([described], ...existing).flatMap((problems) =>
-        problems.map(({ message }) => message),
-      )
-    expect([
-      ...messages({ ...line, package_name: 'org.example.stars', slug: 'other' }, app),
-      ...messages({ ...exact, package_name: 'org.example.moon' }, app, moon),
-      ...messages({ ...line, slug: 'star-map', package_name: 'org.example.new' }, app),
-      ...messages({ ...line, slug: 'star-map' }, deleted),
-      ...messages({ ...line, slug: 'star-map' }, appOfEve),
-      ...messages({ ...exact, id: 9, created_at: time(2) }, app),
-    ]).toEqual([
-      'of this app is star-map and cannot change',
-      'belongs to app 8, moon; if this file gives that app another one, import the refused lines first with "package_name": null, then as they are',
-      'belongs to an app with the package name org.example.stars',
-      'describes app 7, which was deleted; restore it with: ./apps-service app restore 7',
-      'belongs to an app of Eve: leave it out to get another',
-      'belongs to app 7, which was created at another time and has the package name org.example.stars: leave it out to get another, or give that package name to update app 7',
-    ])
-  })
-})
-
-describe('a line takes the package name of another app', () => {
-  const moon = {
-    ...app,
-    id: 8,
-    slug: 'moon',
-    package_name: 'org.example.moon',
-    package_key: 'org.example.moon',
-  }
+describe('a line takes the package name of app 8', () => {
   const taking: Line = { ...exact, package_name: 'org.example.moon' }
+  const byNewApp: Line = { ...taking, id: 9, slug: 'sun' }
   const { id: _, ...withoutId } = taking
   const { created_at: __, ...withoutTime } = taking
-  const mars = {
-    ...app,
-    id: 10,
-    slug: 'mars',
-    package_name: 'org.example.mars',
-    package_key: 'org.example.mars',
-  }
-  const moons: Line = {
-    ...line,
-    id: 8,
-    slug: 'moon',
-    created_at: time(1),
-    package_name: 'org.example.stars',
-  }
-  const renamed = { ...moons, package_name: 'org.example.new' }
-  const cleared = { ...moons, package_name: null }
-  const taker = { ...taking, id: 9, slug: 'sun' }
-  const marses = { ...moons, id: 10, slug: 'mars', package_name: 'org.example.moon' }
+  const ofMoon = (package_name: string | null): Line => ({
+    ...exact,
+    ...{ id: 8, slug: 'moon', package_name },
+  })
+  const renaming = ofMoon('org.example.new')
+  const ofMars: Line = { ...exact, id: 10, slug: 'mars', package_name: 'org.example.moon' }
 
-  test.for<[what: string, lines: Line[], refused: number[]]>([
-    ['which gets a new one before', [renamed, taking], []],
-    ['which gets none before', [cleared, taking], []],
-    ['which gets a new one afterwards', [taking, renamed], [1]],
-    ['which gets none afterwards', [taking, cleared], [1]],
-    ['which takes the name of the first', [taking, moons], [1, 2]],
-    ['which keeps it', [taking], [1]],
-    ['whose line keeps it', [{ ...moons, package_name: 'org.example.moon' }, taking], [2]],
-    ['whose line has none', [{ ...line, slug: 'moon' }, taking], [2]],
-    ['whose line is refused', [{ ...moons, package_name: 'org.example.mars' }, taking], [1, 2]],
-    ['in a row of three', [renamed, marses, { ...taking, package_name: 'org.example.mars' }], []],
-    ['for a new app, and the other gets a new one before', [renamed, taker], []],
-    ['for a new app, and the other gets a new one afterwards', [taker, renamed], [1]],
-    ['for a new app, and the other keeps it', [taker], [1]],
-    ['but identifies its own app only by slug', [renamed, { ...taking, id: 9 }], [2]],
-    ['but has no id', [renamed, withoutId], [2]],
-    ['but has no creation time', [renamed, withoutTime], [2]],
-    ['and its slug', [{ ...taking, id: 9, slug: 'moon' }], []],
-  ])('%s', ([, lines, refused]) => {
-    const problems = conflicts(lines, app, moon, mars)
+  type Taking = { name: string; lines: Line[]; refused: number[] }
+  const takings: Taking[] = [
+    { name: 'which got a new one before', lines: [renaming, taking], refused: [] },
+    { name: 'which got none before', lines: [ofMoon(null), taking], refused: [] },
+    { name: 'which gets a new one afterwards', lines: [taking, renaming], refused: [1] },
+    {
+      name: 'which takes its own in exchange',
+      lines: [taking, ofMoon('org.example.stars')],
+      refused: [1, 2],
+    },
+    { name: 'which has no line', lines: [taking], refused: [1] },
+    { name: 'whose line keeps it', lines: [ofMoon('org.example.moon'), taking], refused: [2] },
+    { name: 'whose line omits it', lines: [{ ...line, slug: 'moon' }, taking], refused: [2] },
+    {
+      name: 'whose line is refused',
+      lines: [ofMoon('org.example.mars'), taking],
+      refused: [1, 2],
+    },
+    {
+      name: 'in a row of three',
+      lines: [renaming, ofMars, { ...taking, package_name: 'org.example.mars' }],
+      refused: [],
+    },
+    {
+      name: 'for a new app, after it got a new one',
+      lines: [renaming, byNewApp],
+      refused: [],
+    },
+    { name: 'for a new app, before it gets a new one', lines: [byNewApp, renaming], refused: [1] },
+    {
+      name: 'with another id than that of its slug',
+      lines: [renaming, { ...taking, id: 9 }],
+      refused: [2],
+    },
+    { name: 'without an id', lines: [renaming, withoutId], refused: [2] },
+    { name: 'without a creation time', lines: [renaming, withoutTime], refused: [2] },
+    { name: 'with its slug, too', lines: [{ ...taking, id: 9, slug: 'moon' }], refused: [] },
+  ]
+
+  test.for(takings)('$name: refuses $refused', ({ lines, refused }) => {
+    const problems = match(lines, app, moon, mars).map((matched) => matched.problems)
     expect(problems.flatMap((some, index) => (some.length > 0 ? [index + 1] : []))).toEqual(refused)
   })
 })
