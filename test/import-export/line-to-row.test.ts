@@ -169,47 +169,87 @@ describe('ratings', () => {
     rating_sum: 3900,
     rating_count: 12,
   }
-  test.for<
-    [
-      what: string,
-      fields: Partial<Line>,
-      existing: AppRow | undefined,
-      own: number,
-      others: number[],
-      all: number[],
-    ]
-  >([
-    ['of a new app, none', {}, undefined, 0, [0, 0], [0, 0]],
-    ['of a new app, its reviews', { reviews }, undefined, 2, [0, 0], [900, 2]],
-    [
-      'of a new app, an average and a count',
-      { average_rating: 3.5, rating_count: 3 },
-      undefined,
-      0,
-      [1050, 3],
-      [1050, 3],
-    ],
-    ['of a new app, an average alone', { average_rating: 3.5 }, undefined, 0, [350, 1], [350, 1]],
-    ['of a new app, an average of 0', { average_rating: 0 }, undefined, 0, [0, 0], [0, 0]],
-    [
-      'of a new app, both',
-      { average_rating: 3, rating_count: 10, reviews },
-      undefined,
-      2,
-      [3000, 10],
-      [3900, 12],
-    ],
-    ['of an app, unchanged', {}, rated, 2, [3000, 10], [3900, 12]],
-    ['of an app, without the other ratings', { average_rating: null }, rated, 2, [0, 0], [900, 2]],
-    ['of an app, others', { average_rating: 5, rating_count: 2 }, rated, 2, [1000, 2], [1900, 4]],
-    ['of an app, without its reviews', { reviews: [] }, rated, 0, [3000, 10], [3000, 10]],
-  ])('%s', ([, fields, existing, own, others, all]) => {
+  type Rated = {
+    name: string
+    fields: Partial<Line>
+    /** Without one, the app is new. */
+    existing?: AppRow
+    own: number
+    others: { sum: number; count: number }
+    all: { sum: number; count: number }
+  }
+  const none = { sum: 0, count: 0 }
+  const others = { sum: 3000, count: 10 }
+  test.for<Rated>([
+    { name: 'none', fields: {}, own: 0, others: none, all: none },
+    {
+      name: 'reviews',
+      fields: { reviews },
+      own: 2,
+      others: none,
+      all: { sum: 900, count: 2 },
+    },
+    {
+      name: 'an average and a count',
+      fields: { average_rating: 3.5, rating_count: 3 },
+      own: 0,
+      others: { sum: 1050, count: 3 },
+      all: { sum: 1050, count: 3 },
+    },
+    {
+      name: 'an average alone',
+      fields: { average_rating: 3.5 },
+      own: 0,
+      others: { sum: 350, count: 1 },
+      all: { sum: 350, count: 1 },
+    },
+    { name: 'an average of 0', fields: { average_rating: 0 }, own: 0, others: none, all: none },
+    {
+      name: 'reviews, an average and a count',
+      fields: { average_rating: 3, rating_count: 10, reviews },
+      own: 2,
+      others,
+      all: { sum: 3900, count: 12 },
+    },
+    {
+      name: 'nothing, for an app that has ratings',
+      fields: {},
+      existing: rated,
+      own: 2,
+      others,
+      all: { sum: 3900, count: 12 },
+    },
+    {
+      name: 'no average, for an app that has ratings',
+      fields: { average_rating: null },
+      existing: rated,
+      own: 2,
+      others: none,
+      all: { sum: 900, count: 2 },
+    },
+    {
+      name: 'another average, for an app that has ratings',
+      fields: { average_rating: 5, rating_count: 2 },
+      existing: rated,
+      own: 2,
+      others: { sum: 1000, count: 2 },
+      all: { sum: 1900, count: 4 },
+    },
+    {
+      name: 'no reviews, for an app that has some',
+      fields: { reviews: [] },
+      existing: rated,
+      own: 0,
+      others,
+      all: others,
+    },
+  ])('of a line with $name', ({ fields, existing, own, others, all }) => {
     const row = existing ? changesOf(fields, existing) : newRow({ ...line, ...fields })
-    expect([
-      row.review_count,
-      [row.other_rating_sum, row.other_rating_count],
-      [row.rating_sum, row.rating_count],
-    ]).toEqual([own, others, all])
+    expect({
+      own: row.review_count,
+      others: { sum: row.other_rating_sum, count: row.other_rating_count },
+      all: { sum: row.rating_sum, count: row.rating_count },
+    }).toEqual({ own, others, all })
   })
 })
 
