@@ -106,6 +106,22 @@ const changes: Change[] = [
     exportedPublicly: [`removed ${apps.bobs}`],
   },
   {
+    name: 'a rejection of an app whose package name another one gets afterwards',
+    make: async (runner) => {
+      await decideApp(runner, 'reject', apps.approved, actor, { reason: 'No.' })
+      for (const [id, name] of [
+        [apps.approved, null],
+        [apps.bobs, 'org.example.tideclock'],
+      ] as const)
+        await runner
+          .sql('apps')
+          .where({ id })
+          .update({ package_name: name, package_key: name, changed_at: new Date().toISOString() })
+    },
+    exported: ['Tide Clock', 'Bird Song'],
+    exportedPublicly: [`removed ${apps.approved}`, 'Bird Song'],
+  },
+  {
     name: 'a restoration',
     make: (runner) => restoreApp(runner, apps.deleted, actor),
     exported: ['Gone'],

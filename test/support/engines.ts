@@ -84,6 +84,8 @@ const onAnyEngine = [
   ].map((name) => `test/moderation-page/${name}.test.ts`),
   'test/clients/shop-window.test.ts',
   'test/import-export/one-file-or-many.test.ts',
+  'test/cli/export.test.ts',
+  'test/cli/rejects-file.test.ts',
 ]
 
 /**
