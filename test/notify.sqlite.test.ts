@@ -1,29 +1,26 @@
-import { execFile } from 'node:child_process'
+import childProcess, { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFileSync, chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
+import { syncBuiltinESMExports } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
-import { formats } from '../deploy/notification-formats.ts'
 import { sendNotification } from '../deploy/send-notification.ts'
 import { issueKey } from '../src/accounts/account-store.ts'
-import { recordEntries, recordEntry } from '../src/audit/audit-store.ts'
+import { recordEntries } from '../src/audit/audit-store.ts'
 import type { Decision } from '../src/catalogue/policy.ts'
-import { baseUrlFormat } from '../src/config.ts'
 import type { Database } from '../src/db/database.ts'
-import { createLinks } from '../src/http/moderation/views/links.ts'
 import { decideApp, restoreApp, transferApp } from '../src/moderation/decisions.ts'
 import { newApp } from './contract/valid-requests.ts'
 import { temporaryFolder } from './support/database.ts'
-import { canMount, mountSmallDisk } from './support/disk.ts'
 import { freePort } from './support/free-port.ts'
 import { startService } from './support/service.ts'
 
 /**
  * The notifications of deploy/ on a real database, with a webhook and a sendmail of the test. They
- * are sent in this process, unless the test is about a process: its memory, mail, crashes.
+ * are sent in this process, unless the test is about a process: its memory, its crash.
  */
 
 const script = join(import.meta.dirname, '../deploy/notify.ts')
@@ -34,19 +31,12 @@ type Received = { headers: IncomingHttpHeaders; body: string }
 
 /** A webhook whose status the test sets, and what it got; `texts` in the default format. */
 async function startWebhook() {
-  const webhook = {
-    url: '',
-    status: 200,
-    isSilent: false,
-    texts: [] as string[],
-    received: [] as Received[],
-  }
+  const webhook = { url: '', status: 200, texts: [] as string[], received: [] as Received[] }
   const server = createServer(async (request, response) => {
     const { headers } = request
     const body = await text(request)
     webhook.received.push({ headers, body })
     if (body.startsWith('{"text":')) webhook.texts.push(JSON.parse(body).text)
-    if (webhook.isSilent) return
     response.writeHead(webhook.status, { Location: '/elsewhere' }).end('ok')
   })
   server.listen(0, '127.0.0.1')
@@ -78,7 +68,7 @@ async function startNotifying(settings: Record<string, string> = {}) {
   const folder = temporaryFolder()
   const webhook = await startWebhook()
   const env: Record<string, string | undefined> = {
-    PATH: `${folder}:${process.env.PATH}`,
+    PATH: process.env.PATH,
     DATABASE_URL: service.databaseUrl,
     STATE_DIRECTORY: folder,
     NOTIFY_WEBHOOK: webhook.url,
@@ -108,19 +98,12 @@ async function startNotifying(settings: Record<string, string> = {}) {
   }
   const decide = (decision: Decision, id: number, reason?: string, actor = ada) =>
     service.database.write((runner) => decideApp(runner, decision, id, actor, { reason }))
-  /** Creates apps with the same name; returns their ids. */
-  const create = async (count: number, name: string) => {
-    const ids: number[] = []
-    for (let index = 0; index < count; index++) {
-      const json = { ...newApp, name, package_name: `org.example.app${index}` }
-      const { body } = await service.request('POST', '/apps', { key: keys.ada, json })
-      ids.push(body.data.app_id)
-    }
-    return ids
-  }
+  /** Changes an app of Ada's. */
+  const change = (id: number, version: string) =>
+    service.request('PUT', `/apps/${id}`, { key: keys.ada, json: { version } })
   writeFileSync(join(folder, 'notified'), await end())
   const sending = { folder, webhook, notify, notifyByProcess, place, end }
-  return { ...service, ...sending, decide, create }
+  return { ...service, ...sending, decide, change }
 }
 
 const succeeded = { code: 0, stderr: '' }
@@ -129,7 +112,7 @@ const failed = (message: string) => ({ code: 1, stderr: `apps-service-notify: ${
 describe('a message', () => {
   test('has the decisions since the last one, who made them, and what waits, once', async () => {
     const { webhook, notifyByProcess, decide, request } = await startNotifying({
-      MODERATION_URL: 'https://moderation.example.org',
+      MODERATION_URL: 'https://moderation.example.org/mod/',
     })
     await decide('approve', apps.pending)
     await decide('reject', apps.approved, 'Too short.', { ...ada, operatorName: 'Bo' })
@@ -139,27 +122,27 @@ describe('a message', () => {
     expect(webhook.texts).toEqual([
       [
         'Decisions: 2',
-        'App 2 `Cloud Atlas` approved by `Ada (signed in)` https://moderation.example.org/apps/2',
-        'App 1 `Tide Clock` rejected by `Bo (signed in)`: `Too short.` https://moderation.example.org/apps/1',
+        'App 2 `Cloud Atlas` approved by `Ada (signed in)` https://moderation.example.org/mod/apps/2',
+        'App 1 `Tide Clock` rejected by `Bo (signed in)`: `Too short.` https://moderation.example.org/mod/apps/1',
         'New or changed by their owners: 1',
-        `App ${created} \`${newApp.name}\` https://moderation.example.org/apps/${created}`,
-        'Waiting: 2 pending, 0 changed. https://moderation.example.org',
+        `App ${created} \`${newApp.name}\` https://moderation.example.org/mod/apps/${created}`,
+        'Waiting: 2 pending, 0 changed. https://moderation.example.org/mod',
       ].join('\n'),
     ])
   })
 
   test('is also sent if apps have begun to wait, but not if they were decided or deleted', async () => {
-    const { webhook, notify, request, decide } = await startNotifying()
-    await request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { version: '9' } })
+    const { webhook, notify, request, change, decide } = await startNotifying()
+    await change(apps.approved, '9')
     expect(await notify()).toEqual(succeeded)
     const waiting = 'Waiting: 2 pending, 1 changed.'
     expect(webhook.texts).toEqual([
       `Decisions: 0\nNew or changed by their owners: 1\nApp 1 \`Tide Clock\`\n${waiting}`,
     ])
-    await request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { version: '10' } })
+    await change(apps.approved, '10')
     await request('DELETE', `/apps/${apps.approved}`, { key: keys.ada })
     expect(await notify()).toEqual(succeeded)
-    await request('PUT', `/apps/${apps.pending}`, { key: keys.ada, json: { version: '9' } })
+    await change(apps.pending, '9')
     await decide('approve', apps.pending)
     expect(await notify()).toEqual(succeeded)
     expect(webhook.texts).toHaveLength(2)
@@ -167,34 +150,22 @@ describe('a message', () => {
     expect(webhook.texts[1]).toContain('New or changed by their owners: 0\n')
   })
 
-  test('names an app once that was decided twice and changed since', async () => {
-    const { webhook, notify, request, decide } = await startNotifying()
+  test('names an app once, with the last decision about it', async () => {
+    const { webhook, notify, change, decide } = await startNotifying()
     await decide('approve', apps.pending)
     await decide('reject', apps.approved, 'Spam.')
+    await decide('approve', apps.bobsPending)
+    await decide('reopen', apps.bobsPending)
     await decide('reject', apps.pending, 'No.')
-    await request('PUT', `/apps/${apps.pending}`, { key: keys.ada, json: { version: '10' } })
-    for (let run = 0; run < 2; run++) expect(await notify()).toEqual(succeeded)
-    expect(webhook.texts).toEqual([
-      [
-        'Decisions: 3',
-        'App 1 `Tide Clock` rejected by `Ada (signed in)`: `Spam.`',
-        'App 2 `Cloud Atlas` rejected by `Ada (signed in)`, changed since: `No.`',
-        'New or changed by their owners: 1',
-        'Waiting: 2 pending, 0 changed.',
-      ].join('\n'),
-    ])
-  })
-
-  test('has a decision that was taken back as the last one about its app', async () => {
-    const { webhook, notify, decide } = await startNotifying()
-    await decide('approve', apps.pending)
-    await decide('reopen', apps.pending)
+    await change(apps.pending, '10')
     expect(await notify()).toEqual(succeeded)
     expect(webhook.texts).toEqual([
       [
-        'Decisions: 2',
-        'App 2 `Cloud Atlas` reopened by `Ada (signed in)`',
-        'New or changed by their owners: 0',
+        'Decisions: 5',
+        'App 1 `Tide Clock` rejected by `Ada (signed in)`: `Spam.`',
+        'App 6 `Night Train` reopened by `Ada (signed in)`',
+        'App 2 `Cloud Atlas` rejected by `Ada (signed in)`, changed since: `No.`',
+        'New or changed by their owners: 1',
         'Waiting: 2 pending, 0 changed.',
       ].join('\n'),
     ])
@@ -214,202 +185,59 @@ describe('a message', () => {
     expect(place()).toBe(await end())
   })
 
-  test('is bounded: it names ten apps, and shortens names and reasons', async () => {
-    const { webhook, notify, decide, place, create } = await startNotifying()
-    const before = place().trim()
-    const actor = { ...ada, operatorName: '🧑'.repeat(100) }
-    // As deploy/with-settings.ts sets it for the unit.
-    vi.stubEnv('APPS_SERVICE_COMMAND', 'sudo apps-service')
-    onTestFinished(() => void vi.unstubAllEnvs())
-    const created = await create(15, '🐚'.repeat(100))
-    for (const id of created.slice(0, 8)) await decide('reject', id, `🐚${'x'.repeat(999)}`, actor)
-    expect(await notify()).toEqual(succeeded)
-    const [message = ''] = webhook.texts
-    const lines = message.split('\n')
-    expect(lines).toHaveLength(1 + 8 + 1 + 2 + 2)
-    expect(lines[0]).toBe('Decisions: 8')
-    expect(lines[9]).toBe('New or changed by their owners: 7')
-    expect(lines[12]).toBe(`… and 5 more: sudo apps-service audit --after ${before}`)
-    expect(message).toContain(`: \`🐚${'x'.repeat(198)}…\`\n`)
-    expect(message).toContain(` by \`${'🧑'.repeat(99)}…\`: `)
-    expect(message.match(/^App \d+/gm)).toEqual(created.slice(0, 10).map((id) => `App ${id}`))
-  })
-})
-
-/** Names and reasons, as they are shown as code and as plain text. */
-const hostileTexts: [text: string, asCode: string, asPlainText: string][] = [
-  [
-    '<!channel> <@U1> &lt;!here&gt; Q&A',
-    '<!channel> <@U1> &lt;!here&gt; Q&A',
-    '<!channel> <@U1> &lt;!here&gt; Q&A',
-  ],
-  ['@everyone @here <@&123>', '@everyone @here <@&123>', '@everyone @here <@&123>'],
-  [
-    '`a` ```b``` *c* _d_ ~e~ ||f||',
-    `'a' ''${"'b'"}'' *c* _d_ ~e~ ||f||`,
-    `'a' ''${"'b'"}'' *c* _d_ ~e~ ||f||`,
-  ],
-  [
-    '[Sign in](https://evil.example) www.evil.example',
-    '[Sign in](https://evil.example) www.evil.example',
-    '[Sign in](https:∕∕evil․example) www․evil․example',
-  ],
-  ['a\u202Eb\u2066c', 'a\uFFFDb\uFFFDc', 'a\uFFFDb\uFFFDc'],
-  [
-    'a\r\nTitle: b\n\n\tc\u0007\u001B[31m',
-    'a Title: b c\uFFFD\uFFFD[31m',
-    'a Title: b c\uFFFD\uFFFD[31m',
-  ],
-]
-
-describe('NOTIFY_FORMAT', () => {
-  const moderation = 'https://moderation.example.org/mod'
-  const textWith = (hostile: string) =>
-    [
-      'Decisions: 1',
-      `App 2 \`${hostile}\` rejected by \`${hostile} (signed in)\`: \`${hostile}\` ${createLinks(moderation, '').app(2)}`,
-      'New or changed by their owners: 0',
-      `Waiting: 2 pending, 0 changed. ${moderation}`,
-    ].join('\n')
-  const slackText = (asCode: string) =>
-    textWith(asCode.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'))
-  const textRun = (text: string) => ({ type: 'TextRun', text })
-  const cardOf = (text: string) => ({
-    $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
-    type: 'AdaptiveCard',
-    version: '1.2',
-    body: text.split('\n').map((line) => {
-      const [, words = '', url] = /^(.*?)(https:\/\/\S+)?$/.exec(line) ?? []
-      const selectAction = { type: 'Action.OpenUrl', url }
-      const inlines = url === undefined ? [] : [{ ...textRun(url), selectAction }]
-      return { type: 'RichTextBlock', inlines: [textRun(words), ...inlines] }
-    }),
-  })
-  const contentType = 'application/vnd.microsoft.card.adaptive'
-
-  test.for<
-    [format: string, headers: object, body: (asCode: string, asPlainText: string) => unknown]
-  >([
-    ['', {}, (asCode) => ({ text: slackText(asCode) })],
-    ['slack', {}, (asCode) => ({ text: slackText(asCode) })],
-    [
-      'teams',
-      {},
-      (_, asPlainText) => ({
-        type: 'message',
-        attachments: [{ contentType, content: cardOf(textWith(asPlainText)) }],
-      }),
-    ],
-    [
-      'discord',
-      {},
-      (asCode) => ({ content: textWith(asCode), allowed_mentions: { parse: [] }, flags: 4 }),
-    ],
-    [
-      'ntfy',
-      { title: 'Decisions: 1; waiting: 2', click: moderation },
-      (_, asPlainText) => textWith(asPlainText),
-    ],
-    ['text', {}, (_, asPlainText) => textWith(asPlainText)],
-  ])('=%s: names, links and reasons, which do no harm, once', async ([format, headers, body]) => {
-    const { webhook, notify, database } = await startNotifying({
-      MODERATION_URL: `${moderation}/`,
-      NOTIFY_FORMAT: format,
-    })
-    const app = { id: apps.pending }
-    // Some are refused in new names and reasons, but older ones may have them.
-    for (const [text, asCode, asPlainText] of hostileTexts) {
-      await database.write(({ sql }) => sql('apps').where(app).update({ name: text }))
-      await database.write((runner) =>
-        recordEntry(
-          runner,
-          { ...ada, operatorName: text },
-          {
-            action: 'app reject',
-            at: '2026-01-01T00:00:00.000Z',
-            app_id: app.id,
-            developer_id: 1,
-            after: { rejection_reason: text },
-          },
-        ),
-      )
-      for (let time = 0; time < 2; time++) expect(await notify()).toEqual(succeeded)
-      const [received] = webhook.received
-      expect(webhook.received).toHaveLength(1)
-      const expected = body(asCode, asPlainText)
-      const isText = typeof expected === 'string'
-      const type = isText ? 'text/plain; charset=utf-8' : 'application/json'
-      expect(received?.headers).toMatchObject({ 'content-type': type, ...headers })
-      const content = received?.body ?? ''
-      expect(isText ? content : JSON.parse(content)).toEqual(expected)
-      webhook.received = []
-    }
-  })
-
-  test.for<[format: string, size: (text: string) => number, limit: number]>([
-    ['text', (text) => [...text].length, 10_000],
-    ['slack', (text) => JSON.parse(text).text.length, 16_383],
-    ['teams', Buffer.byteLength, 28_000],
-    ['discord', (text) => JSON.parse(text).content.length, 2000],
-    ['ntfy', Buffer.byteLength, 4096],
-  ])('=%s: a message fits, with as many apps as do', async ([format, size, limit]) => {
-    for (const character of ['x', '&', '"', '🐚']) {
-      const { webhook, notify, decide, create } = await startNotifying({
-        NOTIFY_FORMAT: format,
-        MODERATION_URL: `https://moderation.example.org/${'m'.repeat(60)}`,
-      })
-      const actor = { ...ada, operatorName: character.repeat(100) }
-      for (const id of await create(12, `a${character.repeat(99)}`))
-        await decide('reject', id, character.repeat(1000), actor)
-      expect(await notify()).toEqual(succeeded)
-      const [{ body } = { body: '' }] = webhook.received
-      const named = body.match(/App \d+ /g)?.length ?? 0
-      expect(body).toContain(`… and ${12 - named} more: ./apps-service audit --after `)
-      expect(named).toBeGreaterThan(0)
-      expect(named).toBeLessThanOrEqual(10)
-      expect(size(body)).toBeLessThanOrEqual(limit)
-      // One more would not fit.
-      if (named < 10) expect((size(body) / named) * (named + 1)).toBeGreaterThan(limit)
-    }
-  })
-
-  test.for<[format: string, character: string, most: number]>([
-    ['slack', 'x', 16_383],
-    ['discord', 'x', 2000],
-    // Of this one, a character has three bytes.
-    ['ntfy', '…', 1365],
+  test.for([
+    { format: 'slack', named: 10 },
+    { format: 'discord', named: 2 },
   ])(
-    '=%s: a message of as many "%s" as the receiver takes fits, of more not',
-    ([format, character, most]) => {
-      const fits = (length: number) =>
-        formats[format]?.fits({ title: 'T', lines: [{ text: character.repeat(length) }] })
-      expect([most, most + 1].map(fits)).toEqual([true, false])
+    'in the format $format names $named apps, and shortens names and reasons',
+    async ({ format, named }) => {
+      const { webhook, notify, decide, request, place } = await startNotifying({
+        NOTIFY_FORMAT: format,
+      })
+      const before = place().trim()
+      // As deploy/with-settings.ts sets it for the unit.
+      vi.stubEnv('APPS_SERVICE_COMMAND', 'sudo apps-service')
+      onTestFinished(() => void vi.unstubAllEnvs())
+      const created: number[] = []
+      for (let index = 0; index < 15; index++) {
+        const json = { ...newApp, name: '🐚'.repeat(100), package_name: `org.example.app${index}` }
+        const { body } = await request('POST', '/apps', { key: keys.ada, json })
+        created.push(body.data.app_id)
+      }
+      const actor = { ...ada, operatorName: '🧑'.repeat(100) }
+      for (const id of created.slice(0, 8))
+        await decide('reject', id, `🐚${'x'.repeat(999)}`, actor)
+      expect(await notify()).toEqual(succeeded)
+      const { text, content } = JSON.parse(webhook.received[0]?.body ?? '')
+      const message: string = text ?? content
+      expect(message).toMatch(/^Decisions: 8\nApp /)
+      expect(message).toContain('\nNew or changed by their owners: 7\n')
+      expect(message).toContain(
+        `\n… and ${15 - named} more: sudo apps-service audit --after ${before}\n`,
+      )
+      expect(message).toContain(`: \`🐚${'x'.repeat(198)}…\`\n`)
+      expect(message).toContain(` by \`${'🧑'.repeat(99)}…\`: `)
+      expect(message.match(/^App \d+/gm)).toEqual(created.slice(0, named).map((id) => `App ${id}`))
     },
   )
 
-  test('=discord: a message that fits without an app only names none', async () => {
+  test('is in its format, in which names and reasons do no harm', async () => {
     const { webhook, notify, decide } = await startNotifying({
-      NOTIFY_FORMAT: 'discord',
-      MODERATION_URL: `https://moderation.example.org/${'m'.repeat(900)}`,
+      NOTIFY_FORMAT: 'ntfy',
+      MODERATION_URL: 'https://moderation.example.org',
     })
-    await decide('reject', apps.pending, 'x'.repeat(200))
+    const actor = { ...ada, operatorName: 'a.evil\n\u001B[31mb' }
+    await decide('reject', apps.pending, 'a\nTitle: b`', actor)
     expect(await notify()).toEqual(succeeded)
-    const { content } = JSON.parse(webhook.received[0]?.body ?? '')
-    expect(content).not.toContain('Cloud Atlas')
-    expect(content).toContain('… and 1 more: ./apps-service audit --after ')
-    expect(content.length).toBeLessThanOrEqual(2000)
-  })
-
-  test('without MODERATION_URL: names without links', async () => {
-    for (const NOTIFY_FORMAT of ['slack', 'teams', 'discord', 'ntfy', 'text']) {
-      const { webhook, notify, decide } = await startNotifying({ NOTIFY_FORMAT })
-      await decide('approve', apps.pending)
-      expect(await notify()).toEqual(succeeded)
-      const [{ headers, body } = { headers: {}, body: '' }] = webhook.received
-      expect(body).toContain('App 2 `Cloud Atlas` approved by `Ada (signed in)`')
-      expect(body.replace('http://adaptivecards.io', '')).not.toMatch(/https?:|undefined|null/)
-      expect(headers).not.toHaveProperty('click')
-    }
+    const [{ headers, body } = { headers: {}, body: '' }] = webhook.received
+    expect(headers).toMatchObject({
+      'content-type': 'text/plain; charset=utf-8',
+      title: 'Decisions: 1; waiting: 1',
+      click: 'https://moderation.example.org',
+    })
+    expect(body.split('\n')[1]).toBe(
+      "App 2 `Cloud Atlas` rejected by `a․evil \uFFFD[31mb (signed in)`: `a Title: b'` https://moderation.example.org/apps/2",
+    )
   })
 })
 
@@ -422,17 +250,21 @@ test('the first run begins at the end, and tells nothing', async () => {
 })
 
 describe('nothing is lost', () => {
-  test.for<[what: string, status: number, message: string]>([
-    ['responds with an error', 503, 'the webhook responded with 503'],
-    ['redirects', 302, 'the webhook responded with 302'],
-    ['cannot be reached', 0, 'the webhook cannot be reached: ECONNREFUSED'],
-  ])('if a webhook %s: the next run tells it', async ([, status, message]) => {
+  test.for([
+    { what: 'responds with an error', status: 503, message: 'the webhook responded with 503' },
+    { what: 'redirects', status: 302, message: 'the webhook responded with 302' },
+    {
+      what: 'cannot be reached',
+      status: undefined,
+      message: 'the webhook cannot be reached: ECONNREFUSED',
+    },
+  ])('if a webhook $what: the next run tells it', async ({ status, message }) => {
     const { webhook, notify, decide, place } = await startNotifying()
     const before = place()
     await decide('approve', apps.pending)
-    webhook.status = status
+    webhook.status = status ?? 200
     const settings =
-      status === 0 ? { NOTIFY_WEBHOOK: `http://127.0.0.1:${await freePort()}/secret` } : {}
+      status === undefined ? { NOTIFY_WEBHOOK: `http://127.0.0.1:${await freePort()}/secret` } : {}
     expect(await notify(settings)).toEqual(failed(message))
     expect(place()).toBe(before)
     webhook.texts = []
@@ -442,60 +274,56 @@ describe('nothing is lost', () => {
     expect(webhook.texts).toEqual([expect.stringMatching(/^Decisions: 2\nApp 2 .*\nApp 1 /)])
   })
 
-  test.for(['https', 'http'])(
-    'if a proxy refuses to reach an %s webhook: the message says what it answered',
-    async (scheme) => {
-      const { notifyByProcess, decide, place } = await startNotifying()
-      const before = place()
-      await decide('approve', apps.pending)
-      const targets: unknown[] = []
-      const proxy = createServer().listen(0, '127.0.0.1')
-      proxy.on('connect', ({ url }, socket) => {
-        targets.push(url)
-        socket.end('HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n')
-      })
-      onTestFinished(() => void proxy.close())
-      await once(proxy, 'listening')
-      const address = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
-      const settings = {
-        NOTIFY_WEBHOOK: `${scheme}://chat.example.org:4433/hooks/secret`,
-        [`${scheme.toUpperCase()}_PROXY`]: address,
-        NODE_USE_ENV_PROXY: '1',
-      }
-      expect(await notifyByProcess(settings)).toEqual(
-        failed('the webhook cannot be reached: the proxy answered 407'),
-      )
-      expect([targets, place()]).toEqual([['chat.example.org:4433'], before])
-    },
-  )
-
-  test('if a delivery hangs: it ends after thirty seconds, and the next run tells it', async () => {
-    const { webhook, notifyByProcess, decide, place, folder } = await startNotifying()
+  test('if a proxy refuses to reach a webhook: the message says what it answered', async () => {
+    const { notifyByProcess, decide, place } = await startNotifying()
     const before = place()
     await decide('approve', apps.pending)
-    // A hundred times as fast.
-    const preload = join(folder, 'preload.mjs')
-    writeFileSync(
-      preload,
-      `import childProcess from 'node:child_process'
-      import { syncBuiltinESMExports } from 'node:module'
-      const { timeout } = AbortSignal
-      AbortSignal.timeout = (time) => timeout.call(AbortSignal, time / 100)
-      const { spawnSync } = childProcess
-      childProcess.spawnSync = (file, args, options) =>
-        spawnSync(file, args, { ...options, timeout: options.timeout && options.timeout / 100 })
-      syncBuiltinESMExports()`,
+    const targets: unknown[] = []
+    const proxy = createServer().listen(0, '127.0.0.1')
+    proxy.on('connect', ({ url }, socket) => {
+      targets.push(url)
+      socket.end('HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n')
+    })
+    onTestFinished(() => void proxy.close())
+    await once(proxy, 'listening')
+    const settings = {
+      NOTIFY_WEBHOOK: 'https://chat.example.org:4433/hooks/secret',
+      HTTPS_PROXY: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+      NODE_USE_ENV_PROXY: '1',
+    }
+    expect(await notifyByProcess(settings)).toEqual(
+      failed('the webhook cannot be reached: the proxy answered 407'),
     )
-    const fast = { NODE_OPTIONS: `--import=${preload}` }
-    webhook.isSilent = true
-    expect(await notifyByProcess(fast)).toEqual(
-      failed('the webhook cannot be reached: TimeoutError'),
-    )
-    writeFileSync(join(folder, 'sendmail'), '#!/bin/sh\nexec sleep 60\n', { mode: 0o755 })
-    const byMail = { NOTIFY_WEBHOOK: '', NOTIFY_MAIL: 'ada@example.org' }
-    expect(await notifyByProcess({ ...fast, ...byMail })).toEqual(
+    expect([targets, place()]).toEqual([['chat.example.org:4433'], before])
+  })
+
+  test('if a delivery hangs: it ends after thirty seconds, and the next run tells it', async () => {
+    const { notify, decide, place } = await startNotifying()
+    const before = place()
+    await decide('approve', apps.pending)
+    const timeouts: unknown[] = []
+    const ofWebhook = vi.spyOn(AbortSignal, 'timeout').mockImplementation((timeout) => {
+      timeouts.push(timeout)
+      return AbortSignal.abort(new DOMException('', 'TimeoutError'))
+    })
+    const ofMail = vi
+      .spyOn(childProcess, 'spawnSync')
+      .mockImplementation((_file, _args, options) => {
+        timeouts.push(options?.timeout)
+        const error = Object.assign(new Error(), { code: 'ETIMEDOUT' })
+        return { error, status: null, pid: 0, output: [], stdout: '', stderr: '', signal: null }
+      })
+    syncBuiltinESMExports()
+    onTestFinished(() => {
+      ofWebhook.mockRestore()
+      ofMail.mockRestore()
+      syncBuiltinESMExports()
+    })
+    expect(await notify()).toEqual(failed('the webhook cannot be reached: TimeoutError'))
+    expect(await notify({ NOTIFY_WEBHOOK: '', NOTIFY_MAIL: 'ada@example.org' })).toEqual(
       failed('sendmail cannot be run: ETIMEDOUT'),
     )
+    expect(timeouts).toEqual([30_000, 30_000])
     expect(place()).toBe(before)
   })
 
@@ -514,27 +342,6 @@ describe('nothing is lost', () => {
     expect([place(), webhook.texts]).toEqual([before, []])
     rmSync(join(folder, 'notified.new'), { recursive: true })
     for (let run = 0; run < 2; run++) expect(await notify()).toEqual(succeeded)
-    expect(webhook.texts).toEqual([expect.stringMatching(/^Decisions: 1\n/)])
-  })
-
-  test.runIf(canMount)('if the disk is full: likewise', async () => {
-    const { webhook, notify, decide } = await startNotifying()
-    const disk = temporaryFolder()
-    mountSmallDisk(disk, 1)
-    const settings = { STATE_DIRECTORY: disk }
-    expect(await notify(settings)).toEqual(succeeded)
-    await decide('approve', apps.pending)
-    writeFileSync(join(disk, 'fill'), '')
-    try {
-      for (;;) appendFileSync(join(disk, 'fill'), Buffer.alloc(4096))
-    } catch (error) {
-      expect((error as NodeJS.ErrnoException).code).toBe('ENOSPC')
-    }
-    const full = `cannot use ${disk}/notified.new in STATE_DIRECTORY: no space left on device`
-    for (let run = 0; run < 2; run++) expect(await notify(settings)).toEqual(failed(full))
-    expect(webhook.texts).toEqual([])
-    rmSync(join(disk, 'fill'))
-    for (let run = 0; run < 2; run++) expect(await notify(settings)).toEqual(succeeded)
     expect(webhook.texts).toEqual([expect.stringMatching(/^Decisions: 1\n/)])
   })
 
@@ -575,28 +382,6 @@ describe('nothing is lost', () => {
     expect(place()).toBe(await end())
     expect(await notify()).toEqual(succeeded)
     expect(webhook.texts).toHaveLength(1)
-  })
-
-  test('if there are more entries than are read at once', async () => {
-    const { webhook, notify, decide, database, place, end } = await startNotifying()
-    const entry = {
-      action: 'app counters',
-      at: '2026-01-01T00:00:00.000Z',
-      app_id: apps.approved,
-      developer_id: 1,
-      after: { total_downloads: 1 },
-    } as const
-    await decide('approve', apps.pending)
-    await database.write((runner) =>
-      recordEntries(
-        runner,
-        Array.from({ length: 1999 }, () => ({ ...entry, actor: ada })),
-      ),
-    )
-    await decide('reject', apps.approved, 'Spam.')
-    expect(await notify()).toEqual(succeeded)
-    expect(webhook.texts).toEqual([expect.stringMatching(/^Decisions: 2\nApp 2 .*\nApp 1 /)])
-    expect(place()).toBe(await end())
   })
 
   test('if owners have changed long texts: memory does not grow with the number of entries', async () => {
@@ -644,87 +429,78 @@ describe('nothing is lost', () => {
   })
 })
 
-describe('mail', () => {
-  test('goes to the addresses through sendmail, whose failure keeps the place', async () => {
-    const { notifyByProcess, request, decide, place, folder } = await startNotifying()
-    const before = place()
-    const sendmail = addSendmail(folder)
-    await request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { version: '9' } })
-    const settings = { NOTIFY_WEBHOOK: undefined, NOTIFY_MAIL: 'ada@example.org, bo@example.org' }
-    await decide('reject', apps.pending, 'Spam.\nBcc: eve@example.org\n\n.\nFrom here', {
-      ...ada,
-      operatorName: 'Äda\r\nBcc: eve@example.org',
-    })
-    sendmail.exitWith(75)
-    expect(await notifyByProcess(settings)).toEqual(failed('sendmail exited with 75'))
-    expect(place()).toBe(before)
-    sendmail.exitWith(0)
-    expect(await notifyByProcess(settings)).toEqual(succeeded)
-    expect(place()).not.toBe(before)
-    expect(readFileSync(join(folder, 'arguments'), 'utf8')).toBe('-t -i\n')
-    const [headers = '', body = ''] = sendmail.mail().split('\n\n')
-    expect(headers.split('\n')).toEqual([
-      'To: ada@example.org, bo@example.org',
-      'Subject: Apps Service: Decisions: 1; waiting: 2',
-      'Auto-Submitted: auto-generated',
-      'MIME-Version: 1.0',
-      'Content-Type: text/plain; charset=utf-8',
-      'Content-Transfer-Encoding: base64',
-    ])
-    expect(body.split('\n').filter((line) => line.length > 76)).toEqual([])
-    expect(Buffer.from(body, 'base64').toString().split('\n')[1]).toBe(
-      'App 2 `Cloud Atlas` rejected by `Äda Bcc: eve@example․org (signed in)`: ' +
-        '`Spam. Bcc: eve@example․org . From here`',
-    )
+test('mail goes to the addresses through sendmail, whose failure keeps the place', async () => {
+  const { notify, decide, place, folder } = await startNotifying({
+    NOTIFY_WEBHOOK: '',
+    NOTIFY_MAIL: 'ada@example.org, bo@example.org',
   })
-
-  test('needs a sendmail that can be run', async () => {
-    const { notifyByProcess, decide, folder } = await startNotifying()
-    await decide('approve', apps.pending)
-    // On the PATH before any other.
-    writeFileSync(join(folder, 'sendmail'), '#!/none', { mode: 0o755 })
-    const settings = { NOTIFY_WEBHOOK: '', NOTIFY_MAIL: 'ada@example.org' }
-    expect(await notifyByProcess(settings)).toEqual(failed('sendmail cannot be run: ENOENT'))
+  vi.stubEnv('PATH', `${folder}:${process.env.PATH}`)
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const before = place()
+  await decide('reject', apps.pending, 'Spam.\nBcc: eve@example.org\n\n.\nFrom here', {
+    ...ada,
+    operatorName: 'Äda\r\nBcc: eve@example.org',
   })
+  // On the PATH before any other.
+  writeFileSync(join(folder, 'sendmail'), '#!/none', { mode: 0o755 })
+  expect(await notify()).toEqual(failed('sendmail cannot be run: ENOENT'))
+  const sendmail = addSendmail(folder)
+  sendmail.exitWith(75)
+  expect(await notify()).toEqual(failed('sendmail exited with 75'))
+  expect(place()).toBe(before)
+  sendmail.exitWith(0)
+  expect(await notify()).toEqual(succeeded)
+  expect(place()).not.toBe(before)
+  expect(readFileSync(join(folder, 'arguments'), 'utf8')).toBe('-t -i\n')
+  const [headers = '', body = ''] = sendmail.mail().split('\n\n')
+  expect(headers.split('\n')).toEqual([
+    'To: ada@example.org, bo@example.org',
+    'Subject: Apps Service: Decisions: 1; waiting: 1',
+    'Auto-Submitted: auto-generated',
+    'MIME-Version: 1.0',
+    'Content-Type: text/plain; charset=utf-8',
+    'Content-Transfer-Encoding: base64',
+  ])
+  expect(body.split('\n').filter((line) => line.length > 76)).toEqual([])
+  expect(Buffer.from(body, 'base64').toString().split('\n')[1]).toBe(
+    'App 2 `Cloud Atlas` rejected by `Äda Bcc: eve@example․org (signed in)`: ' +
+      '`Spam. Bcc: eve@example․org . From here`',
+  )
 })
 
-test('settings that are missing or wrong are reported, without a secret', async () => {
+test('settings that are missing or wrong are reported together, without a secret', async () => {
   const { notify, folder, decide, webhook } = await startNotifying()
   await decide('approve', apps.pending)
-  const cases: [settings: Record<string, string | undefined>, message: string][] = [
-    [{ NOTIFY_WEBHOOK: '' }, 'set NOTIFY_WEBHOOK or NOTIFY_MAIL'],
-    [{ NOTIFY_MAIL: 'ada@example.org' }, 'set NOTIFY_WEBHOOK or NOTIFY_MAIL'],
-    [{ NOTIFY_WEBHOOK: 'ftp://secret' }, 'NOTIFY_WEBHOOK must be an http or https address'],
-    [{ NOTIFY_WEBHOOK: 'secret' }, 'NOTIFY_WEBHOOK must be an http or https address'],
-    ...[
-      'ada',
-      'ada@example.org\nBcc: eve@example.org',
-      'ada@example.org\nBcc:eve@example.org',
-      'ada@example.org,  bo@example.org',
-    ].map((NOTIFY_MAIL): [Record<string, string>, string] => [
-      { NOTIFY_WEBHOOK: '', NOTIFY_MAIL },
-      'NOTIFY_MAIL must be e-mail addresses, separated by a comma and a space',
-    ]),
-    [{ STATE_DIRECTORY: '' }, 'set STATE_DIRECTORY to the directory of its place'],
-    ...['Slack', 'slack ', 'constructor', 'https://chat.example.org/secret'].map(
-      (NOTIFY_FORMAT): [Record<string, string>, string] => [
-        { NOTIFY_FORMAT },
-        'NOTIFY_FORMAT must be one of text, slack, teams, discord, ntfy',
-      ],
-    ),
-    [
-      { NOTIFY_WEBHOOK: 'x', NOTIFY_FORMAT: 'x', MODERATION_URL: 'x\ny', STATE_DIRECTORY: '' },
-      'NOTIFY_WEBHOOK must be an http or https address; ' +
-        'NOTIFY_FORMAT must be one of text, slack, teams, discord, ntfy; ' +
-        `MODERATION_URL must be ${baseUrlFormat}; set STATE_DIRECTORY to the directory of its place`,
-    ],
-  ]
+  const webhookOrMail = 'set NOTIFY_WEBHOOK or NOTIFY_MAIL'
+  const address = 'NOTIFY_WEBHOOK must be an http or https address'
+  const mail = 'NOTIFY_MAIL must be e-mail addresses, separated by a comma and a space'
+  const format = 'NOTIFY_FORMAT must be one of text, slack, teams, discord, ntfy'
+  const directory = 'set STATE_DIRECTORY to the directory of its place'
+  const ofMail = (NOTIFY_MAIL: string) => ({ NOTIFY_WEBHOOK: '', NOTIFY_MAIL })
   const missing = join(folder, 'missing')
-  cases.push([
-    { STATE_DIRECTORY: missing },
-    `cannot use ${missing}/notified.new in STATE_DIRECTORY: no such file or directory`,
-  ])
-  for (const [settings, message] of cases) expect(await notify(settings)).toEqual(failed(message))
+  const cases: { settings: Record<string, string>; message: string }[] = [
+    { settings: { NOTIFY_WEBHOOK: '' }, message: webhookOrMail },
+    { settings: { NOTIFY_MAIL: 'ada@example.org' }, message: webhookOrMail },
+    { settings: { NOTIFY_WEBHOOK: 'ftp://secret' }, message: address },
+    { settings: { NOTIFY_WEBHOOK: 'secret' }, message: address },
+    { settings: ofMail('ada'), message: mail },
+    { settings: ofMail('ada@example.org\nBcc: eve@example.org'), message: mail },
+    { settings: ofMail('ada@example.org\nBcc:eve@example.org'), message: mail },
+    { settings: ofMail('ada@example.org,  bo@example.org'), message: mail },
+    { settings: { NOTIFY_FORMAT: 'Slack' }, message: format },
+    { settings: { NOTIFY_FORMAT: 'constructor' }, message: format },
+    { settings: { NOTIFY_FORMAT: 'https://chat.example.org/secret' }, message: format },
+    {
+      settings: { NOTIFY_WEBHOOK: 'x', NOTIFY_FORMAT: 'x', STATE_DIRECTORY: '' },
+      message: [address, format, directory].join('; '),
+    },
+    {
+      settings: { STATE_DIRECTORY: missing },
+      message: `cannot use ${missing}/notified.new in STATE_DIRECTORY: no such file or directory`,
+    },
+  ]
+  for (const { settings, message } of cases) expect(await notify(settings)).toEqual(failed(message))
+  expect((await notify({ MODERATION_URL: 'x\ny' })).stderr).toMatch(/: MODERATION_URL must be /)
   for (const content of ['', '12', 'x\n', '-1\n']) {
     writeFileSync(join(folder, 'notified'), content)
     expect(await notify()).toEqual(

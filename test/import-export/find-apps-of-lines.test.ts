@@ -382,6 +382,11 @@ describe('a line takes the package name of app 8', () => {
       refused: [1, 2],
     },
     {
+      name: 'whose line is refused for its slug',
+      lines: [{ ...renaming, created_at: time(0) }, taking],
+      refused: [1, 2],
+    },
+    {
       name: 'in a row of three',
       lines: [renaming, ofMars, { ...taking, package_name: 'org.example.mars' }],
       refused: [],
