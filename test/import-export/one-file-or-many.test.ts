@@ -48,8 +48,6 @@ const exported: fc.Arbitrary<Line> = fc.record({
 
 const idsBySlug = { star: 0, moon: 1, sun: 2 }
 
-/** Files to import; FUZZ_SEED makes others. */
-
 test('one file has the same effect as a file for each of its lines', async () => {
   const [together, apart] = [await openEmptyCatalogue(), await openEmptyCatalogue()]
   let run = 0
