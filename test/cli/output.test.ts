@@ -1,7 +1,13 @@
 import stringWidth from 'string-width'
 import { describe, expect, test } from 'vitest'
 import type { LookAlike } from '../../src/catalogue/look-alikes.ts'
-import { detailLine, formatDifference, tableLines, truncate } from '../../src/cli/output.ts'
+import {
+  changedAddressLines,
+  detailLine,
+  formatDifference,
+  tableLines,
+  truncate,
+} from '../../src/cli/output.ts'
 import { formatLookAlike } from '../../src/moderation/describe.ts'
 import { formatCount, sanitize, toSingleLine } from '../../src/util/text.ts'
 
@@ -82,6 +88,66 @@ test.for<[what: string, before: string, after: string, shown: string]>([
   ['an addition at the end', 'x'.repeat(30), `${'x'.repeat(30)} end`, '…xxxxxxxx → …xxxxxxxx end'],
 ])('a difference: %s', ([, before, after, shown]) => {
   expect(formatDifference(before, after, 20)).toBe(shown)
+})
+
+describe('a changed address is shown by both of its values:', () => {
+  const longHost = 'bank.example.'.repeat(12)
+  const longPath = 'x'.repeat(100)
+  test.for<{ what: string; before: string; after: string; lines: [string, string] }>([
+    {
+      what: 'a host with another letter',
+      before: 'https://example.org/',
+      after: 'https://exarnple.org/',
+      lines: ['https://example.org/', 'https://exarnple.org/'],
+    },
+    {
+      what: 'a host with a Cyrillic letter',
+      before: 'https://example.org/',
+      after: 'https://ex\u0430mple.org/',
+      lines: ['https://example.org/', 'https://xn--exmple-4nf.org/ (ex\u0430mple.org)'],
+    },
+    {
+      what: 'the host of a long address',
+      before: `https://example.org/${longPath}`,
+      after: `https://ex\u0430mple.org/${longPath}`,
+      lines: [
+        `https://example.org/${'x'.repeat(42)}…`,
+        `https://xn--exmple-4nf.org/${'x'.repeat(21)}… (ex\u0430mple.org)`,
+      ],
+    },
+    {
+      what: 'the end of a long path, which is cut',
+      before: `https://example.org/${longPath}y`,
+      after: `https://example.org/${longPath}z`,
+      lines: [`https://example.org/${'x'.repeat(42)}…`, 'changed further on'],
+    },
+    {
+      what: 'another form of the same address',
+      before: 'https://bücher.example',
+      after: 'https://xn--bcher-kva.example/',
+      lines: [
+        'https://xn--bcher-kva.example/ (bücher.example)',
+        'https://xn--bcher-kva.example/ (bücher.example)',
+      ],
+    },
+    {
+      what: 'long hosts, which are whole',
+      before: `https://${longHost}good.example/`,
+      after: `https://${longHost}evil.example/a`,
+      lines: [`https://${longHost}good.example…`, `https://${longHost}evil.example…`],
+    },
+    {
+      what: 'none',
+      before: 'https://example.org/',
+      after: '(none)',
+      lines: ['https://example.org/', '(none)'],
+    },
+  ])('$what', ({ before, after, lines: [first, second] }) => {
+    expect(changedAddressLines('website_url', before, after)).toEqual([
+      `website_url: ${first}`,
+      `→ ${second}`,
+    ])
+  })
 })
 
 describe('a table', () => {

@@ -40,6 +40,7 @@ const onAnyEngine = [
       'other-stores',
       'review',
       'serve',
+      'show',
       'start-errors',
       'terminal-output',
       'typed-command',
@@ -47,6 +48,7 @@ const onAnyEngine = [
   ].map((name) => `test/cli/${name}.test.ts`),
   ...['relevance', 'search-notes'].map((name) => `test/catalogue/${name}.test.ts`),
   ...['corrections', 'partial-matches', 'ranking'].map((name) => `test/search/${name}.test.ts`),
+  ...['decisions', 'queue'].map((name) => `test/moderation/${name}.test.ts`),
   ...['accepted-values', 'examples', 'validation'].map((name) => `test/contract/${name}.test.ts`),
   ...[
     'body',
