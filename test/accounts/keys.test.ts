@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
-import { expect, test } from 'vitest'
+import { describe, expect, inject, test } from 'vitest'
 import {
+  authenticator,
   generateKey,
   isSameKey,
   keyPrefix,
@@ -8,6 +9,14 @@ import {
   parseKeyId,
   parseKeyIdOrPrefix,
 } from '../../src/accounts/keys.ts'
+import type { Database } from '../../src/db/database.ts'
+import { freezeClock } from '../support/clock.ts'
+import { openWorld } from '../support/database.ts'
+import { share } from '../support/lifetime.ts'
+import type { World } from '../support/world.ts'
+
+const past = '2020-01-01T00:00:00.000Z'
+const idOf = (key: string) => key.slice('apps_'.length, 'apps_'.length + 12)
 
 test('a new key has an id, a secret and a checksum, and only its SHA-256 is stored', () => {
   const { id, key, sha256 } = generateKey()
@@ -71,4 +80,131 @@ test.for<[what: string, expires_at: string, revoked_at: string | null, state: st
   ['revoked, and after its end', '2025-12-31T00:00:00.000Z', '2025-01-01T00:00:00.000Z', 'revoked'],
 ])('a key %s', ([, expires_at, revoked_at, state]) => {
   expect(keyState({ expires_at, revoked_at }, Date.UTC(2026))).toBe(state)
+})
+
+describe('the developer of an API key', () => {
+  let database: Database
+  let keys: World['keys']
+  share(async () => {
+    database = await openWorld()
+    keys = { ...inject('world').keys }
+  })
+
+  test('is found; keys that arrive in one turn of the event loop share a statement for eight', async () => {
+    const statements: string[] = []
+    const unknown = generateKey().key
+    database.onStatement((statement) => statements.push(statement))
+    const authenticate = authenticator(database)
+    const callers = await Promise.all(
+      [...Array<string>(8).fill(keys.ada), unknown, keys.bob].map((key) =>
+        authenticate(key).catch(() => 'none'),
+      ),
+    )
+    expect(callers).toEqual([
+      ...Array(8).fill({ developerId: 1, keyId: idOf(keys.ada) }),
+      'none',
+      { developerId: 2, keyId: idOf(keys.bob) },
+    ])
+    expect(statements.filter((text) => /^select .* from api_keys/.test(text))).toHaveLength(2)
+  })
+
+  test.for<{ what: string; key: (keys: World['keys']) => string; message: string }>([
+    { what: 'revoked', key: ({ revoked }) => revoked, message: 'This API key was revoked.' },
+    {
+      what: 'expired',
+      key: ({ expired }) => expired,
+      message: `This API key expired at ${past}.`,
+    },
+    {
+      what: 'unknown',
+      key: () => generateKey().key,
+      message: 'This API key is not known.',
+    },
+    {
+      what: 'one for signing in',
+      key: () => generateKey('moderator').key,
+      message: 'This is not an API key; check that it was copied completely.',
+    },
+  ])('is not found for a key that is $what, with the reason', async ({ key, message }) => {
+    const found = authenticator(database)(key(keys))
+    await expect(found).rejects.toMatchObject({ code: 'unauthorized', message })
+  })
+
+  test.for(['ada', 'expired', 'revoked'] as const)(
+    'is not found for the key of %s with another secret, which is unknown',
+    async (whose) => {
+      const id = idOf(keys[whose])
+      const { sha256 } = generateKey()
+      await database.write(({ sql }) => sql('api_keys').where({ id }).update({ sha256 }))
+      await expect(authenticator(database)(keys[whose])).rejects.toThrow(/not known/)
+      const before = hash('sha256', keys[whose])
+      await database.write(({ sql }) => sql('api_keys').where({ id }).update({ sha256: before }))
+    },
+  )
+})
+
+describe('the last use of a key', () => {
+  const hour = 60 * 60 * 1000
+
+  /** Keys of a world that nobody has used, and a count of the writes. */
+  async function start(write?: Database['write']) {
+    const database = await openWorld()
+    let writes = 0
+    const authenticate = authenticator({
+      ...database,
+      write: (work) => {
+        writes++
+        return (write ?? database.write)(work)
+      },
+    })
+    return {
+      use: (whose: keyof World['keys']) => authenticate(inject('world').keys[whose]),
+      writes: () => writes,
+      lastUse: async (whose: keyof World['keys']) => {
+        const id = idOf(inject('world').keys[whose])
+        const row = await database.read(({ sql }) => sql('api_keys').where({ id }).first())
+        return row?.last_used_at && Date.parse(row.last_used_at)
+      },
+    }
+  }
+
+  test('is stored at once, and again when an hour has passed', async () => {
+    const { use, writes, lastUse } = await start()
+    const now = freezeClock()
+    for (const { at, stored, writes: count } of [
+      { at: 0, stored: 0, writes: 1 },
+      { at: hour - 1, stored: 0, writes: 1 },
+      { at: hour, stored: hour, writes: 2 },
+      { at: 2 * hour - 1, stored: hour, writes: 2 },
+      { at: 2 * hour, stored: 2 * hour, writes: 3 },
+    ]) {
+      freezeClock(now + at)
+      await use('ada')
+      await expect.poll(() => lastUse('ada')).toBe(now + stored)
+      expect(writes()).toBe(count)
+    }
+    expect(await lastUse('bob')).toBe(null)
+  })
+
+  test.for(['expired', 'revoked'] as const)('is not stored of one that is %s', async (whose) => {
+    const { use, writes } = await start()
+    await expect(use(whose)).rejects.toThrow()
+    expect(writes()).toBe(0)
+  })
+
+  test('is stored once for concurrent uses, but for each key', async () => {
+    const { use, writes } = await start(() => new Promise(() => {}))
+    await Promise.all([use('ada'), use('ada'), use('ada')])
+    expect(writes()).toBe(1)
+    await use('bob')
+    await use('ada')
+    expect(writes()).toBe(2)
+  })
+
+  test('is stored by a later use if that failed', async () => {
+    const { use, writes } = await start(() => Promise.reject(new Error('locked')))
+    await use('ada')
+    await use('ada')
+    expect(writes()).toBe(2)
+  })
 })

@@ -13,6 +13,7 @@ import {
 } from '../../src/moderation/decisions.ts'
 import { required } from '../../src/util/helpers.ts'
 import { importLines, setCounters } from '../support/catalogue-file.ts'
+import { expectConsistent, findNames } from '../support/consistency.ts'
 import { openWorld } from '../support/database.ts'
 import { share } from '../support/lifetime.ts'
 import { addReviews } from '../support/reviews.ts'
@@ -190,6 +191,54 @@ test('the acceptance of changes is audited, and changes no response', async () =
   // To toMatchObject, any object is {}.
   const entry = { action: 'app approve', operator: 'test', before: {}, after: {} }
   expect(history.at(-1)).toEqual(expect.objectContaining(entry))
+})
+
+test('a restored app is as it was, and public again if it was', async () => {
+  const { get, request, database, world } = await startService()
+  const before = (await get(`/apps/${bobs}`)).body.data.app
+  await request('DELETE', `/apps/${bobs}`, { key: world.keys.bob })
+  expect(await findNames(database, 'bird')).toEqual([])
+  const restored = await database.write((runner) => restoreApp(runner, bobs, actor))
+  expect(restored).toEqual({ id: bobs, slug: 'bird-song', status: 'approved' })
+  const { updated_at, ...after } = (await get(`/apps/${bobs}`)).body.data.app
+  expect({ ...after, updated_at: before.updated_at }).toEqual(before)
+  expect(updated_at > before.updated_at).toBe(true)
+  expect((await detailsOf(database, bobs)).history.at(-1)).toMatchObject({
+    action: 'app restore',
+    key_id: null,
+    before: { deleted_at: expect.any(String) },
+    after: { deleted_at: null },
+  })
+  const { ada } = world.keys
+  await request('DELETE', `/apps/${pending}`, { key: ada })
+  await database.write((runner) => restoreApp(runner, pending, actor))
+  expect((await get(`/apps/${pending}`)).status).toBe(404)
+  expect((await get(`/apps/${pending}`, { key: ada })).status).toBe(200)
+  await expectConsistent(database)
+})
+
+test('a transferred app is the new owner’s alone, and is found by the new name', async () => {
+  const { get, request, database, world } = await startService()
+  const { ada, bob } = world.keys
+  for (const id of [approved, pending])
+    await database.write((runner) => transferApp(runner, id, ' Bob ', actor))
+  expect(await findNames(database, 'ada')).toEqual([])
+  expect(await findNames(database, 'bob')).toContain('Tide Clock')
+  const path = `/apps/${approved}`
+  expect((await get(path)).body.data.app.developer_name).toBe('Bob')
+  const json = { version: '2' }
+  expect((await request('PUT', path, { key: ada, json })).status).toBe(403)
+  expect((await request('DELETE', path, { key: ada })).status).toBe(403)
+  expect((await request('PUT', path, { key: bob, json })).status).toBe(200)
+  expect((await get(`/apps/${pending}`, { key: ada })).status).toBe(404)
+  expect((await get(`/apps/${pending}`, { key: bob })).status).toBe(200)
+  expect((await detailsOf(database, pending)).history.at(-1)).toMatchObject({
+    action: 'app transfer',
+    developer_name: 'Bob',
+    before: { developer_id: 1 },
+    after: { developer_id: 2 },
+  })
+  await expectConsistent(database)
 })
 
 test('of several decisions, each is made or refused by itself; the same again decide nothing', async () => {

@@ -36,6 +36,7 @@ const onAnyEngine = [
     ...[
       'full-disk',
       'moderation',
+      'moderation-serve',
       'moderator',
       'other-stores',
       'review',
