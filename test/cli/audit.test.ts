@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { addModerator } from '../../src/accounts/moderator-store.ts'
 import { decideApp } from '../../src/moderation/decisions.ts'
@@ -10,26 +9,15 @@ import { copyWorld, temporaryFolder } from '../support/database.ts'
 import { commandLine, executable, expectRefusal, run } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 
-test('audit prints the newest entries, of all, an app or a developer, from and to a time', async () => {
+/** What `audit` prints. test/moderation/entries.test.ts and entry-filters.test.ts have what it finds. */
+
+test('JSON has what an entry is about, who made it and what changed', async () => {
   const service = await startService()
   const { keys, apps } = service.world
-  await service.request('PUT', `/apps/${apps.approved}`, {
-    key: keys.ada,
-    json: { name: 'Tide Table' },
-  })
-  await service.request('DELETE', `/apps/${apps.bobs}`, { key: keys.bob })
-  const cli = commandLine(service.databaseUrl)
-  type Entry = {
-    id: number
-    action: string
-    app_id: number | null
-    developer_name: string
-    at: string
-  }
-  const audit = async (...options: string[]): Promise<Entry[]> => cli.json('audit', ...options)
-
-  const [update, deletion] = await audit('--limit', '2')
-  expect(update).toEqual({
+  const json = { name: 'Tide Table' }
+  await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json })
+  const entries = await commandLine(service.databaseUrl).json('audit')
+  expect(entries.at(-1)).toEqual({
     id: expect.any(Number),
     at: expect.stringMatching(/Z$/),
     action: 'app update',
@@ -47,46 +35,16 @@ test('audit prints the newest entries, of all, an app or a developer, from and t
     before: { name: 'Tide Clock' },
     after: { name: 'Tide Table' },
   })
-  expect(deletion).toMatchObject({
-    action: 'app delete',
-    app_slug: 'bird-song',
-    app_name: 'Bird Song',
-    before: { deleted_at: null },
-  })
-
-  const all = await audit()
-  expect(all.map(({ at }) => at)).toEqual(all.map(({ at }) => at).toSorted())
-  expect(all.find(({ id }) => id === 1)).toMatchObject({
+  expect(entries.find(({ id }: { id: number }) => id === 1)).toMatchObject({
     action: 'category add',
     operator: 'world',
-    operator_name: null,
+    key_id: null,
     app_id: null,
     developer_id: null,
     category_slug: 'tools',
     before: null,
     after: { slug: 'tools', name: 'Tools' },
   })
-  expect(await audit('--app', String(apps.bobs))).toEqual(
-    all.filter(({ app_id }) => app_id === apps.bobs),
-  )
-  expect(await audit('--developer', 'Bob')).toEqual(
-    all.filter(({ developer_name }) => developer_name === 'Bob'),
-  )
-  expect(await audit('--since', '7d')).toEqual(all.filter(({ at }) => !at.startsWith('2020')))
-  const { at: newest = '' } = all.at(-1) ?? {}
-  expect(await audit('--since', newest)).toEqual(all.filter(({ at }) => at === newest))
-  expect(await audit('--since', '2999-01-01')).toEqual([])
-  expect(await audit('--until', newest)).toEqual(all.filter(({ at }) => at !== newest))
-  expect(await audit('--until', '2021-01-01', '--since', '2020-01-01')).toEqual(
-    all.filter(({ at }) => at.startsWith('2020')),
-  )
-  expect(await audit('--until', '7d', '--limit', '2')).toEqual(
-    all.filter(({ at }) => at.startsWith('2020')).slice(-2),
-  )
-  for (const one of [[], ['--app', '1'], ['--developer', 'Ada']]) {
-    expect(await audit(...one, '--since', '2999-01-01')).toEqual([])
-    expect(await audit(...one, '--until', '2019-01-01')).toEqual([])
-  }
 })
 
 test('audit lists what a moderator did on the page, and not what others did in this name', async () => {
@@ -103,33 +61,24 @@ test('audit lists what a moderator did on the page, and not what others did in t
   expect(await cli.json('audit', '--moderator', 'Ada Lovelace')).toMatchObject([
     { action: 'app approve', app_id: apps.bobsPending },
   ])
-  expectRefusal(
-    await cli.run('audit', '--moderator', 'Bo'),
-    /there is no moderator "Bo"; there are: Ada Lovelace$/m,
-  )
+  expectRefusal(await cli.run('audit', '--moderator', 'Bo'), /"Bo"; .*Ada Lovelace$/m)
 })
 
-test.for<[options: string, message: string]>([
-  ...['--app 1 --developer Ada', '--app 1 --moderator Ada', '--developer Ada --moderator Ada'].map(
-    (options): [string, string] => [
-      options,
-      'choose one of app, developer and moderator; an app has the fewest entries',
-    ],
-  ),
-  ...['--app 1', '--developer Ada', '--moderator Ada', '--since 1d', '--until 1d'].map(
-    (options): [string, string] => [
-      `--after 0 ${options}`,
-      `option '--after <id>' cannot be used with option '${options.split(' ')[0]} <`,
-    ],
-  ),
-])('audit %s is wrong usage', async ([options, message]) => {
+test.for<{ args: string; message: RegExp }>([
+  { args: '--app 1 --developer Ada', message: /choose one of app, developer and moderator/ },
+  { args: '--after 0 --app 1', message: /'--after <id>' cannot be used with option '--app/ },
+  { args: '--after 0 --developer Ada', message: /with option '--developer/ },
+  { args: '--after 0 --moderator Ada', message: /with option '--moderator/ },
+  { args: '--after 0 --since 1d', message: /with option '--since/ },
+  { args: '--after 0 --until 1d', message: /with option '--until/ },
+])('audit $args is wrong usage', async ({ args, message }) => {
   const { code, stdout, stderr } = await commandLine(await copyWorld()).run(
     'audit',
-    ...options.split(' '),
+    ...args.split(' '),
   )
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toMatch(/^apps-service: [^\n]+\n$/)
-  expect(stderr).toContain(message)
+  expect(stderr).toMatch(message)
 })
 
 test('audit prints a table', async () => {
@@ -165,15 +114,11 @@ test('audit prints a table', async () => {
     stdout: '',
     stderr: 'No entries.\n',
   })
-  for (const [option, value, message] of [
-    ['--app', '99', 'there is no app 99'],
-    ['--developer', 'Eve', 'there is no developer "Eve"'],
+  for (const [option, value] of [
+    ['--app', '99'],
+    ['--developer', 'Eve'],
   ] as const)
-    expect(await cli.run('audit', option, value)).toEqual({
-      code: 1,
-      stdout: '',
-      stderr: `apps-service: ${message}\n`,
-    })
+    expectRefusal(await cli.run('audit', option, value), new RegExp(value))
 })
 
 test('the table shows new values, and changes with a dash for no value', async () => {
@@ -294,11 +239,6 @@ describe('OPERATOR', () => {
       code: 1,
       stderr: `apps-service: cannot read ${join(folder, '.env')}: line 2 is not UTF-8\n`,
     })
-    writeFileSync(join(folder, '.env'), gzipSync('OPERATOR=Ada\n'))
-    await expect(approve('3')).rejects.toMatchObject({
-      code: 1,
-      stderr: `apps-service: cannot read ${join(folder, '.env')}: the file is compressed with gzip; it must be plain text in UTF-8\n`,
-    })
   })
 
   test('that is not a name is refused, and nothing is done', async () => {
@@ -307,78 +247,47 @@ describe('OPERATOR', () => {
       DATABASE_URL: address,
       OPERATOR: 'Ada\nroot',
     })
-    expectRefusal(refused, /OPERATOR must be a name in UTF-8, of 1 to 100 characters/)
+    expectRefusal(refused, /OPERATOR must be .*"Ada/)
     expect((await commandLine(address).json('moderation', 'queue')).pagination.total).toBe(2)
   })
 })
 
-describe('--after', () => {
-  /** A catalogue with entries of several kinds, and all entries in the order of their ids. */
-  async function start() {
-    const service = await startService()
-    const { keys, apps } = service.world
-    for (const version of ['2', '3', '4'])
-      await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { version } })
-    await service.request('DELETE', `/apps/${apps.bobs}`, { key: keys.bob })
-    const cli = commandLine(service.databaseUrl)
-    const all: { id: number; app_id: number; developer_name: string; at: string }[] =
-      await cli.json('audit', '--limit', '1000')
-    all.sort((a, b) => a.id - b.id)
-    return { cli, all }
-  }
-
-  test('lists the first entries after an id', async () => {
-    const { cli, all } = await start()
-    const [oldest, second] = all
-    const newest = all.at(-1)
-    const id = (entry = newest) => String(entry?.id)
-    const cases: [what: string, args: string[], entries: typeof all][] = [
-      ['all', ['0', '--limit', '1000'], all],
-      ['fifty by default', ['0'], all.slice(0, 50)],
-      ['the oldest, unlike without --after', ['0', '--limit', '2'], all.slice(0, 2)],
-      ['the next ones', [id(second), '--limit', '2'], all.slice(2, 4)],
-      ['all but the oldest', [id(oldest), '--limit', '1000'], all.slice(1)],
-      ['an id before the newest', [id(all.at(-2))], all.slice(-1)],
-      ['the newest', [id()], []],
-      ['an id that does not exist yet', ['9007199254740991'], []],
-    ]
-    for (const [what, args, entries] of cases)
-      expect(await cli.json('audit', '--after', ...args), what).toEqual(entries)
+test('--after prints the entries after an id, oldest first, and where to continue', async () => {
+  const service = await startService()
+  const key = service.world.keys.ada
+  const cli = commandLine(service.databaseUrl)
+  const [last] = await cli.json('audit', '--limit', '1')
+  for (const version of ['2', '3', '4'])
+    await service.request('PUT', '/apps/1', { key, json: { version } })
+  const after = (id: number, ...options: string[]) =>
+    cli.run('audit', '--after', String(id), ...options)
+  const first = await after(last.id, '--limit', '2')
+  expect(first.stdout.split('\n').filter((line) => /^ /.test(line))).toEqual([
+    '    version: 1.0.0 → 2',
+    '    version: 2 → 3',
+  ])
+  expect(first).toMatchObject({
+    code: 0,
+    stderr: `Newer entries are not listed. Use --after ${last.id + 2} to go on.\n`,
   })
-
-  test('prints a table, and where to continue', async () => {
-    const { cli, all } = await start()
-    const before = String(all.at(-4)?.id)
-    const shown = await cli.run('audit', '--after', before, '--limit', '2')
-    expect(shown.stdout.split('\n').filter((line) => /^ /.test(line))).toEqual([
-      '    version: 2 → 3',
-      '    version: 3 → 4',
-    ])
-    const next = String(all.at(-2)?.id)
-    expect(shown).toMatchObject({
-      code: 0,
-      stderr: `Newer entries are not listed. Use --after ${next} to go on.\n`,
-    })
-    const last = await cli.run('audit', '--after', next, '--limit', '1')
-    expect(last).toMatchObject({ code: 0, stderr: '' })
-    expect(last.stdout).toMatch(/ {2}app delete {2}app \d+ bird-song\n/)
-    expect(await cli.run('audit', '--after', String(all.at(-1)?.id))).toEqual({
-      code: 0,
-      stdout: '',
-      stderr: 'No entries.\n',
-    })
-  })
-
-  test('refuses what no id of an entry is', async () => {
-    const cli = commandLine(await copyWorld())
-    for (const id of ['-1', '00', '1.5', 'x', '', '9007199254740992', '1e3', '0x1'])
-      expect(await cli.run('audit', `--after=${id}`), id).toEqual({
-        code: 2,
-        stdout: '',
-        stderr: expect.stringMatching(/^apps-service: [^\n]* must be a whole number from 0\.\n$/),
-      })
-  })
+  const rest = await after(last.id + 2, '--limit', '1')
+  expect(rest).toMatchObject({ code: 0, stderr: '' })
+  expect(rest.stdout).toContain('    version: 3 → 4\n')
+  expect(await after(last.id + 3)).toEqual({ code: 0, stdout: '', stderr: 'No entries.\n' })
+  const greatest = await after(Number.MAX_SAFE_INTEGER)
+  expect(greatest).toEqual({ code: 0, stdout: '', stderr: 'No entries.\n' })
 })
+
+test.for(['-1', '00', '1.5', 'x', '', '9007199254740992', '1e3', '0x1'])(
+  '--after refuses %j, which is no id of an entry',
+  async (id) => {
+    expect(await run(['audit', `--after=${id}`])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/^apps-service: [^\n]* must be a whole number from 0\.\n$/),
+    })
+  },
+)
 
 test('audit ends silently if its reader closes the pipe', async () => {
   const env = { PATH: process.env.PATH, DATABASE_URL: await copyWorld() }
