@@ -205,9 +205,13 @@ test.for([['99'], ['99', '--json']])('a missing app is refused: show %s', async 
 test('a long history has its newest hundred entries, and says how to list more', async () => {
   const service = await startService()
   const key = service.world.keys.ada
-  for (let version = 1; version <= 99; version++)
-    await service.request('PUT', `/apps/${approved}`, { key, json: { version: `${version}` } })
+  const put = (version: string) =>
+    service.request('PUT', `/apps/${approved}`, { key, json: { version } })
   const { run, json } = commandLine(service.databaseUrl)
+  // With its creation and its approval, it has a hundred entries.
+  for (let version = 1; version <= 98; version++) await put(`${version}`)
+  expect((await run('moderation', 'show', '1')).stderr).toBe('')
+  await put('99')
   const { stdout, stderr } = await run('moderation', 'show', '1')
   expect(stderr).toBe(
     'The newest 100 entries; ./apps-service audit --app 1 --limit 1000 shows more.\n',
@@ -215,5 +219,4 @@ test('a long history has its newest hundred entries, and says how to list more',
   expect(stdout.match(/ {2}app (?:create|approve|update)$/gm)).toHaveLength(100)
   const { history } = await json('moderation', 'show', '1')
   expect(new Set(history.map(({ id }: { id: number }) => id)).size).toBe(100)
-  expect((await run('moderation', 'show', '2')).stderr).toBe('')
 })
