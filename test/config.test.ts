@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest'
-import { type Config, readConfig } from '../src/config.ts'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { type Config, findMisspelledSettings, readConfig } from '../src/config.ts'
 import { OperatorError } from '../src/contract/errors.ts'
 
 const defaults: Config = {
@@ -111,73 +111,83 @@ test.for<[what: string, environment: NodeJS.ProcessEnv, config: Partial<Config>]
   expect(readConfig(environment)).toEqual({ ...defaults, ...config })
 })
 
-test.for<[environment: NodeJS.ProcessEnv, complaint: RegExp]>([
-  [{ PORT: '-1' }, /PORT must be a whole number from 0 to 65535, not "-1"/],
-  [{ PORT: '65536' }, /PORT/],
-  [
-    { CONTACT_URL: 'javascript:alert(1)' },
-    /CONTACT_URL must be an http or https address, or an e-mail address/,
-  ],
-  [{ CONTACT_URL: 'ask Ada' }, /CONTACT_URL/],
-  [{ CONTACT_URL: 'mailto:keys@apps.example.org?subject=Key' }, /CONTACT_URL/],
-  [{ PORT: '0x10' }, /PORT/],
-  [{ HOST: 'a b' }, /HOST/],
-  [{ BASE_URL: 'localhost' }, /BASE_URL/],
-  [{ MODERATION_PORT: '65536' }, /MODERATION_PORT must be a whole number from 0 to 65535/],
-  [{ MODERATION_URL: 'https://x/?a=1' }, /MODERATION_URL must be an http or https URL/],
-  [{ MODERATION_URL: 'https://ada:secret@x/' }, /MODERATION_URL/],
-  [{ BASE_URL: 'http://x/?a=1' }, /BASE_URL/],
-  [{ BASE_URL: 'http://user:pass@x/' }, /BASE_URL/],
-  [{ BASE_URL: 'http://x/a:b(c)' }, /BASE_URL/],
-  [{ DATABASE_URL: 'mysql://x/y' }, /DATABASE_URL must be sqlite:PATH/],
-  [{ DATABASE_URL: 'postgres://x/y?sslmode=maybe' }, /postgres:\/\/USER/],
-  [{ DATABASE_URL: 'sqlite://data/x.db' }, /DATABASE_URL must be sqlite:PATH/],
-  [{ DATABASE_URL: 'sqlite:data/x.db?mode=ro' }, /DATABASE_URL/],
-  [{ DATABASE_URL: 'SQLite:///var/lib/x.db' }, /DATABASE_URL/],
-  [{ DATABASE_URL: '/var/lib/apps.sqlite' }, /DATABASE_URL/],
-  [{ DATABASE_POOL: '3' }, /DATABASE_POOL must be a whole number of connections from 4/],
-  [{ DATABASE_URL: 'sqlite:' }, /DATABASE_URL/],
-  [{ DATABASE_URL: 'sqlite::memory:' }, /DATABASE_URL/],
-  [{ LOG_LEVEL: 'INFO' }, /LOG_LEVEL/],
-  [
-    { TRUST_PROXY: 'true' },
-    /TRUST_PROXY must be the number of proxies in front of the server, 0 to 9, or their networks/,
-  ],
-  [{ TRUST_PROXY: '*' }, /TRUST_PROXY/],
-  [{ TRUST_PROXY: 'all' }, /TRUST_PROXY/],
-  [{ TRUST_PROXY: '10' }, /TRUST_PROXY/],
-  [{ TRUST_PROXY: '-1' }, /TRUST_PROXY/],
-  [{ TRUST_PROXY: '0.0.0.0/0' }, /TRUST_PROXY/],
-  [{ TRUST_PROXY: '10.0.0.0/8,::/0' }, /TRUST_PROXY/],
-  [{ TRUST_PROXY: 'proxy.example.org' }, /TRUST_PROXY/],
-  [{ TRUST_PROXY: '10.0.0.0/8,' }, /TRUST_PROXY/],
-  [{ TRUST_PROXY: '10.0.0.0/33' }, /TRUST_PROXY/],
-  [{ TRUST_PROXY: 'fd00::/129' }, /TRUST_PROXY/],
-  [{ TRUST_PROXY: '10.0.0.0/8/8' }, /TRUST_PROXY/],
-  [{ TRUST_PROXY: '10.0.0.0/' }, /TRUST_PROXY/],
-  [
-    { METRICS_PORT: '3000' },
-    /METRICS_PORT must be a whole number from 0 to 65535 and different from PORT/,
-  ],
-  [{ PORT: '80', METRICS_PORT: '080' }, /METRICS_PORT/],
-  [{ METRICS_PORT: 'on' }, /METRICS_PORT/],
-  [
-    { WRITE_LIMIT: '-1' },
-    /WRITE_LIMIT must be a whole number of requests a minute from 0 to 999999999, not "-1"/,
-  ],
-  [{ REFUSED_KEY_LIMIT: '1.5' }, /REFUSED_KEY_LIMIT/],
-  [{ READ_LIMIT: '1000000000' }, /READ_LIMIT/],
-  [
-    { OPERATOR: 'x'.repeat(101) },
-    /OPERATOR must be a name in UTF-8, of 1 to 100 characters, .*, not "xxx/,
-  ],
-  [{ OPERATOR: 'Ada\u001b[2J' }, /OPERATOR/],
-  [{ OPERATOR: 'Ada\nroot' }, /OPERATOR/],
-  [{ OPERATOR: '\u200b' }, /OPERATOR/],
-  [{ OPERATOR: 'J\uFFFDrg' }, /OPERATOR/],
-])('refuses %j', ([environment, complaint]) => {
+/** Each row has one variable that is wrong, the last one; the message says what it must be. */
+test.for<NodeJS.ProcessEnv>([
+  { PORT: '-1' },
+  { PORT: '65536' },
+  { PORT: '0x10' },
+  { HOST: 'a b' },
+  { BASE_URL: 'localhost' },
+  { BASE_URL: 'http://x/?a=1' },
+  { BASE_URL: 'http://user:pass@x/' },
+  { BASE_URL: 'http://x/a:b(c)' },
+  { CONTACT_URL: 'javascript:alert(1)' },
+  { CONTACT_URL: 'ask Ada' },
+  { CONTACT_URL: 'mailto:keys@apps.example.org?subject=Key' },
+  { MODERATION_PORT: '65536' },
+  { MODERATION_URL: 'https://x/?a=1' },
+  { MODERATION_URL: 'https://ada:secret@x/' },
+  { DATABASE_URL: 'mysql://x/y' },
+  { DATABASE_URL: 'postgres://x/y?sslmode=maybe' },
+  { DATABASE_URL: 'sqlite://data/x.db' },
+  { DATABASE_URL: 'sqlite:data/x.db?mode=ro' },
+  { DATABASE_URL: 'SQLite:///var/lib/x.db' },
+  { DATABASE_URL: '/var/lib/apps.sqlite' },
+  { DATABASE_URL: 'sqlite:' },
+  { DATABASE_URL: 'sqlite::memory:' },
+  { DATABASE_POOL: '3' },
+  { LOG_LEVEL: 'INFO' },
+  { TRUST_PROXY: 'true' },
+  { TRUST_PROXY: '*' },
+  { TRUST_PROXY: 'all' },
+  { TRUST_PROXY: '10' },
+  { TRUST_PROXY: '-1' },
+  { TRUST_PROXY: '0.0.0.0/0' },
+  { TRUST_PROXY: '10.0.0.0/8,::/0' },
+  { TRUST_PROXY: 'proxy.example.org' },
+  { TRUST_PROXY: '10.0.0.0/8,' },
+  { TRUST_PROXY: '10.0.0.0/33' },
+  { TRUST_PROXY: 'fd00::/129' },
+  { TRUST_PROXY: '10.0.0.0/8/8' },
+  { TRUST_PROXY: '10.0.0.0/' },
+  { METRICS_PORT: '3000' },
+  { METRICS_PORT: 'on' },
+  { PORT: '80', METRICS_PORT: '080' },
+  { WRITE_LIMIT: '-1' },
+  { REFUSED_KEY_LIMIT: '1.5' },
+  { READ_LIMIT: '1000000000' },
+  { OPERATOR: 'x'.repeat(101) },
+  { OPERATOR: 'Ada\u001b[2J' },
+  { OPERATOR: 'Ada\nroot' },
+  { OPERATOR: '\u200b' },
+  { OPERATOR: 'J\uFFFDrg' },
+])('refuses %j', (environment) => {
   expect(() => readConfig(environment)).toThrow(OperatorError)
-  expect(() => readConfig(environment)).toThrow(complaint)
+  const name = Object.keys(environment).at(-1)
+  expect(() => readConfig(environment)).toThrow(new RegExp(`^[^;]*\\b${name} must [^;]*$`))
+})
+
+test.for<{ environment: NodeJS.ProcessEnv; message: RegExp }>([
+  {
+    environment: { PORT: '-1' },
+    message: /PORT must be a whole number from 0 to 65535, not "-1"$/,
+  },
+  {
+    environment: { METRICS_PORT: '3000' },
+    message: /METRICS_PORT must be a whole number from 0 to 65535 and different from PORT/,
+  },
+  {
+    environment: { DATABASE_URL: 'mysql://x/y' },
+    message: /DATABASE_URL must be sqlite:PATH.* postgres:\/\/USER/,
+  },
+  { environment: { OPERATOR: 'x'.repeat(101) }, message: /1 to 100 characters.*, not "xxx/ },
+])('says what is right instead of $environment, and what it is', ({ environment, message }) => {
+  expect(() => readConfig(environment)).toThrow(message)
+})
+
+test('reports all that is wrong together', () => {
+  const environment = { PORT: 'x', LOG_LEVEL: 'loud', BASE_URL: 'ftp://x' }
+  expect(() => readConfig(environment)).toThrow(/PORT .*; BASE_URL .*; LOG_LEVEL /)
 })
 
 test('an error about an address does not quote it, because it can contain a password', () => {
@@ -188,4 +198,32 @@ test('an error about an address does not quote it, because it can contain a pass
 
 test('returns an immutable value', () => {
   expect(Object.isFrozen(readConfig({}))).toBe(true)
+})
+
+test.for<{ where: string; names: string[]; meant: Record<string, string> }>([
+  {
+    where: '.env',
+    names: ['PROT', 'PORTS', 'PRT', 'POST'],
+    meant: { PROT: 'PORT', PORTS: 'PORT', PRT: 'PORT', POST: 'PORT' },
+  },
+  {
+    where: '.env',
+    names: ['HOTS', 'HSOT', 'HOSTNAME', 'HOME'],
+    meant: { HOTS: 'HOST', HSOT: 'HOST' },
+  },
+  { where: '.env', names: ['WRITE_LIMITS', 'PGPASSWORD'], meant: { WRITE_LIMITS: 'WRITE_LIMIT' } },
+  {
+    where: 'the environment',
+    names: ['PROT', 'OPRT', 'HOTS', 'DATABSE_URL'],
+    meant: { PROT: 'PORT', OPRT: 'PORT', HOTS: 'HOST', DATABSE_URL: 'DATABASE_URL' },
+  },
+  // Variables of other programs.
+  { where: 'the environment', names: ['PORTS', 'PORT0', 'POST', 'VHOST', 'HOSTNAME'], meant: {} },
+])('of $names in $where, these are settings with a mistake: $meant', ({ where, names, meant }) => {
+  for (const name of names) vi.stubEnv(name, '')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const found = findMisspelledSettings(where === '.env' ? names : [])
+    .filter(({ name }) => names.includes(name))
+    .map(({ name, setting }) => [name, setting])
+  expect(Object.fromEntries(found)).toEqual(meant)
 })

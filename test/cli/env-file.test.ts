@@ -53,9 +53,8 @@ const expectRead = (found: Case) =>
 /** `uid` is the owner that the error names. */
 function expectRefused(found: Case, uid: number | undefined) {
   const { file, stderr } = runIn(found)
-  expect(stderr).toBe(
-    `apps-service: cannot read ${file}: it belongs to uid ${uid}; it must belong to this account or root (chown), and not be writable by everyone (chmod o-w)\n`,
-  )
+  expect(stderr).toMatch(/^apps-service: [^\n]* \(chown\)[^\n]* \(chmod o-w\)\n$/)
+  expect(stderr).toContain(` ${file}: it belongs to uid ${uid}; `)
 }
 
 describe('.env in the working directory', () => {
@@ -118,32 +117,6 @@ describe('.env in the working directory', () => {
     expect([status, stderr]).toEqual([0, ''])
     expect(stdout).toContain('games')
   })
-})
-
-test.for<[where: string, names: string[], named: Record<string, string>]>([
-  [
-    '.env',
-    ['PROT', 'PORTS', 'PRT', 'POST'],
-    { PROT: 'PORT', PORTS: 'PORT', PRT: 'PORT', POST: 'PORT' },
-  ],
-  ['.env', ['HOTS', 'HSOT', 'HOSTNAME', 'HOME'], { HOTS: 'HOST', HSOT: 'HOST' }],
-  ['the environment', ['PROT', 'OPRT', 'HOTS'], { PROT: 'PORT', OPRT: 'PORT', HOTS: 'HOST' }],
-  // Variables of other programs.
-  ['the environment', ['PORTS', 'PORT0', 'POST', 'VHOST', 'HOSTNAME'], {}],
-])('%s, with %j, has these misspelled short settings: %j', ([where, names, named]) => {
-  const folder = temporaryFolder()
-  const values = Object.fromEntries(names.map((name) => [name, '']))
-  const lines = names.map((name) => `${name}=\n`)
-  writeFileSync(join(folder, '.env'), where === '.env' ? lines.join('') : '')
-  const { stderr } = spawnSync(executable, ['status'], {
-    cwd: folder,
-    env: { PATH: process.env.PATH, ...(where === '.env' ? {} : values) },
-    encoding: 'utf8',
-  })
-  const expected = Object.entries(named).map(
-    ([name, setting]) => `apps-service: ${name} is not a setting; did you mean ${setting}?`,
-  )
-  expect(stderr.split('\n').slice(0, -2).toSorted()).toEqual(expected.toSorted())
 })
 
 test('misspelled settings are named, of .env and of the environment', () => {
