@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { temporaryFolder } from './support/database.ts'
 
 /**
@@ -115,68 +115,61 @@ const makeFiles = [
 
 const make = which('make')
 
-describe.each<[how: string, files: string[], command: string, after: string[]]>([
-  ['make install', makeFiles, `${make} install`, []],
-  [
-    'make install PRODUCTION=1',
-    makeFiles,
-    `${make} install PRODUCTION=1`,
-    ['run --silent', 'prune --omit=dev'],
-  ],
-])('%s', (_, files, command, after) => {
-  const begin = expect.stringMatching(/^Installing packages, once: about .*\n$/)
+const begin = expect.stringMatching(/^Installing packages, once: about .*\n$/)
 
-  test('keeps a downloaded driver that loads', () => {
-    const { run } = layOutClone(files)
-    const machine = { downloaded: workingBinary, compilers: [] }
-    expect(run(command, machine)).toEqual({
-      status: 0,
-      stdout: begin,
-      stderr: '',
-      calls: ['ci', ...after],
-      loads: true,
-    })
+test.for<{ command: string; after: string[] }>([
+  { command: `${make} install`, after: [] },
+  { command: `${make} install PRODUCTION=1`, after: ['run --silent', 'prune --omit=dev'] },
+])('$command keeps a downloaded driver that loads', ({ command, after }) => {
+  const { run } = layOutClone(makeFiles)
+  const machine = { downloaded: workingBinary, compilers: [] }
+  expect(run(command, machine)).toEqual({
+    status: 0,
+    stdout: begin,
+    stderr: '',
+    calls: ['ci', ...after],
+    loads: true,
   })
+})
 
-  test('compiles the driver if the downloaded one does not load', () => {
-    const { run } = layOutClone(files)
-    const { stderr, ...result } = run(command, {})
-    expect(result).toEqual({
-      status: 0,
-      stdout: begin,
-      calls: ['ci', 'rebuild sqlite3 sqlite3', ...after],
-      loads: true,
-    })
-    expect(stderr).toMatch(
-      /^The downloaded SQLite driver does not load \(.*\.node: .+\)\. Compiling it .*\n$/,
-    )
+test('make install compiles the driver if the downloaded one does not load', () => {
+  const { run } = layOutClone(makeFiles)
+  const { stderr, ...result } = run(`${make} install`, {})
+  expect(result).toEqual({
+    status: 0,
+    stdout: begin,
+    calls: ['ci', 'rebuild sqlite3 sqlite3'],
+    loads: true,
   })
+  expect(stderr).toMatch(
+    /^The downloaded SQLite driver does not load \(.*\.node: .+\)\. Compiling it .*\n$/,
+  )
+})
 
-  test('says in one line which compilers to install, and succeeds when they are there', () => {
-    const { run } = layOutClone(files)
-    const { stderr, ...result } = run(command, { compilers: ['make'] })
-    expect(result).toMatchObject({ calls: ['ci'], loads: false })
-    expect(result.status).not.toBe(0)
-    expect(stderr).toMatch(
-      /^The downloaded .* g\+\+ python3 must be installed: run apt-get install .*\n(make: \*\*\* .*\n)*$/,
-    )
-    expect(run(command, {})).toMatchObject({ status: 0, loads: true })
-  })
+test('make install says in one line which compilers to install, and succeeds when they are there', () => {
+  const { run } = layOutClone(makeFiles)
+  const { stderr, ...result } = run(`${make} install`, { compilers: ['make'] })
+  expect(result).toMatchObject({ calls: ['ci'], loads: false })
+  expect(result.status).not.toBe(0)
+  expect(stderr).toMatch(
+    /^The downloaded .* g\+\+ python3 must be installed: run apt-get install .*\n(make: \*\*\* .*\n)*$/,
+  )
+  expect(run(`${make} install`, {})).toMatchObject({ status: 0, loads: true })
+})
 
-  test.for(['ci', 'rebuild'])('prints what npm printed if npm %s fails', (failing) => {
-    const { run } = layOutClone(files)
-    const { status, stderr } = run(command, { failing })
-    expect(status).not.toBe(0)
-    expect(stderr).toContain(`npm prints this of ${failing}\nand this of ${failing}\n`)
-    expect(run(command, {})).toMatchObject({ status: 0, loads: true })
-  })
+test.for(['ci', 'rebuild'])('make install prints what npm printed if npm %s fails', (failing) => {
+  const { run } = layOutClone(makeFiles)
+  const { status, stderr } = run(`${make} install`, { failing })
+  expect(status).not.toBe(0)
+  expect(stderr).toContain(`npm prints this of ${failing}\nand this of ${failing}\n`)
+  expect(run(`${make} install`, {})).toMatchObject({ status: 0, loads: true })
+})
 
-  test('fails if the compiled driver does not load either', () => {
-    const { run, broken } = layOutClone(files)
-    const { stderr, status } = run(command, { compiled: broken })
-    expect(status).not.toBe(0)
-    expect(stderr).toMatch(/The compiled SQLite driver does not load: .*\.node: .+\n/)
-  })
+test('make install fails if the compiled driver does not load either', () => {
+  const { run, broken } = layOutClone(makeFiles)
+  const { stderr, status } = run(`${make} install`, { compiled: broken })
+  expect(status).not.toBe(0)
+  expect(stderr).toMatch(/The compiled SQLite driver does not load: .*\.node: .+\n/)
 })
 
 test('make install does nothing the second time, and does not say that it installs', () => {

@@ -5,6 +5,7 @@ import document from '../../generated/openapi.json' with { type: 'json' }
 import { generateKey } from '../../src/accounts/keys.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { newestMigration } from '../../src/db/migrations.ts'
+import { exampleLine, toLines } from '../support/catalogue-file.ts'
 import { copyWorld, emptyDatabaseUrl, filePath, temporaryFolder } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { commandLine, expectRefusal, run, serve } from '../support/process.ts'
@@ -45,15 +46,13 @@ test('status shows what waits, the keys that expire, the last import and the dat
   )
   for (const expires_at of [...times.toReversed(), inDays(31)]) await addKey(address, expires_at)
   await addKey(address, soon, past)
-  const line = JSON.stringify({
-    name: 'Star Map',
-    description: 'D',
-    category: 'tools',
-    developer_name: 'Cy',
-  })
-  expect((await cli.runWith(`${line}\n`, 'import', '-')).code).toBe(0)
+  const importApp = async (name: string) => {
+    const line = toLines([{ ...exampleLine, developer_name: 'Cy', name }])
+    expect((await cli.runWith(line, 'import', '-')).code).toBe(0)
+  }
+  await importApp('Star Map')
   const first = (await cli.json('status')).catalogue.last_import
-  expect((await cli.runWith(`${line.replace('Star', 'Moon')}\n`, 'import', '-')).code).toBe(0)
+  await importApp('Moon Map')
 
   const status = await cli.json('status')
   expect(status.catalogue).toMatchObject({
