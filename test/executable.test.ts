@@ -46,17 +46,73 @@ test('runs from another directory, through a link, on the Node of its clone', ()
   })
 })
 
-test.for<[how: string, link: string, typed: string, path: string, printed: string]>([
-  ['in its directory', 'apps-service', './apps-service', '', './apps-service'],
-  ['in another one', 'apps-2.1/apps-service', 'apps-2.1/apps-service', '', 'apps-2.1/apps-service'],
-  ['by the name of a link on the PATH', 'bin/apps', 'apps', 'FOLDER/bin:', 'apps'],
-  ['by its path, although the PATH has it', 'bin/apps', 'bin/apps', 'FOLDER/bin:', 'bin/apps'],
-  ['beside another one on the PATH', 'apps', './apps', 'FOLDER/bin:', './apps'],
-  ['in a directory with a space', 'my apps/run', "'my apps/run'", '', "'my apps/run'"],
-  ['in a directory with a quote', "it's/run", "it\\'s/run", '', "'it'\\''s/run'"],
-  ['in a directory with a command', '`id`;$(id)/run', "'`id`;$(id)/run'", '', "'`id`;$(id)/run'"],
-  ['in a directory with a line break', 'a\nb/run', "'a\nb/run'", '', "'a b/run'"],
-])('prints commands as it was called %s', ([, link, typed, path, printed]) => {
+test.for<{
+  where: string
+  /** The link to the executable, and how it is typed in the directory of the link. */
+  link: string
+  typed: string
+  /** Before the other directories of the PATH. */
+  path?: string
+  printed: string
+}>([
+  {
+    where: 'in its directory',
+    link: 'apps-service',
+    typed: './apps-service',
+    printed: './apps-service',
+  },
+  {
+    where: 'in another one',
+    link: 'apps-2.1/apps-service',
+    typed: 'apps-2.1/apps-service',
+    printed: 'apps-2.1/apps-service',
+  },
+  {
+    where: 'by the name of a link on the PATH',
+    link: 'bin/apps',
+    typed: 'apps',
+    path: 'FOLDER/bin:',
+    printed: 'apps',
+  },
+  {
+    where: 'by its path, although the PATH has it',
+    link: 'bin/apps',
+    typed: 'bin/apps',
+    path: 'FOLDER/bin:',
+    printed: 'bin/apps',
+  },
+  {
+    where: 'beside another one on the PATH',
+    link: 'apps',
+    typed: './apps',
+    path: 'FOLDER/bin:',
+    printed: './apps',
+  },
+  {
+    where: 'in a directory with a space',
+    link: 'my apps/run',
+    typed: "'my apps/run'",
+    printed: "'my apps/run'",
+  },
+  {
+    where: 'in a directory with a quote',
+    link: "it's/run",
+    typed: "it\\'s/run",
+    printed: "'it'\\''s/run'",
+  },
+  {
+    where: 'in a directory with a command',
+    link: '`id`;$(id)/run',
+    typed: "'`id`;$(id)/run'",
+    printed: "'`id`;$(id)/run'",
+  },
+  {
+    where: 'in a directory with a line break',
+    link: 'a\nb/run',
+    typed: "'a\nb/run'",
+    printed: "'a b/run'",
+  },
+])('prints commands as it was called $where', ({ link, typed, path = '', printed }) => {
   const folder = temporaryFolder()
   for (const name of [dirname(link), 'bin']) mkdirSync(join(folder, name), { recursive: true })
   symlinkSync(executable, join(folder, link))
@@ -79,43 +135,46 @@ test('reads variables of .env in the working directory', () => {
   expect(existsSync(join(folder, 'here.sqlite'))).toBe(true)
 })
 
-test.for<[where: string, file: string, variables: NodeJS.ProcessEnv, path: string, origin: string]>(
-  [
-    [
-      'the default',
-      'PORT=3001\n',
-      {},
-      'data/apps.sqlite',
+test.for<{
+  where: string
+  envFile: string
+  variables?: NodeJS.ProcessEnv
+  database: string
+  origin: string
+}>([
+  {
+    where: 'the default',
+    envFile: 'PORT=3001\n',
+    database: 'data/apps.sqlite',
+    origin:
       'DATABASE_URL is not set; its default is sqlite:data/apps.sqlite, relative to the working directory FOLDER',
-    ],
-    [
-      '.env',
-      'DATABASE_URL=sqlite:here.sqlite\n',
-      {},
-      'here.sqlite',
-      'DATABASE_URL is set in FOLDER/.env',
-    ],
-    [
-      '.env with a byte order mark',
-      '\uFEFFDATABASE_URL=sqlite:here.sqlite\n',
-      {},
-      'here.sqlite',
-      'DATABASE_URL is set in FOLDER/.env',
-    ],
-    [
-      'the environment',
-      'DATABASE_URL=sqlite:here.sqlite\n',
-      { DATABASE_URL: 'sqlite:there.sqlite' },
-      'there.sqlite',
-      'DATABASE_URL is set in the environment',
-    ],
-  ],
-)('an error names the absolute path of a database from %s', ([, file, variables, path, origin]) => {
+  },
+  {
+    where: '.env',
+    envFile: 'DATABASE_URL=sqlite:here.sqlite\n',
+    database: 'here.sqlite',
+    origin: 'DATABASE_URL is set in FOLDER/.env',
+  },
+  {
+    where: '.env with a byte order mark',
+    envFile: '\uFEFFDATABASE_URL=sqlite:here.sqlite\n',
+    database: 'here.sqlite',
+    origin: 'DATABASE_URL is set in FOLDER/.env',
+  },
+  {
+    where: 'the environment',
+    envFile: 'DATABASE_URL=sqlite:here.sqlite\n',
+    variables: { DATABASE_URL: 'sqlite:there.sqlite' },
+    database: 'there.sqlite',
+    origin: 'DATABASE_URL is set in the environment',
+  },
+])('an error names the absolute path of a database from $where', (row) => {
+  const { envFile, variables, database, origin } = row
   const folder = temporaryFolder()
-  writeFileSync(join(folder, '.env'), file)
+  writeFileSync(join(folder, '.env'), envFile)
   const { status, stderr } = run(executable, folder, 'status', variables)
   expect(stderr).toMatch(/^apps-service: [^\n]+\n$/)
-  expect(stderr).toContain(` ${join(folder, path)} `)
+  expect(stderr).toContain(` ${join(folder, database)} `)
   expect(stderr).toContain(` ${executable} migrate `)
   expect(stderr).toContain(` (${origin.replace('FOLDER', folder)})\n`)
   expect(status).toBe(1)

@@ -185,7 +185,7 @@ test('a filter by what does not exist is refused, and says which', async () => {
     expect(await run('moderation', 'queue', option, value)).toEqual({
       code: 1,
       stdout: '',
-      stderr: expect.stringMatching(`^apps-service: there is no .*${value}`),
+      stderr: expect.stringMatching(`^apps-service: .*\\b${value}`),
     })
 })
 

@@ -131,19 +131,18 @@ describe('stored texts cannot control the terminal:', () => {
 })
 
 describe('lists with long names fit the terminal:', () => {
-  // `cut` is how many columns are shortened.
-  test.for<[command: string, cut: number]>([
-    ['app list', 3],
-    ['audit --limit 1', 2],
-    ['category list', 2],
-    ['developer list', 1],
-    ['key list', 2],
-    ['moderation queue', 3],
-  ])('%s', async ([command, cut]) => {
+  test.for<{ command: string; shortenedColumns: number }>([
+    { command: 'app list', shortenedColumns: 3 },
+    { command: 'audit --limit 1', shortenedColumns: 2 },
+    { command: 'category list', shortenedColumns: 2 },
+    { command: 'developer list', shortenedColumns: 1 },
+    { command: 'key list', shortenedColumns: 2 },
+    { command: 'moderation queue', shortenedColumns: 3 },
+  ])('$command', async ({ command, shortenedColumns }) => {
     const { stdout } = await run(command.split(' '), { DATABASE_URL: await longWorld() })
     expect(widthOf(stdout)).toBe(80)
     const [, row = ''] = stdout.split('\n')
-    expect(row.match(/x…/g)).toHaveLength(cut)
+    expect(row.match(/x…/g)).toHaveLength(shortenedColumns)
   })
 
   test.skipIf(!hasTerminal).for([70, 110])('which has %i columns', async (columns) => {

@@ -34,7 +34,7 @@ test.for<[where: string, args: string[], database: () => Promise<string>, printe
     copyWorld,
     ['key issue --developer', 'moderator add NAME', 'moderation serve'],
   ],
-  ['no moderators', ['moderator', 'list'], migrated, ['moderator add NAME adds one.']],
+  ['no moderators', ['moderator', 'list'], migrated, ['moderator add NAME']],
 ])('in %s', async ([, args, database, printed]) => {
   const env = { DATABASE_URL: await database(), APPS_SERVICE_COMMAND: typed }
   const { stdout, stderr } = await run(args, env)
