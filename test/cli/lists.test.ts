@@ -25,55 +25,63 @@ share(async () => {
 type Row = Record<string, unknown>
 const queued = ['Cloud Atlas', 'Night Train']
 
-test.for<[command: string, rows: string, column: string, found: unknown[]]>([
-  [
-    'app list',
-    'apps',
-    'name',
-    ['Night Train', 'Bird Song', 'Gone', 'Broken Compass', 'Cloud Atlas', 'Moon Clock'],
-  ],
-  ['app list --developer Bob', 'apps', 'name', ['Night Train', 'Bird Song']],
-  ['app list --category games', 'apps', 'name', ['Bird Song']],
-  ['app list moon', 'apps', 'name', ['Moon Clock']],
-  ['app list --status pending', 'apps', 'name', queued.toReversed()],
-  ['app list --status approved', 'apps', 'name', ['Bird Song', 'Moon Clock']],
-  ['app list --status rejected', 'apps', 'name', ['Broken Compass']],
-  ['app list --status deleted', 'apps', 'name', ['Gone']],
-  ['app list --page 2 --limit 2', 'apps', 'name', ['Gone', 'Broken Compass']],
-  ['moderation queue', 'apps', 'name', queued],
-  ['moderation queue --developer Bob', 'apps', 'name', ['Night Train']],
-  ['moderation queue --category tools', 'apps', 'name', queued],
-  ['moderation queue --changed', 'apps', 'name', ['Moon Clock']],
-  ['moderation queue --changed --developer Ada', 'apps', 'name', ['Moon Clock']],
-  ['moderation queue --page 2 --limit 1', 'apps', 'name', ['Night Train']],
-  ['key list', 'keys', 'developer_name', ['Ada', 'Ada', 'Ada', 'Bob']],
-  ['key list --developer Bob', 'keys', 'developer_name', ['Bob']],
-  ['key list --page 4 --limit 1', 'keys', 'developer_name', ['Bob']],
-  ['developer list', 'developers', 'name', ['Ada', 'Bob']],
-  ['developer list --page 2 --limit 1', 'developers', 'name', ['Bob']],
-  ['review list --app 1', 'reviews', 'reviewer_name', ['Di', 'Ed', 'Cy']],
-  ['review list --app 1 --page 2 --limit 1', 'reviews', 'reviewer_name', ['Ed']],
-  // The greatest limit.
-  ['app list --status deleted --limit 1000', 'apps', 'name', ['Gone']],
-  ['moderation queue --limit 1000', 'apps', 'name', queued],
-  ['key list --developer Bob --limit 1000', 'keys', 'developer_name', ['Bob']],
-  ['developer list --limit 1000', 'developers', 'name', ['Ada', 'Bob']],
-  ['review list --app 1 --limit 1000', 'reviews', 'reviewer_name', ['Di', 'Ed', 'Cy']],
-])('%s', async ([command, rows, column, found]) => {
-  const listed = await list(...command.split(' '))
+/** The rows of each list, and the column that tells them apart. */
+const columns: Record<string, [rows: string, column: string]> = {
+  app: ['apps', 'name'],
+  moderation: ['apps', 'name'],
+  key: ['keys', 'developer_name'],
+  developer: ['developers', 'name'],
+  review: ['reviews', 'reviewer_name'],
+}
+
+test.for<{ command: string; found: string[] }>([
+  {
+    command: 'app list',
+    found: ['Night Train', 'Bird Song', 'Gone', 'Broken Compass', 'Cloud Atlas', 'Moon Clock'],
+  },
+  { command: 'app list --developer Bob', found: ['Night Train', 'Bird Song'] },
+  { command: 'app list --category games', found: ['Bird Song'] },
+  { command: 'app list moon', found: ['Moon Clock'] },
+  { command: 'app list --status pending', found: queued.toReversed() },
+  { command: 'app list --status approved', found: ['Bird Song', 'Moon Clock'] },
+  { command: 'app list --status rejected', found: ['Broken Compass'] },
+  { command: 'app list --status deleted', found: ['Gone'] },
+  { command: 'app list --page 2 --limit 2', found: ['Gone', 'Broken Compass'] },
+  { command: 'moderation queue', found: queued },
+  { command: 'moderation queue --developer Bob', found: ['Night Train'] },
+  { command: 'moderation queue --category tools', found: queued },
+  { command: 'moderation queue --changed', found: ['Moon Clock'] },
+  { command: 'moderation queue --changed --developer Ada', found: ['Moon Clock'] },
+  { command: 'moderation queue --page 2 --limit 1', found: ['Night Train'] },
+  { command: 'key list', found: ['Ada', 'Ada', 'Ada', 'Bob'] },
+  { command: 'key list --developer Bob', found: ['Bob'] },
+  { command: 'key list --page 4 --limit 1', found: ['Bob'] },
+  { command: 'developer list', found: ['Ada', 'Bob'] },
+  { command: 'developer list --page 2 --limit 1', found: ['Bob'] },
+  { command: 'review list --app 1', found: ['Di', 'Ed', 'Cy'] },
+  { command: 'review list --app 1 --page 2 --limit 1', found: ['Ed'] },
+  { command: 'app list --status deleted --limit 1000', found: ['Gone'] },
+  { command: 'moderation queue --limit 1000', found: queued },
+  { command: 'key list --developer Bob --limit 1000', found: ['Bob'] },
+  { command: 'developer list --limit 1000', found: ['Ada', 'Bob'] },
+  { command: 'review list --app 1 --limit 1000', found: ['Di', 'Ed', 'Cy'] },
+])('$command', async ({ command, found }) => {
+  const words = command.split(' ')
+  const [rows = '', column = ''] = columns[words[0] ?? ''] ?? []
+  const listed = await list(...words)
   expect(listed[rows].map((row: Row) => row[column])).toEqual(found)
 })
 
-test.for<[options: string, appIds: (number | null)[]]>([
-  ['--app 1', [1, 1, 1]],
-  ['--developer Bob', [5, 6, null, 5]],
-  ['--until 2020-01-02 --app 5', [5]],
-  ['--since 2020-01-01 --app 5', [5, 5]],
-  ['--since 1h --app 5', [5]],
-  ['--after 12', [6, 1, 4, 5, 3, 4, 1]],
-  ['--after 12 --limit 2', [6, 1]],
-  ['--limit 2', [4, 1]],
-])('audit %s', async ([options, appIds]) => {
+test.for<{ options: string; appIds: (number | null)[] }>([
+  { options: '--app 1', appIds: [1, 1, 1] },
+  { options: '--developer Bob', appIds: [5, 6, null, 5] },
+  { options: '--until 2020-01-02 --app 5', appIds: [5] },
+  { options: '--since 2020-01-01 --app 5', appIds: [5, 5] },
+  { options: '--since 1h --app 5', appIds: [5] },
+  { options: '--after 12', appIds: [6, 1, 4, 5, 3, 4, 1] },
+  { options: '--after 12 --limit 2', appIds: [6, 1] },
+  { options: '--limit 2', appIds: [4, 1] },
+])('audit $options', async ({ options, appIds }) => {
   const entries = await list('audit', ...options.split(' '))
   expect(entries.map(({ app_id }: Row) => app_id)).toEqual(appIds)
 })
