@@ -5,7 +5,7 @@ import { describeDatabaseUrl, readConfig } from '../config.ts'
 import { OperatorError, ServiceError, UsageError } from '../contract/errors.ts'
 import { type AppReference, parseReference, referenceFormat } from '../contract/field-rules.ts'
 import { type Database, openDatabase, openMigratedDatabase } from '../db/database.ts'
-import type { QueryRunner, DatabaseOptions } from '../db/engine.ts'
+import type { DatabaseOptions, QueryRunner } from '../db/engine.ts'
 import { printInfo, printJson } from './output.ts'
 
 /**
