@@ -16,6 +16,7 @@ import {
   follow,
   type ModerationPage,
   newestEntries,
+  newsOf,
   referenceTo,
   startWithAda,
   startWithService,
@@ -30,10 +31,6 @@ const { apps, keys } = inject('world')
 
 const countEntries = async ({ database }: ModerationPage, action: string): Promise<number> =>
   (await database.read(({ sql }) => sql('audit').where({ action }))).length
-
-/** What a page says that is new since the page that its form was on. */
-const newsOf = (page: string): string =>
-  textOf(`<body>${/<h2>Changed since you looked<\/h2>([\s\S]*?)<\/section>/.exec(page)?.[1] ?? ''}`)
 
 describe('several selected apps', () => {
   test('are approved, and named in the queue, with links', async () => {

@@ -77,7 +77,7 @@ test('an app that somebody has open is last for others, who may decide it', asyn
   expect(openOf(shown)).toBe('Open elsewhere: Ada')
   expect(textOf(shown)).toContain(' 3 of 3 ')
   const decided = await follow(bo, await decide(bo, shown, 'approve'))
-  expect(reportOf(decided.text)).toContain('Approved Needle 1.')
+  expect(reportOf(decided.text)).toContain('Needle 1')
   expect(await stateOf(page, ids[0] ?? 0)).toMatchObject({ status: 'approved' })
   // Decided, it waits for nobody.
   expect(openOf((await ada.get(`/apps/${ids[0]}`)).text)).toBeUndefined()

@@ -130,18 +130,19 @@ describe('the queue', () => {
   })
 
   test.for([
-    { filter: 'developer=Nobody', problem: 'There is no developer "Nobody".' },
+    { filter: 'developer=Nobody', named: 'Nobody' },
     {
       filter: 'queue=changed&look-alikes=on&developer=ada',
-      problem: 'There is no developer "ada"; similar: Ada.',
+      named: 'Ada',
     },
     {
       filter: 'developer=Bob&category=none',
-      problem: 'There is no category with the slug none.',
+      named: 'none',
     },
-  ])('filtered by $filter, says what is wrong', async ({ filter, problem }) => {
+  ])('filtered by $filter, says what is wrong', async ({ filter, named }) => {
     const { status, text } = await ada.get(`/?${filter}`)
-    expect([status, problemOf(text), queued(text)]).toEqual([400, problem, []])
+    expect([status, queued(text)]).toEqual([400, []])
+    expect(problemOf(text)).toContain(named)
     expect(queued(await open(ada, text, 'Show all')).length).toBeGreaterThan(1)
   })
 })

@@ -20,6 +20,7 @@ import {
   follow,
   type ModerationPage,
   newestEntries,
+  newsOf,
   queued,
   queuedIds,
   skip,
@@ -292,8 +293,8 @@ test('a decision that is refused keeps the queue, the reason, and the way on', a
   await changeAsOwner(0, '8.0.0')
   const again = await decide(ada, refused.text, 'reject')
   expect(again.status).toBe(409)
-  expect(textOf(again.text)).toContain('Version 7.0.0 → 8.0.0')
-  expect(textOf(again.text)).not.toMatch(/Changed since you looked .*1\.0\.0 → 7\.0\.0.*History/)
+  expect(newsOf(again.text)).toContain('Version 7.0.0 → 8.0.0')
+  expect(newsOf(again.text)).not.toContain('1.0.0 → 7.0.0')
   const done = await follow(ada, await decide(ada, again.text, 'reject'))
   expect([shownId(done.text), reportOf(done.text)]).toEqual([ids[1], 'Rejected Needle. 2 wait.'])
   expect(await stateOf(page, ids[0] ?? 0)).toMatchObject({ rejection_reason: 'It "sank" & more.' })
@@ -391,7 +392,7 @@ describe('once it is made, a decision is never answered as an error', () => {
     const done = await follow(ada, await decide(ada, text, 'approve'))
     expect(await statusOf(0)).toBe('approved')
     expect(textOf(done.text)).toContain('Approved Needle.')
-    expect(problemOf(done.text)).toBe('There is no developer "Bob".')
+    expect(problemOf(done.text)).toContain('Bob')
   })
 
   test('also if searches use their whole bulkhead, so that the next app cannot be found', async () => {

@@ -172,6 +172,10 @@ export const queuedIds = (page: string): number[] =>
 export const barOf = (page: string): string =>
   textOf(`<body>${/<div class="bar">([\s\S]*?)<form /.exec(page)?.[1] ?? ''}`)
 
+/** What the page of an app says that is new since the page that its form was on. */
+export const newsOf = (page: string): string =>
+  textOf(`<body>${/<h2>Changed since you looked<\/h2>([\s\S]*?)<\/section>/.exec(page)?.[1] ?? ''}`)
+
 /** Follows the link Skip of an app's page to the next app, or to the list. */
 export async function skip(visitor: Visitor, page: string): Promise<HttpResponse> {
   const response = await visitor.get(addressOf(page, 'Skip'))
