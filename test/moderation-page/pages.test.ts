@@ -52,7 +52,7 @@ describe('each page', () => {
   })
 })
 
-test('texts with markup, reversed and terminal characters are shown as texts on every page', async () => {
+describe('texts with markup, reversed and terminal characters', () => {
   const hostile = [
     '<script>alert(1)</script>',
     '"><img src=x onerror=alert(1)>',
@@ -71,137 +71,154 @@ test('texts with markup, reversed and terminal characters are shown as texts on 
     .replace(/[^\P{Cc}\n\t]|[\u202A-\u202E\u2066-\u2069]/gu, '\uFFFD')
     .replace(/\s+/g, ' ')
 
-  // Signed in before, because a name with such characters is refused.
-  const { page, ada } = await startWithAda()
-  const { database } = page
-  const [pending = 0, listed = 0, rejected = 0] = await addApps(page, [{}, {}, {}])
-  await database.write(async ({ sql }) => {
-    const text = (field: string) => `${field}: ${hostile}`
-    const texts = {
-      name: text('name'),
-      short_description: text('short_description'),
-      description: text('description'),
-      version: text('version'),
-      website_url: text('website now'),
-      source_code_url: `https://source.example/${hostile}`,
-      license: text('licence'),
-      unreviewed_since: '2026-01-01T00:00:00.000Z',
-      unreviewed_changes: JSON.stringify({
-        name: text('before'),
-        version: text('before'),
-        website_url: text('website before'),
-      }),
-    }
-    const package_name = text('package')
-    await sql('apps')
-      .where({ id: pending })
-      .update({ ...texts, package_name, package_key: package_name.toLowerCase() })
-    await sql('apps')
-      .where({ id: rejected })
-      .update({ status: 'rejected', rejection_reason: text('rejection_reason') })
-    await sql('apps')
-      .where({ id: listed })
-      .update({ ...texts, status: 'approved', approved_at: new Date().toISOString() })
-    await sql('developers')
-      .where({ id: bobsId })
-      .update({ name: text('developer') })
-    await sql('categories')
-      .where({ id: categories.games })
-      .update({ name: text('category') })
-    await sql('operators').update({ name: text('moderator') })
-    await sql('reviews').insert({
-      app_id: listed,
-      reviewer_name: text('reviewer'),
-      rating: 1,
-      comment: text('comment'),
-      created_at: '2026-01-01T00:00:00.000Z',
+  let page: ModerationPage
+  let ada: Moderator
+  let [pending, listed, rejected, entry, review] = [0, 0, 0, 0, '']
+  share(async () => {
+    // Signed in before, because a name with such characters is refused.
+    ;({ page, ada } = await startWithAda())
+    ;[pending = 0, listed = 0, rejected = 0] = await addApps(page, [{}, {}, {}])
+    await page.database.write(async ({ sql }) => {
+      const text = (field: string) => `${field}: ${hostile}`
+      const texts = {
+        name: text('name'),
+        short_description: text('short_description'),
+        description: text('description'),
+        version: text('version'),
+        website_url: text('website now'),
+        source_code_url: `https://source.example/${hostile}`,
+        license: text('licence'),
+        unreviewed_since: '2026-01-01T00:00:00.000Z',
+        unreviewed_changes: JSON.stringify({
+          name: text('before'),
+          version: text('before'),
+          website_url: text('website before'),
+        }),
+      }
+      const package_name = text('package')
+      await sql('apps')
+        .where({ id: pending })
+        .update({ ...texts, package_name, package_key: package_name.toLowerCase() })
+      await sql('apps')
+        .where({ id: rejected })
+        .update({ status: 'rejected', rejection_reason: text('rejection_reason') })
+      await sql('apps')
+        .where({ id: listed })
+        .update({ ...texts, status: 'approved', approved_at: new Date().toISOString() })
+      await sql('developers')
+        .where({ id: bobsId })
+        .update({ name: text('developer') })
+      await sql('categories')
+        .where({ id: categories.games })
+        .update({ name: text('category') })
+      await sql('operators').update({ name: text('moderator') })
+      await sql('reviews').insert({
+        app_id: listed,
+        reviewer_name: text('reviewer'),
+        rating: 1,
+        comment: text('comment'),
+        created_at: '2026-01-01T00:00:00.000Z',
+      })
+      await sql('apps').where({ id: listed }).update({ review_count: 1 })
+      await sql('audit').insert({
+        at: new Date().toISOString(),
+        action: 'app update',
+        app_id: listed,
+        developer_id: bobsId,
+        operator: text('account'),
+        operator_name: text('person'),
+        before: JSON.stringify({ [text('column')]: text('value before') }),
+        after: JSON.stringify({
+          [text('column')]: text('value'),
+          rejection_reason: text('reason'),
+        }),
+      })
     })
-    await sql('apps').where({ id: listed }).update({ review_count: 1 })
-    await sql('audit').insert({
-      at: new Date().toISOString(),
-      action: 'app update',
-      app_id: listed,
-      developer_id: bobsId,
-      operator: text('account'),
-      operator_name: text('person'),
-      before: JSON.stringify({ [text('column')]: text('value before') }),
-      after: JSON.stringify({
-        [text('column')]: text('value'),
-        rejection_reason: text('reason'),
-      }),
-    })
+    const [newest] = await newestEntries(page, 1)
+    entry = newest?.id ?? 0
+    const { text } = await ada.get(`/apps/${listed}`)
+    ;[review = ''] = valuesOf(text, 'review')
   })
-  const app = await referenceTo(page, pending)
-  const [entry] = await newestEntries(page, 1)
-  const [review] = valuesOf((await ada.get(`/apps/${listed}`)).text, 'review')
-  const pages: [path: string, fields: string[]][] = [
-    // The list of categories has only the beginning of so long a name.
-    ['/', ['moderator', 'name', 'short_description', 'description', 'developer', 'category']],
-    ['/?queue=changed', ['name', 'developer']],
-    [`/apps/${listed}#changes`, ['website before']],
-    ['/?queue=pending&category=games', ['name', 'developer']],
-    [`/?decided=${listed}+${rejected}&refused=${pending}`, ['name']],
-    [
-      `/apps/${pending}?queue=pending&decided=${listed}`,
-      ['name', 'package', 'website now', 'licence'],
-    ],
-    [`/apps?text=${pending}`, ['name', 'short_description', 'developer', 'category']],
-    [
-      `/apps/${listed}`,
-      [
-        ...['name', 'short_description', 'description', 'version', 'website now', 'licence'],
-        ...['developer', 'category', 'moderator', 'reviewer', 'person'],
-      ],
-    ],
-    [`/apps/${listed}?review=${review}`, ['reviewer', 'comment']],
-    [`/apps/${pending}`, ['name', 'package']],
-    [`/apps/${rejected}`, ['rejection_reason', 'developer']],
-    ['/audit', ['name', 'person', 'column']],
-    [`/audit?entry=${entry?.id}`, ['person', 'column', 'value', 'value before', 'reason']],
-  ]
+
   // Each page passes the checker, which knows every element and attribute that may be there.
-  for (const [path, fields] of pages) {
-    const { status, text } = await ada.get(path)
-    expect([path, status]).toEqual([path, 200])
-    for (const field of fields)
-      expect(textOf(text), `${path} ${field}`).toContain(`${field}: ${readable}`)
-  }
-  const { text: shown } = await ada.get(`/apps/${listed}`)
-  const { href } = new URL(`https://source.example/${hostile}`)
-  expect(textOf(shown)).toContain(`Source code ${href}`)
+  test.for<{ path: () => string; fields: string[] }>([
+    {
+      path: () => '/',
+      // The list of categories has only the beginning of so long a name.
+      fields: ['moderator', 'name', 'short_description', 'description', 'developer', 'category'],
+    },
+    { path: () => '/?queue=changed', fields: ['name', 'developer'] },
+    {
+      path: () => `/?decided=${listed}+${rejected}&refused=${pending}`,
+      fields: ['name', 'developer'],
+    },
+    {
+      path: () => `/apps/${pending}?queue=pending&decided=${listed}`,
+      fields: ['name', 'package', 'website now', 'licence'],
+    },
+    {
+      path: () => `/apps?text=${pending}`,
+      fields: ['name', 'short_description', 'developer', 'category'],
+    },
+    {
+      path: () => `/apps/${listed}`,
+      fields: [
+        ...['name', 'short_description', 'description', 'version', 'website now', 'licence'],
+        ...['developer', 'category', 'moderator', 'reviewer', 'person', 'website before'],
+      ],
+    },
+    { path: () => `/apps/${listed}?review=${review}`, fields: ['reviewer', 'comment'] },
+    { path: () => `/apps/${rejected}`, fields: ['rejection_reason', 'developer'] },
+    { path: () => '/audit', fields: ['name', 'person', 'column'] },
+    {
+      path: () => `/audit?entry=${entry}`,
+      fields: ['person', 'column', 'value', 'value before', 'reason'],
+    },
+  ])('are shown as texts: $fields', async ({ path, fields }) => {
+    const { status, text } = await ada.get(path())
+    expect(status).toBe(200)
+    for (const field of fields) expect(textOf(text), field).toContain(`${field}: ${readable}`)
+  })
+
   const written = `${hostile} `
-  const paths = (path: string, ...names: string[]) =>
-    names.map((name) => `${path}${new URLSearchParams({ [name]: written })}`)
-  for (const path of [
-    ...paths('/?', 'queue', 'look-alikes', 'developer', 'category', 'after', 'decided'),
-    ...paths('/apps?', 'text'),
-    ...paths(`/apps/${pending}?`, 'queue', 'next'),
-    ...paths(`/apps/${pending}?queue=x&`, 'developer'),
-    ...paths('/audit?', 'moderator', 'app', 'since', 'until', 'developer'),
-    ...paths('/sign-in?', 'next'),
-    ...[`/apps/${encodeURIComponent(written)}`, `/${encodeURIComponent(written)}`],
-  ])
-    expect([200, 400, 404], path).toContain((await ada.get(path)).status)
-  const forms: [path: string, fields: Fields][] = [
-    ['/sign-in', { key: written, next: written }],
-    ['/decisions', { app: written, decision: 'approve' }],
-    ['/decisions', { app, decision: written }],
-    ['/decisions', { app, decision: 'reject', reason: written }],
-    ['/decisions', { app, decision: written, seen: '1', reason: written }],
-    ['/decisions', { app: `${listed}@x`, decision: 'reject', reason: 'No.', seen: '1' }],
-    ['/restorations', { app: written }],
-    ['/removed-reviews', { app: String(listed), review: '1', reason: written }],
-    [
-      `/decisions?${new URLSearchParams({ queue: written, developer: written })}`,
-      { app: written, reason: written, [written]: written },
-    ],
-  ]
-  // Without a session, the whole form is shown again.
-  for (const [path, fields] of forms)
-    for (const visitor of [ada, page])
-      expect([400, 401, 409], path).toContain((await visitor.post(path, fields)).status)
-  const decided = await follow(ada, await ada.post('/decisions', { app, decision: 'approve' }))
-  expect(textOf(decided.text)).toContain(`name: ${readable}. `)
+
+  test('are shown as texts in the pages of addresses that have them', async () => {
+    const paths = (path: string, ...names: string[]) =>
+      names.map((name) => `${path}${new URLSearchParams({ [name]: written })}`)
+    for (const path of [
+      ...paths('/?', 'queue', 'look-alikes', 'developer', 'category', 'after', 'decided'),
+      ...paths('/apps?', 'text'),
+      ...paths(`/apps/${pending}?`, 'queue', 'next'),
+      ...paths(`/apps/${pending}?queue=x&`, 'developer'),
+      ...paths('/audit?', 'moderator', 'app', 'since', 'until', 'developer'),
+      ...paths('/sign-in?', 'next'),
+      ...[`/apps/${encodeURIComponent(written)}`, `/${encodeURIComponent(written)}`],
+    ])
+      expect([200, 400, 404], path).toContain((await ada.get(path)).status)
+  })
+
+  test('are shown as texts in forms that are refused, and in what a form did', async () => {
+    const app = await referenceTo(page, pending)
+    const forms: [path: string, fields: Fields][] = [
+      ['/sign-in', { key: written, next: written }],
+      ['/decisions', { app: written, decision: 'approve' }],
+      ['/decisions', { app, decision: 'reject', reason: written }],
+      ['/decisions', { app, decision: written, seen: '1', reason: written }],
+      ['/decisions', { app: `${listed}@x`, decision: 'reject', reason: 'No.', seen: '1' }],
+      ['/restorations', { app: written }],
+      ['/removed-reviews', { app: String(listed), review: '1', reason: written }],
+      [
+        `/decisions?${new URLSearchParams({ queue: written, developer: written })}`,
+        { app: written, reason: written, [written]: written },
+      ],
+    ]
+    // Without a session, the whole form is shown again.
+    for (const [path, fields] of forms)
+      for (const visitor of [ada, page])
+        expect([400, 401, 409], path).toContain((await visitor.post(path, fields)).status)
+    const decided = await follow(ada, await ada.post('/decisions', { app, decision: 'approve' }))
+    expect(textOf(decided.text)).toContain(`name: ${readable}. `)
+  })
 })
 
 test('Enter in the field of a reason decides nothing: the first button of its form is disabled', async () => {
@@ -221,38 +238,37 @@ test('Enter in the field of a reason decides nothing: the first button of its fo
 test('a change of which a value is cut says so, and leads to the whole', async () => {
   const { page, ada } = await startWithAda()
   const at = '2026-05-01T00:00:00.000Z'
-  const [before, after] = ['b', 'c'].map((end) => ({
-    short_description: `${'a'.repeat(201)}${end}`,
-  }))
-  const [id = 0, other = 0] = await addApps(
-    page,
-    [after, { short_description: 'short' }].map((texts) => ({
-      ...texts,
+  const changed = (before: string | null, short_description: string) =>
+    ({
+      short_description,
       status: 'approved',
       approved_at: at,
       unreviewed_since: at,
-      unreviewed_changes: JSON.stringify({
-        short_description: null,
-        ...(texts === after && before),
-      }),
-    })),
-  )
-  const changes = { at, developer_id: bobsId, ...(before && { before }), after: after ?? {} }
-  await page.database.write((runner) =>
-    recordEntry(runner, { operator: 'root' }, { action: 'app update', app_id: id, ...changes }),
-  )
-  const [entry] = await newestEntries(page, 1)
+      unreviewed_changes: JSON.stringify({ short_description: before }),
+    }) as const
+  const long = 'a'.repeat(201)
+  const [id = 0] = await addApps(page, [changed(`${long}b`, `${long}c`), changed(null, 'short')])
+  const entry = {
+    action: 'app update',
+    at,
+    app_id: id,
+    developer_id: bobsId,
+    before: { short_description: `${long}b` },
+    after: { short_description: `${long}c` },
+  } as const
+  await page.database.write((runner) => recordEntry(runner, { operator: 'root' }, entry))
+  const [recorded] = await newestEntries(page, 1)
   // Texts that are the same where they are shown are there once.
   const shown = ` In short ${'a'.repeat(199)}… changed further on`
   const { text: queue } = await ada.get('/?queue=changed')
   expect(textOf(queue)).toContain(shown)
-  const links = linksOf(queue).filter(([name]) => name === 'changed further on')
-  expect(links).toEqual([['changed further on', `/apps/${id}?queue=changed#changes`]])
   expect(textOf(queue)).toContain('In short none → short')
-  expect(queue).not.toContain(`/apps/${other}?queue=changed#changes`)
+  const links = linksOf(queue).filter(([name]) => name === 'changed further on')
+  expect(links.map(([, address]) => address)).toEqual([`/apps/${id}?queue=changed#changes`])
   const { text: log } = await ada.get('/audit')
   expect(textOf(log)).toContain(shown)
-  expect(addressOf(log, `Show entry ${entry?.id} whole`)).toBe(`/audit?entry=${entry?.id}`)
+  const whole = addressOf(log, `Show entry ${recorded?.id} whole`)
+  expect(whole).toBe(`/audit?entry=${recorded?.id}`)
 })
 
 describe('if others wrote as much as they may, in characters that are long as HTML,', () => {
