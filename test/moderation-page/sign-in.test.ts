@@ -267,6 +267,7 @@ describe('a session', () => {
 
 describe('a browser with other cookies', () => {
   const planted = (letter: string) => `moderation_session=${letter.repeat(43)}`
+  const others = (count: number) => ['a', 'b', 'c', 'd'].slice(0, count).map(planted)
 
   test.for<{ what: string; cookies: (own: string) => string[]; isFound: boolean }>([
     { what: 'behind three of other hosts', cookies: (own) => [...others(3), own], isFound: true },
@@ -285,8 +286,6 @@ describe('a browser with other cookies', () => {
     expect(found).toBe(isFound ? 'Ada' : undefined)
     expect(statements.filter((sql) => sql.includes('operator_sessions.sha256 in'))).toHaveLength(1)
   })
-
-  const others = (count: number) => ['a', 'b', 'c', 'd'].slice(0, count).map(planted)
 
   test('uses the first of two valid sessions, and its use is stored', async () => {
     const page = await startModerationPage()
