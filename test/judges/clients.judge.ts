@@ -1,10 +1,11 @@
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, cpSync, readFileSync, writeFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { required } from '../../src/util/helpers.ts'
 import { temporaryFolder } from '../support/database.ts'
+import { share } from '../support/lifetime.ts'
 import { type Scene, startProxy, startScene } from './scene.ts'
 import { execute, findPython, runCommands, typeErrors } from './tools.ts'
 
@@ -33,12 +34,25 @@ function guideFor(language: string, block: string, client: string, file: string)
 const typeScript = guideFor('TypeScript', 'ts', 'apps_api.ts', 'star-map.ts')
 const python = guideFor('Python', 'python', 'apps_api.py', 'star_map.py')
 
-/** A directory with the generated client, which sends its requests to another address. */
-async function generate({ commands, client }: Guide, { baseUrl }: Scene, address = baseUrl) {
+/** The address of the server whose document the clients are generated from. */
+let documented: string
+const generated = new Map<Guide, string>()
+
+share(async () => {
+  documented = (await startScene()).baseUrl
+  for (const guide of [typeScript, python]) {
+    const folder = temporaryFolder()
+    await runCommands(guide.commands, folder, { B: documented })
+    generated.set(guide, folder)
+  }
+})
+
+/** A directory with the generated client, which sends its requests to this address. */
+function folderFor(guide: Guide, address = documented): string {
   const folder = temporaryFolder()
-  await runCommands(commands, folder, { B: baseUrl })
-  const file = join(folder, client)
-  writeFileSync(file, readFileSync(file, 'utf8').replaceAll(baseUrl, address))
+  cpSync(generated.get(guide) ?? '', folder, { recursive: true })
+  const file = join(folder, guide.client)
+  writeFileSync(file, readFileSync(file, 'utf8').replaceAll(documented, address))
   return folder
 }
 
@@ -65,7 +79,7 @@ describe.each([typeScript, python])('the guide for $language', (guide) => {
     }
     expect(listed.length).toBeGreaterThan(100)
 
-    const folder = await generate(guide, scene, proxy)
+    const folder = folderFor(guide, proxy)
     const { code, stdout, stderr } = await runProgram(guide, folder, guide.program, scene)
     expect(code, stderr).toBe(0)
     const lines = stdout.trimEnd().split('\n')
@@ -82,7 +96,7 @@ describe.each([typeScript, python])('the guide for $language', (guide) => {
 
   test('names every problem of an app that is refused', async () => {
     const scene = await startScene()
-    const folder = await generate(guide, scene)
+    const folder = folderFor(guide, scene.baseUrl)
     const refused = guide.program.replace('Star Map', '').replace(/(category_id(: |=))1\b/, '$10')
     const { code, stderr } = await runProgram(guide, folder, refused, scene)
     expect(code).toBe(1)
@@ -96,7 +110,7 @@ describe.each([typeScript, python])('the guide for $language', (guide) => {
     const proxy = await startProxy(scene.baseUrl, async ({ method }) =>
       method === 'POST' && creates++ === 0 ? 'lost' : undefined,
     )
-    const folder = await generate(guide, scene, proxy)
+    const folder = folderFor(guide, proxy)
     const { code, stderr } = await runProgram(guide, folder, guide.program, scene)
     expect(code, stderr).toBe(0)
     expect(creates).toBe(2)
@@ -112,7 +126,7 @@ test('the guide for TypeScript takes each field of AppChanges out of an app', ()
 })
 
 test('the client in TypeScript has the types of the document, under strict and stricter options', async () => {
-  const folder = await generate(typeScript, await startScene())
+  const folder = folderFor(typeScript)
   writeFileSync(join(folder, typeScript.file), typeScript.program)
   copyFileSync(`${root}/generated/openapi.d.ts`, join(folder, 'openapi.d.ts'))
   copyFileSync(`${import.meta.dirname}/client-types.ts`, join(folder, 'client-types.ts'))
@@ -122,8 +136,8 @@ test('the client in TypeScript has the types of the document, under strict and s
   expect(await typeErrors(folder, ...options, typeScript.file, 'client-types.ts')).toBe('')
 })
 
-test('the client in Python has a type for each response', async () => {
-  const folder = await generate(python, await startScene())
+test('the client in Python has a type for each response', () => {
+  const folder = folderFor(python)
   const client = readFileSync(join(folder, python.client), 'utf8')
   expect(client).toContain('-> Result[CategoryListEnvelope, Any]')
   expect(client).not.toContain('-> Result[Any')

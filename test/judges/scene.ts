@@ -4,7 +4,7 @@ import { expect, onTestFinished } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { required } from '../../src/util/helpers.ts'
 import { importLines } from '../support/catalogue-file.ts'
-import { emptyDatabaseUrl } from '../support/database.ts'
+import { emptyCatalogueUrl } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
 import { commandLine, type Served, serve } from '../support/process.ts'
 
@@ -13,9 +13,8 @@ export type Scene = { server: Served; baseUrl: string; key: string }
 
 /** Serves the catalogue of `make run`, with more apps called Tide Table. */
 export async function startScene(more = 0): Promise<Scene> {
-  const address = await emptyDatabaseUrl()
+  const address = await emptyCatalogueUrl()
   const { run } = commandLine(address)
-  await run('migrate')
   const seeded = await run('seed')
   const key = required(/Key +(apps_\w+)/.exec(seeded.stdout)?.[1], `the key in ${seeded.stdout}`)
   const table = {

@@ -25,9 +25,9 @@ export function runUntilFinished(program: string, args: string[], options: Spawn
  * Runs a program with only PATH from this environment. A missing program exits with 127, as in a
  * shell.
  */
-export function execute(program: string, args: string[]): Promise<Run> {
+export function execute(program: string, args: string[], cwd?: string): Promise<Run> {
   return new Promise((resolve) => {
-    const options = { env: { PATH: process.env.PATH } }
+    const options = { env: { PATH: process.env.PATH }, cwd }
     execFile(program, args, options, (error, stdout, stderr) => {
       const code = error === null ? 0 : typeof error.code === 'number' ? error.code : 127
       resolve({ code, stdout, stderr })
