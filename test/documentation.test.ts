@@ -2,6 +2,7 @@ import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { maxHeaderSize } from 'node:http'
 import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
+import { type Document, OpenAPIBackend } from 'openapi-backend'
 import { describe, expect, test } from 'vitest'
 import document from '../generated/openapi.json' with { type: 'json' }
 import manifest from '../package.json' with { type: 'json' }
@@ -27,7 +28,7 @@ const root = `${import.meta.dirname}/..`
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
 
 const records = readdirSync(`${root}/docs/decisions`).filter((name) => name !== 'README.md')
-const folders = ['.', '.github', 'docs', 'docs/decisions', 'test/contract']
+const folders = ['.', '.github', 'docs', 'docs/decisions', 'test/contract', 'test/judges']
 const pages = folders.flatMap((folder) =>
   readdirSync(join(root, folder))
     .filter((name) => name.endsWith('.md'))
@@ -237,6 +238,30 @@ const introduced: [sentence: RegExp, numbers: number[]][] = [
 test.for(introduced)('the introduction says %s', ([sentence, numbers]) => {
   expect(numbersIn(sentence.exec(document.info.description)?.[0] ?? '')).toEqual(numbers)
 })
+
+test('the introduction lists exactly the error codes, with their statuses', async () => {
+  const definition: Document = JSON.parse(JSON.stringify(document))
+  const api = await new OpenAPIBackend({ definition, quick: true }).init()
+  // openapi-backend has resolved the references, which its types do not reflect.
+  const operations = api.getOperations() as unknown as { responses: Record<string, Response> }[]
+  const declared = operations.flatMap(({ responses }) =>
+    Object.entries(responses).flatMap(([status, { content }]) =>
+      codesIn(content?.['application/json'].schema).map((code) => `${status} ${code}`),
+    ),
+  )
+  const listed = [...document.info.description.matchAll(/^\| (\d{3}) `(\w+)` +\|/gm)].map(
+    ([, status, code]) => `${status} ${code}`,
+  )
+  expect(listed.toSorted()).toEqual([...new Set(declared)].toSorted())
+})
+
+type Response = { content?: { 'application/json': { schema: Schema } } }
+
+/** The values of `code` anywhere in a schema. */
+const codesIn = (schema: Schema | undefined): unknown[] =>
+  Object.entries(schema?.properties ?? {}).flatMap(([name, property]) =>
+    name === 'code' ? (property.enum ?? []) : codesIn(property),
+  )
 
 test('the document says how a key is sent', () => {
   expect(document.components.securitySchemes.apiKey).toMatchObject({

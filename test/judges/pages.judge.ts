@@ -310,23 +310,6 @@ test('each command of the introduction has a button that copies it, and is not p
   expect(await page.getByRole('button', { name: 'Copied' }).count()).toBe(0)
 })
 
-test('the introduction lists exactly the error codes, with their statuses', () => {
-  const declared = operations.flatMap(({ responses }) =>
-    Object.entries(responses).flatMap(([status, { content }]) => {
-      const { example, examples } = content?.['application/json'] ?? {}
-      const values = [example, ...Object.values(examples ?? {}).map(({ value }) => value)]
-      const codes = values.map(
-        (value) => (value as { data?: { code?: string } } | undefined)?.data?.code,
-      )
-      return codes.filter((code) => code !== undefined).map((code) => `${status} ${code}`)
-    }),
-  )
-  const listed = [...document.info.description.matchAll(/^\| (\d{3}) `(\w+)` +\|/gm)].map(
-    ([, status, code]) => `${status} ${code}`,
-  )
-  expect(listed.toSorted()).toEqual([...new Set(declared)].toSorted())
-})
-
 test('pages of another origin can read, also with a key, and not write', async () => {
   const { port } = await serve(await copyWorld())
   const { keys, apps } = inject('world')
