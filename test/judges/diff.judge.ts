@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { temporaryFolder } from '../support/database.ts'
 import { type Bump, changesBetween } from './changes.ts'
+import { compare, Refusal } from './diff.ts'
 
 const root = `${import.meta.dirname}/../..`
 const releasedFile = 'generated/released.json'
@@ -40,12 +41,17 @@ function write(folder: string, version: string, change?: (contract: Contract) =>
 const writeChangelog = (folder: string, ...headings: string[]) =>
   writeFileSync(join(folder, 'CHANGELOG.md'), ['# Changelog', ...headings].join('\n\n'))
 
-function diff(folder: string) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [`${root}/test/judges/diff.ts`], {
-    cwd: folder,
-    encoding: 'utf8',
-  })
-  return { code: status, stdout, stderr }
+/** The lines that it prints, and the reason for a refusal. */
+async function diff(folder: string) {
+  const lines: string[] = []
+  const refusal = await compare(folder, (line) => lines.push(line)).then(
+    () => '',
+    (error) => {
+      if (error instanceof Refusal) return error.message
+      throw error
+    },
+  )
+  return { lines, refusal }
 }
 
 const list = ({ paths }: Contract) => paths['/apps'].get
@@ -344,27 +350,44 @@ const addField = (contract: Contract) => (schema(contract, 'App').properties.col
 const removeOperation = (contract: Contract) => delete contract.paths['/apps/{id}'].delete
 
 describe('a version after a change', () => {
-  test.for<[version: string, change: (contract: Contract) => void, code: number, verdict: string]>([
-    ['1.4.3', describeOtherwise, 0, 'needed is a patch, made is a patch (1.4.2 → 1.4.3).'],
-    ['1.4.2', describeOtherwise, 1, 'info.version must be 1.4.3 or higher.'],
-    ['1.5.0', addField, 0, 'needed is a minor bump, made is a minor bump (1.4.2 → 1.5.0).'],
-    ['1.4.3', addField, 1, 'info.version must be 1.5.0 or higher.'],
-    ['2.0.0', addField, 0, 'needed is a minor bump, made is a major bump (1.4.2 → 2.0.0).'],
-    ['2.0.0', removeOperation, 0, 'needed is a major bump, made is a major bump (1.4.2 → 2.0.0).'],
-    ['1.9.9', removeOperation, 1, 'info.version must be 2.0.0 or higher.'],
-    ['0.9.0', removeOperation, 1, 'needed is a major bump, made is no bump (1.4.2 → 0.9.0).'],
-    ['1.4.3', () => {}, 1, 'info.version must be 1.4.2.'],
-    ['1.4.1', () => {}, 1, 'info.version must be 1.4.2.'],
-  ])('%s, %s', ([version, change, code, verdict]) => {
+  test.for<
+    [
+      version: string,
+      change: (contract: Contract) => void,
+      result: 'passes' | 'is refused',
+      verdict: string,
+    ]
+  >([
+    ['1.4.3', describeOtherwise, 'passes', 'needed is a patch, made is a patch (1.4.2 → 1.4.3).'],
+    ['1.4.2', describeOtherwise, 'is refused', 'info.version must be 1.4.3 or higher.'],
+    ['1.5.0', addField, 'passes', 'needed is a minor bump, made is a minor bump (1.4.2 → 1.5.0).'],
+    ['1.4.3', addField, 'is refused', 'info.version must be 1.5.0 or higher.'],
+    ['2.0.0', addField, 'passes', 'needed is a minor bump, made is a major bump (1.4.2 → 2.0.0).'],
+    [
+      '2.0.0',
+      removeOperation,
+      'passes',
+      'needed is a major bump, made is a major bump (1.4.2 → 2.0.0).',
+    ],
+    ['1.9.9', removeOperation, 'is refused', 'info.version must be 2.0.0 or higher.'],
+    [
+      '0.9.0',
+      removeOperation,
+      'is refused',
+      'needed is a major bump, made is no bump (1.4.2 → 0.9.0).',
+    ],
+    ['1.4.3', () => {}, 'is refused', 'info.version must be 1.4.2.'],
+    ['1.4.1', () => {}, 'is refused', 'info.version must be 1.4.2.'],
+  ])('%s after a change: %s', async ([version, change, result, verdict]) => {
     const folder = released()
     write(folder, version, change)
-    const run = diff(folder)
-    expect(run.stdout + run.stderr).toContain(verdict)
-    expect(run.code).toBe(code)
+    const { lines, refusal } = await diff(folder)
+    expect(`${lines.at(-1)} ${refusal}`).toContain(verdict)
+    expect(refusal === '' ? 'passes' : 'is refused').toBe(result)
   })
 })
 
-test('lists changes, most severe first, and changes of a shared schema once', () => {
+test('lists changes, most severe first, and changes of a shared schema once', async () => {
   const folder = released()
   write(folder, '2.0.0', (contract) => {
     describeOtherwise(contract)
@@ -373,73 +396,66 @@ test('lists changes, most severe first, and changes of a shared schema once', ()
     code(contract).enum.push('teapot')
     parameter(contract, 'limit').schema.maximum = 200
   })
-  expect(diff(folder).stdout.split('\n')).toEqual([
+  expect((await diff(folder)).lines).toEqual([
     'major  removed: /apps/{id} delete',
     'major  added: /apps/{id} get responses 404 data code enum 1 "teapot" (and in 1 more places)',
     'minor  changed: /apps get parameters 1 maximum 100 → 200 (and in 1 more places)',
     'minor  added: /apps/{id} get responses 200 data app colour (and in 1 more places)',
     'patch  changed: /apps get description "No key is needed. One page of the appr… → "Otherwise."',
     'Since 1.4.2: needed is a major bump, made is a major bump (1.4.2 → 2.0.0).',
-    '',
   ])
 })
 
 describe('CHANGELOG.md', () => {
-  test.for<[heading: string, code: number]>([
-    ['## [1.4.3] - Unreleased', 0],
-    ['## [1.4.3]', 1],
-    ['## [1.4.3] - soon', 1],
-    ['## [1.4.4] - Unreleased', 1],
-    ['### [1.4.3] - Unreleased', 1],
-    ['', 1],
-  ])('"%s" exits with %i', ([heading, code]) => {
+  test.for<[heading: string, refusal: string]>([
+    ['## [1.4.3] - Unreleased', ''],
+    ['## [1.4.3]', 'has no section'],
+    ['## [1.4.3] - soon', 'has no section'],
+    ['## [1.4.4] - Unreleased', 'has no section'],
+    ['### [1.4.3] - Unreleased', 'has no section'],
+    ['', 'has no section'],
+  ])('"%s": %s', async ([heading, expected]) => {
     const folder = released()
     write(folder, '1.4.3', describeOtherwise)
     writeChangelog(folder, heading, `## [${first}] - 2026-11-20`)
-    const stderr =
-      code === 0 ? '' : expect.stringContaining('CHANGELOG.md has no section "## [1.4.3] - DATE"')
-    expect(diff(folder)).toMatchObject({ code, stderr })
+    const { refusal } = await diff(folder)
+    expect([refusal === '', refusal]).toEqual([expected === '', expect.stringContaining(expected)])
   })
 })
 
 describe('the document of the last release', () => {
-  test('without changes needs no other version', () => {
-    expect(diff(released())).toEqual({
-      code: 0,
-      stdout: 'Since 1.4.2: needed is no bump, made is no bump (1.4.2 → 1.4.2).\n',
-      stderr: '',
+  test('without changes needs no other version', async () => {
+    expect(await diff(released())).toEqual({
+      lines: ['Since 1.4.2: needed is no bump, made is no bump (1.4.2 → 1.4.2).'],
+      refusal: '',
     })
   })
 
-  test('must be there', () => {
+  test('must be there', async () => {
     const folder = released()
     rmSync(join(folder, releasedFile))
-    expect(diff(folder)).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining(`${releasedFile} is missing`),
-    })
+    expect((await diff(folder)).refusal).toContain(`${releasedFile} is missing`)
   })
 
-  test('must be replaced by each release', () => {
+  test('must be replaced by each release', async () => {
     const folder = released()
     write(folder, '1.4.3', describeOtherwise)
     writeChangelog(folder, '## [1.4.3] - 2026-11-30', `## [${first}] - 2026-11-20`)
-    expect(diff(folder)).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining('is of 1.4.2, but the last release in CHANGELOG.md is 1.4.3'),
-    })
-    writeFileSync(
-      join(folder, releasedFile),
-      JSON.stringify(contractOf('1.4.3', describeOtherwise)),
-    )
-    expect(diff(folder)).toMatchObject({
-      code: 0,
-      stdout: expect.stringMatching(/^Since 1\.4\.3: needed is no bump/),
+    expect((await diff(folder)).refusal).toContain('the last release in CHANGELOG.md is 1.4.3')
+    const replacement = JSON.stringify(contractOf('1.4.3', describeOtherwise))
+    writeFileSync(join(folder, releasedFile), replacement)
+    expect(await diff(folder)).toEqual({
+      lines: [expect.stringMatching(/^Since 1\.4\.3: needed is no bump/)],
+      refusal: '',
     })
   })
 })
 
-test('the document has the required version', () => {
-  const { code, stdout, stderr } = diff(root)
-  expect({ code, stderr }, stdout).toEqual({ code: 0, stderr: '' })
+test('make diff accepts the version of the document', () => {
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [`${import.meta.dirname}/diff.ts`],
+    { cwd: root, encoding: 'utf8' },
+  )
+  expect({ status, stderr }, stdout).toEqual({ status: 0, stderr: '' })
 })

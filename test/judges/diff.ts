@@ -1,28 +1,30 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Document } from 'openapi-backend'
 import { diff as bumpBetween, gt, inc } from 'semver'
 import { type Bump, bumps, changesBetween } from './changes.ts'
 
-/**
- * Compares the document in the current directory with that of the last release. Fails if the bump
- * of info.version is too small for the changes, or if CHANGELOG.md has no section for it.
- */
+/** `make diff` compares the document with that of the last release. */
 
 const file = 'generated/openapi.json'
 /** A copy of the document, which each release replaces. */
 const releasedFile = 'generated/released.json'
 
 /** The reason for a failure, in one line. */
-class Refusal extends Error {}
+export class Refusal extends Error {}
 
-async function compare() {
-  const document = parse(file)
-  const released = readReleased()
+/**
+ * Prints the changes of the document in a directory since the last release. Throws if the bump of
+ * info.version is too small for them, or if CHANGELOG.md has no section for it.
+ */
+export async function compare(folder: string, print: (line: string) => void) {
+  const document = parse(join(folder, file))
+  const released = readReleased(folder)
   const { version } = document.info
   const before = released.info.version
-  assertChangelog(version, before)
+  assertChangelog(readFileSync(join(folder, 'CHANGELOG.md'), 'utf8'), version, before)
   const changes = await changesBetween(released, document)
-  for (const { bump, text } of changes) console.log(`${bump}  ${text}`)
+  for (const { bump, text } of changes) print(`${bump}  ${text}`)
   const needed = changes[0]?.bump ?? 'none'
   const made = actualBump(before, version)
   const verdict = `Since ${before}: needed is ${named[needed]}, made is ${named[made]} (${before} → ${version}).`
@@ -31,7 +33,7 @@ async function compare() {
       `${verdict} info.version must be ${needed === 'none' ? before : `${inc(before, needed)} or higher`}.`,
     )
   }
-  console.log(verdict)
+  print(verdict)
 }
 
 const named: Record<Bump, string> = {
@@ -43,8 +45,8 @@ const named: Record<Bump, string> = {
 
 const parse = (path: string): Document => JSON.parse(readFileSync(path, 'utf8'))
 
-function readReleased(): Document {
-  if (existsSync(releasedFile)) return parse(releasedFile)
+function readReleased(folder: string): Document {
+  if (existsSync(join(folder, releasedFile))) return parse(join(folder, releasedFile))
   throw new Refusal(
     `${releasedFile} is missing. It is committed; restore it: git checkout HEAD -- ${releasedFile}`,
   )
@@ -64,8 +66,8 @@ const heading = /^## \[(.+)\] - (Unreleased|\d{4}-\d\d-\d\d)$/gm
  * The changelog has a section for the version, and its last release is that of the released
  * document.
  */
-function assertChangelog(version: string, before: string) {
-  const sections = [...readFileSync('CHANGELOG.md', 'utf8').matchAll(heading)]
+function assertChangelog(changelog: string, version: string, before: string) {
+  const sections = [...changelog.matchAll(heading)]
   if (!sections.some(([, one]) => one === version)) {
     throw new Refusal(
       `CHANGELOG.md has no section "## [${version}] - DATE" or "## [${version}] - Unreleased".`,
@@ -79,10 +81,12 @@ function assertChangelog(version: string, before: string) {
   }
 }
 
-try {
-  await compare()
-} catch (error) {
-  if (!(error instanceof Refusal)) throw error
-  console.error(error.message)
-  process.exitCode = 1
+if (import.meta.main) {
+  try {
+    await compare('.', console.log)
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    console.error(error.message)
+    process.exitCode = 1
+  }
 }
