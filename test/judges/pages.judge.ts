@@ -35,9 +35,9 @@ const headings = [...document.info.description.matchAll(/^## (.+)$/gm)].map(
   ([, heading = '']) => heading,
 )
 
-/** With the sizes of real screens. */
-const wide = { view: 'wide', width: 1440, height: 900, prefix: '' } as const
-const narrow = { view: 'narrow', width: 390, height: 844, prefix: '/v1' } as const
+/** With the sizes of real screens. Colours do not depend on the width. */
+const wide = { view: 'wide', width: 1440, height: 900, prefix: '', theme: 'light' } as const
+const narrow = { view: 'narrow', width: 390, height: 844, prefix: '/v1', theme: 'dark' } as const
 const screens = [wide, narrow]
 
 const shareScreen = ({ width, prefix, height }: (typeof screens)[number]) =>
@@ -78,11 +78,6 @@ describe.for(screens)('the page, $view, under the prefix "$prefix"', ({ view }) 
     expect(width).toBe(Math.min((await box(main)).width - margins, 52 * 16))
   })
 
-  test('leads from the menu to each operation', async () => {
-    const { page } = docs[view]()
-    for (const operation of operations) await openOperation(page, operation)
-  })
-
   test('has a working search', async () => {
     const { page } = docs[view]()
     await openMenu(page)
@@ -93,6 +88,33 @@ describe.for(screens)('the page, $view, under the prefix "$prefix"', ({ view }) 
       sectionOf(page, 'Update your app').getByText('package_name', { exact: true }).first(),
     )
   })
+})
+
+test('the whole page is rendered, for search in the browser and printing', async () => {
+  const { page } = docs.wide()
+  const main = page.getByRole('main')
+  const fields = operations.flatMap(({ parameters, requestBody, responses }) => [
+    ...parameters.map(({ name }) => name),
+    ...fieldNames(requestBody),
+    ...fieldNames(Object.values(responses)[0]),
+  ])
+  await expect
+    .poll(async () => {
+      const text = (await main.textContent()) ?? ''
+      return [...new Set(fields)].filter((name) => !text.includes(name))
+    }, pollTimeout)
+    .toEqual([])
+  onTestFinished(() => page.emulateMedia({ media: null }))
+  await page.emulateMedia({ media: 'print' })
+  await expect(page.getByPlaceholder('Search docs').count()).resolves.toBe(0)
+  const pdf = (await page.pdf({ format: 'A4' })).toString('latin1')
+  // The introduction is only a quarter of it.
+  expect(pdf.match(/\/Type\s*\/Page\b/g)?.length).toBeGreaterThan(20)
+})
+
+test('the menu of a narrow page leads to each operation', async () => {
+  const { page } = docs.narrow()
+  for (const operation of operations) await openOperation(page, operation)
 })
 
 test('the search finds a header of an operation, and the introduction', async () => {
@@ -111,7 +133,7 @@ test('the search finds a header of an operation, and the introduction', async ()
   await expectInView(page.getByRole('main').getByRole('heading', { name: 'Apps Service' }))
 })
 
-describe.for(screens)('the first screen, $view', ({ view, width, height }) => {
+describe.for(screens)('the first screen, $view', ({ view, width, height, theme }) => {
   test('shows each operation with its method and path', async () => {
     const { page } = await openDocs(width, '', height)
     for (const { summary, method, path } of operations) {
@@ -166,13 +188,11 @@ describe.for(screens)('the first screen, $view', ({ view, width, height }) => {
     const copy = await newPage()
     onTestFinished(() => copy.close())
     await copy.setViewportSize({ width, height })
-    for (const theme of ['light', 'dark']) {
-      await copy.setContent(content.replace('<html', `<html class="${theme}"`))
-      expect(await copy.locator('section').count()).toBe(operations.length)
-      await expectAccessible(copy, {
-        include: ['[data-component-name="Markdown/Markdown"]', 'section'],
-      })
-    }
+    await copy.setContent(content.replace('<html', `<html class="${theme}"`))
+    expect(await copy.locator('section').count()).toBe(operations.length)
+    await expectAccessible(copy, {
+      include: ['[data-component-name="Markdown/Markdown"]', 'section'],
+    })
   })
 
   test('links to each operation', async () => {
@@ -184,29 +204,7 @@ describe.for(screens)('the first screen, $view', ({ view, width, height }) => {
     }
   })
 
-  test('the whole page is rendered, for search in the browser and printing', async () => {
-    const { page } = docs[view]()
-    const main = page.getByRole('main')
-    const fields = operations.flatMap(({ parameters, requestBody, responses }) => [
-      ...parameters.map(({ name }) => name),
-      ...fieldNames(requestBody),
-      ...fieldNames(Object.values(responses)[0]),
-    ])
-    await expect
-      .poll(async () => {
-        const text = (await main.textContent()) ?? ''
-        return [...new Set(fields)].filter((name) => !text.includes(name))
-      }, pollTimeout)
-      .toEqual([])
-    onTestFinished(() => page.emulateMedia({ media: null }))
-    await page.emulateMedia({ media: 'print' })
-    await expect(page.getByPlaceholder('Search docs').count()).resolves.toBe(0)
-    const pdf = (await page.pdf({ format: 'A4' })).toString('latin1')
-    // The introduction is only a quarter of it.
-    expect(pdf.match(/\/Type\s*\/Page\b/g)?.length).toBeGreaterThan(20)
-  })
-
-  test.for(['light', 'dark'])('is accessible: axe finds nothing serious, %s', async (theme) => {
+  test(`is accessible: axe finds nothing serious, ${theme}`, async () => {
     const { page } = docs[view]()
     // Rendered last.
     await page
@@ -231,7 +229,7 @@ describe.for(screens)('the first screen, $view', ({ view, width, height }) => {
   })
 })
 
-describe.for(screens)('the home page, $view', ({ view, width, height }) => {
+describe.for(screens)('the home page, $view', ({ view, width, height, theme }) => {
   test('has working links, a call of each operation that can be copied, and nothing that axe finds serious', async () => {
     const { page, baseUrl } = await openPage('/', [/\/v1\/$/], { width, height }, '/v1')
     await saveScreenshot(page, `home-${view}`)
@@ -255,10 +253,8 @@ describe.for(screens)('the home page, $view', ({ view, width, height }) => {
       await section.getByRole('button', { name: 'Copy' }).click()
       expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(source)
     }
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme })
-      await expectAccessible(page)
-    }
+    await page.emulateMedia({ colorScheme: theme })
+    await expectAccessible(page)
   })
 })
 
