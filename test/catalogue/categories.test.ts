@@ -33,7 +33,7 @@ test('a new category is listed in the order of names, and a filter by its slug f
   expect(await slugs()).toEqual(['empty', 'games', 'tools'])
   await commandLine(databaseUrl).run('category', 'add', '--slug', 'maps', '--name', 'Maps')
   expect(await slugs()).toEqual(['empty', 'games', 'maps', 'tools'])
-  expect((await get('/apps?category=maps')).body.message).toBe('No apps match.')
+  expect((await get('/apps?category=maps')).body.data.apps).toEqual([])
 })
 
 test.for([

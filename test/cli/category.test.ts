@@ -47,9 +47,9 @@ test.for<{ args: string[]; stdout: string; json: object }>([
 })
 
 test.for<{ args: string[]; stderr: RegExp }>([
-  { args: ['add', '--slug', 'tools', '--name', 'More'], stderr: /^apps-service: .* tools\n$/ },
-  { args: ['rename', 'tools', '--name', 'Games'], stderr: /^apps-service: .* Games\n$/ },
-  { args: ['remove', 'none'], stderr: /^apps-service: .* none\n$/ },
+  { args: ['add', '--slug', 'tools', '--name', 'More'], stderr: /^apps-service: .* tools\b/ },
+  { args: ['rename', 'tools', '--name', 'Games'], stderr: /^apps-service: .* Games\b/ },
+  { args: ['remove', 'none'], stderr: /^apps-service: .* none\b/ },
   {
     args: ['remove', 'games'],
     stderr:

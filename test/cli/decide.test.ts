@@ -47,7 +47,7 @@ test('prints JSON, with the refusals in their places', async () => {
   expect([code, JSON.parse(stdout)]).toEqual([
     1,
     [
-      { id: pending, error: expect.stringMatching(/has changed/) },
+      { id: pending, error: expect.stringMatching(/^app 2 /) },
       { id: bobsPending, slug: 'night-train', status: 'rejected' },
     ],
   ])

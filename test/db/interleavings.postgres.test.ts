@@ -213,13 +213,13 @@ test.for<
         )
       },
     ],
-    expect.stringContaining(`app ${apps.pending} has changed since revision`),
+    expect.stringMatching(/^app \d+ has changed /),
   ],
   [
     'an update',
     "the app's deletion",
     [deleteApproved, update(apps.approved, { version: '2' })],
-    'Not found; check the path and the id.',
+    expect.stringMatching(/^Not found/),
   ],
   [
     'a restore',
@@ -228,28 +228,28 @@ test.for<
       write((runner) => restoreApp(runner, apps.deleted, actor)),
       write((runner) => restoreApp(runner, apps.deleted, actor)),
     ],
-    `app ${apps.deleted} is not deleted; it is approved`,
+    expect.stringMatching(/^app \d+ .* approved$/),
   ],
   [
     'a transfer',
     "the rename of the app's new developer",
     [rename('Bob', 'Robert'), write((runner) => transferApp(runner, apps.approved, 'Bob', actor))],
     // Citus locks all rows of a table, so the transfer waits before it looks for the developer.
-    isCluster ? 'there is no developer "Bob"' : expect.objectContaining({ id: apps.approved }),
+    isCluster ? expect.stringMatching(/"Bob"$/) : expect.objectContaining({ id: apps.approved }),
   ],
   [
     "a developer's rename",
     'another one',
     [rename('Eve', 'Eva'), rename('Eve', 'Evita')],
-    'there is no developer "Eve"',
+    expect.stringMatching(/"Eve"$/),
   ],
   [
     "a developer's removal",
     'their rename',
     [rename('Eve', 'Eva'), removeEve],
-    'there is no developer "Eve"',
+    expect.stringMatching(/"Eve"$/),
   ],
-  ["a developer's removal", 'another one', [removeEve, removeEve], 'there is no developer "Eve"'],
+  ["a developer's removal", 'another one', [removeEve, removeEve], expect.stringMatching(/"Eve"$/)],
   [
     'counters of other ratings',
     'a review',
@@ -267,25 +267,25 @@ test.for<
     "a review's removal",
     'another one',
     [removeFirstReview, removeFirstReview],
-    'there is no review 1',
+    expect.stringMatching(/ review 1$/),
   ],
   [
     "a category's rename",
     'another one',
     [renameTools({ name: 'Gear', slug: 'gear' }), renameTools({ name: 'Kit' })],
-    'there is no category with the slug tools',
+    expect.stringMatching(/ category .* tools$/),
   ],
   [
     "a category's removal",
     'its rename',
     [renameEmpty, removeEmpty],
-    'there is no category with the slug empty',
+    expect.stringMatching(/ category .* empty$/),
   ],
   [
     "a category's removal",
     'another one',
     [removeEmpty, removeEmpty],
-    'there is no category with the slug empty',
+    expect.stringMatching(/ category .* empty$/),
   ],
   [
     "a category's import",
@@ -341,7 +341,7 @@ test.for<
       write((runner) => revokeKey(runner, keys.bob.slice(5, 17), actor)),
       write((runner) => revokeKey(runner, keys.bob.slice(5, 17), actor)),
     ],
-    expect.stringMatching(/was already revoked at/),
+    expect.stringMatching(/ revoked /),
   ],
 ])('%s waits for %s, and sees it', async ([, , [first, second], result]) => {
   expect(await interleave(first, second)).toMatchObject({ waited: true, result })
