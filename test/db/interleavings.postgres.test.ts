@@ -213,7 +213,7 @@ test.for<
         )
       },
     ],
-    expect.stringMatching(/^app \d+ has changed /),
+    expect.stringMatching(/^app \d+ /),
   ],
   [
     'an update',
@@ -228,28 +228,28 @@ test.for<
       write((runner) => restoreApp(runner, apps.deleted, actor)),
       write((runner) => restoreApp(runner, apps.deleted, actor)),
     ],
-    expect.stringMatching(/^app \d+ .* approved$/),
+    expect.stringMatching(/^app \d+ .* approved/),
   ],
   [
     'a transfer',
     "the rename of the app's new developer",
     [rename('Bob', 'Robert'), write((runner) => transferApp(runner, apps.approved, 'Bob', actor))],
     // Citus locks all rows of a table, so the transfer waits before it looks for the developer.
-    isCluster ? expect.stringMatching(/"Bob"$/) : expect.objectContaining({ id: apps.approved }),
+    isCluster ? expect.stringMatching(/"Bob"/) : expect.objectContaining({ id: apps.approved }),
   ],
   [
     "a developer's rename",
     'another one',
     [rename('Eve', 'Eva'), rename('Eve', 'Evita')],
-    expect.stringMatching(/"Eve"$/),
+    expect.stringMatching(/"Eve"/),
   ],
   [
     "a developer's removal",
     'their rename',
     [rename('Eve', 'Eva'), removeEve],
-    expect.stringMatching(/"Eve"$/),
+    expect.stringMatching(/"Eve"/),
   ],
-  ["a developer's removal", 'another one', [removeEve, removeEve], expect.stringMatching(/"Eve"$/)],
+  ["a developer's removal", 'another one', [removeEve, removeEve], expect.stringMatching(/"Eve"/)],
   [
     'counters of other ratings',
     'a review',
@@ -267,25 +267,25 @@ test.for<
     "a review's removal",
     'another one',
     [removeFirstReview, removeFirstReview],
-    expect.stringMatching(/ review 1$/),
+    expect.stringMatching(/ review 1/),
   ],
   [
     "a category's rename",
     'another one',
     [renameTools({ name: 'Gear', slug: 'gear' }), renameTools({ name: 'Kit' })],
-    expect.stringMatching(/ category .* tools$/),
+    expect.stringMatching(/ category .* tools/),
   ],
   [
     "a category's removal",
     'its rename',
     [renameEmpty, removeEmpty],
-    expect.stringMatching(/ category .* empty$/),
+    expect.stringMatching(/ category .* empty/),
   ],
   [
     "a category's removal",
     'another one',
     [removeEmpty, removeEmpty],
-    expect.stringMatching(/ category .* empty$/),
+    expect.stringMatching(/ category .* empty/),
   ],
   [
     "a category's import",

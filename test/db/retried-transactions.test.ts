@@ -263,7 +263,7 @@ describe('changes exactly the rows that it is about, and again:', () => {
         `~apps ${apps.pending}: approved_at changed_at decided_at revision status updated_at`,
         `~categories ${categories.tools}: listed_apps`,
       ],
-      [expect.stringMatching(/^app \d+ .* approved$/)],
+      [expect.stringMatching(/^app \d+ .* approved/)],
     ],
     [
       'a rejection',
@@ -273,7 +273,7 @@ describe('changes exactly the rows that it is about, and again:', () => {
         `~apps ${apps.bobs}: changed_at decided_at rejection_reason revision status updated_at`,
         `~categories ${categories.games}: listed_apps`,
       ],
-      [expect.stringMatching(/^app \d+ .* rejected$/)],
+      [expect.stringMatching(/^app \d+ .* rejected/)],
     ],
     [
       'a restoration',
@@ -283,7 +283,7 @@ describe('changes exactly the rows that it is about, and again:', () => {
         `~apps ${apps.deleted}: changed_at deleted_at revision updated_at`,
         `~categories ${categories.tools}: listed_apps`,
       ],
-      [expect.stringMatching(/^app \d+ .* approved$/)],
+      [expect.stringMatching(/^app \d+ .* approved/)],
     ],
     [
       'a transfer',
@@ -292,7 +292,7 @@ describe('changes exactly the rows that it is about, and again:', () => {
         '+audit: app transfer',
         `~apps ${apps.approved}: changed_at developer_id revision updated_at`,
       ],
-      [expect.stringMatching(/^app \d+ .*"Bob"$/)],
+      [expect.stringMatching(/^app \d+ .*"Bob"/)],
     ],
     [
       'a removed review',
@@ -302,7 +302,7 @@ describe('changes exactly the rows that it is about, and again:', () => {
         '-reviews 1',
         `~apps ${apps.approved}: average_rating changed_at rating_count rating_sum review_count weighted_rating`,
       ],
-      [expect.stringMatching(/ review 1$/)],
+      [expect.stringMatching(/ review 1/)],
     ],
     [
       'an issued key',
@@ -320,31 +320,31 @@ describe('changes exactly the rows that it is about, and again:', () => {
       'a renamed developer',
       store((runner) => renameDeveloper(runner, 'Bob', 'Rob', actor)),
       ['+audit: developer rename', '~developers 2: changed_at name'],
-      [expect.stringMatching(/"Bob"$/)],
+      [expect.stringMatching(/"Bob"/)],
     ],
     [
       'a removed developer',
       store((runner) => removeDeveloper(runner, 'Eve', actor)),
       ['+audit: developer remove', '-api_keys eve', '-developers 3', '-idempotency_keys 2'],
-      [expect.stringMatching(/"Eve"$/)],
+      [expect.stringMatching(/"Eve"/)],
     ],
     [
       'an added category',
       store((runner) => addCategory(runner, 'maps', 'Maps', actor)),
       ['+audit: category add', '+categories'],
-      [expect.stringMatching(/ category .* maps$/)],
+      [expect.stringMatching(/ category .* maps/)],
     ],
     [
       'a renamed category',
       store((runner) => renameCategory(runner, 'tools', { name: 'Aids' }, actor)),
       ['+audit: category rename', `~categories ${categories.tools}: changed_at name`],
-      [expect.stringMatching(/ category tools .*"Aids"$/)],
+      [expect.stringMatching(/ category tools .*"Aids"/)],
     ],
     [
       'a removed category',
       store((runner) => removeCategory(runner, 'empty', actor)),
       ['+audit: category remove', `-categories ${categories.empty}`],
-      [expect.stringMatching(/ category .* empty$/)],
+      [expect.stringMatching(/ category .* empty/)],
     ],
     [
       'an added moderator',
