@@ -32,7 +32,17 @@ function usesEngine(file: string, seen = new Set<string>()): boolean {
  */
 const onAnyEngine = [
   ...[
-    ...['app', 'audit', 'category', 'decide', 'developer', 'env-file', 'import', 'key'],
+    ...[
+      'app',
+      'audit',
+      'category',
+      'decide',
+      'decision-file',
+      'developer',
+      'env-file',
+      'import',
+      'key',
+    ],
     ...[
       'full-disk',
       'moderation',
