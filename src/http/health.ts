@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { Router } from 'express'
 import { ServiceError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
@@ -40,9 +39,11 @@ function readinessCheck(database: Database): () => Promise<void> {
     if (age !== 'current')
       throw new ServiceError('unavailable', 'The database does not answer or is not migrated.')
   }
-  async function timeOut() {
-    await delay(5000, undefined, { ref: false })
-    throw new ServiceError('unavailable', 'The database does not answer.')
+  function timeOut(): Promise<never> {
+    const { promise, reject } = Promise.withResolvers<never>()
+    const error = new ServiceError('unavailable', 'The database does not answer.')
+    setTimeout(() => reject(error), 5000).unref()
+    return promise
   }
   return async () => {
     running ??= Promise.race([check().finally(() => (running = undefined)), timeOut()])

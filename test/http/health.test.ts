@@ -1,21 +1,22 @@
 import { expect, test, vi } from 'vitest'
 import type { Database } from '../../src/db/database.ts'
 import { notMigrated } from '../../src/db/engine.ts'
+import { stopTimers } from '../support/clock.ts'
 import { startService } from '../support/service.ts'
 
 const read = 'GET, HEAD, OPTIONS'
 
-test.for<[path: string, allow: string]>([
-  ['/apps', 'GET, HEAD, POST, OPTIONS'],
-  ['/apps/1', 'GET, HEAD, PUT, DELETE, OPTIONS'],
-  ['/', read],
-  ['/openapi.json', read],
-  ['/openapi.yaml', read],
-  ['/life-cycle.arazzo.yaml', read],
-  ['/docs', read],
-  ['/healthz', read],
-  ['/readyz', read],
-])('OPTIONS and 405 list the methods of %s, uncached', async ([path, allow]) => {
+test.for<{ path: string; allow: string }>([
+  { path: '/apps', allow: 'GET, HEAD, POST, OPTIONS' },
+  { path: '/apps/1', allow: 'GET, HEAD, PUT, DELETE, OPTIONS' },
+  { path: '/', allow: read },
+  { path: '/openapi.json', allow: read },
+  { path: '/openapi.yaml', allow: read },
+  { path: '/life-cycle.arazzo.yaml', allow: read },
+  { path: '/docs', allow: read },
+  { path: '/healthz', allow: read },
+  { path: '/readyz', allow: read },
+])('OPTIONS and 405 list the methods of $path, uncached', async ({ path, allow }) => {
   const service = await startService({ docsPage: '<html></html>' })
   const asked = await service.request('OPTIONS', path)
   expect([asked.status, asked.text]).toEqual([204, ''])
@@ -51,24 +52,28 @@ test.for(['/healthz/', '/Healthz', '/readyz/', '/v1/apps/', '/V1/apps', '/v1/App
   },
 )
 
-test.for<[what: string, database: Partial<Database>, message: string]>([
-  ['is damaged', { checkHealth: async () => 'is damaged' }, 'The database is damaged.'],
-  [
-    'is not migrated, without the command that only operators need',
-    { checkHealth: async () => notMigrated },
-    'The database is not migrated to this version.',
-  ],
-  [
-    'is older',
-    { schemaAge: async () => 'older' },
-    'The database does not answer or is not migrated.',
-  ],
-  [
-    'is missing',
-    { schemaAge: () => Promise.reject(new Error('gone')) },
-    'The database does not answer or is not migrated.',
-  ],
-])('/readyz if the database %s', async ([, failing, message]) => {
+test.for<{ name: string; database: Partial<Database>; message: string }>([
+  {
+    name: 'is damaged',
+    database: { checkHealth: async () => 'is damaged' },
+    message: 'The database is damaged.',
+  },
+  {
+    name: 'is not migrated, without the command that only operators need',
+    database: { checkHealth: async () => notMigrated },
+    message: 'The database is not migrated to this version.',
+  },
+  {
+    name: 'is older',
+    database: { schemaAge: async () => 'older' },
+    message: 'The database does not answer or is not migrated.',
+  },
+  {
+    name: 'is missing',
+    database: { schemaAge: () => Promise.reject(new Error('gone')) },
+    message: 'The database does not answer or is not migrated.',
+  },
+])('/readyz if the database $name', async ({ database: failing, message }) => {
   const service = await startService({ database: (database) => ({ ...database, ...failing }) })
   const { status, body } = await service.get('/readyz')
   expect([status, body]).toEqual([503, { success: false, message, data: { code: 'unavailable' } }])
@@ -103,15 +108,19 @@ test('/readyz follows the database: each check is a new one, after a good one an
   expect(found).toEqual(states.map(([, status]) => status))
 })
 
-test('/readyz is 503 in time if the database hangs; concurrent checks share one query', async () => {
+test('/readyz is 503 after five seconds if the database hangs; concurrent checks share one query', async () => {
   const { promise, resolve } = Promise.withResolvers<undefined>()
   const checkHealth = vi.fn(() => promise)
-  const { get } = await startService({ database: (database) => ({ ...database, checkHealth }) })
-  const answers = await Promise.all([1, 2, 3].map(() => get('/readyz')))
-  answers.push(await get('/readyz'))
-  for (const { status, body } of answers) {
+  const { get, arrived } = await startService({
+    database: (database) => ({ ...database, checkHealth }),
+  })
+  stopTimers()
+  const asked = [1, 2, 3].map(() => get('/readyz'))
+  await expect.poll(arrived).toBe(asked.length)
+  await expect.poll(() => checkHealth.mock.calls.length).toBe(1)
+  vi.advanceTimersByTime(5000)
+  for (const { status, body } of [...(await Promise.all(asked)), await get('/readyz')])
     expect([status, body.message]).toEqual([503, 'The database does not answer.'])
-  }
   expect(checkHealth).toHaveBeenCalledOnce()
   resolve(undefined)
   await expect.poll(async () => (await get('/readyz')).status).toBe(200)

@@ -217,8 +217,11 @@ test.for<{ trustProxy: number | string[]; seconds: number }>([
 })
 
 test('answers a client that has ended its side of the connection', async () => {
+  const service = await startService({ cacheSize: 0 })
+  // Opens the connection to the database, since a slow response would end this connection.
+  await service.get('/apps')
   const socket = connect({ port: service.port, host: '127.0.0.1', allowHalfOpen: true })
-  socket.end(getHead('/healthz') + getHead('/nowhere'))
+  socket.end(getHead('/apps') + getHead('/apps/999'))
   expect(statusesOf(await text(socket))).toEqual([200, 404])
 })
 
