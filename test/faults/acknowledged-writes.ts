@@ -39,19 +39,19 @@ export function addTo(
 
 /**
  * Starts a server with clients that create and change apps, and separate processes for an operator,
- * an import and backups. `acknowledged` resolves after that many creates and changes. `kill` sends
- * SIGKILL to all processes at once and returns whether the import and a backup were running.
+ * an import and backups. `acknowledged` resolves after that many creates and as many changes. `kill`
+ * sends SIGKILL to all processes at once and returns whether the import and a backup were running.
  */
 export async function startWriting(file: string, writes: AcknowledgedWrites, round: number) {
   const server = await serve(`sqlite:${file}`)
   const processes: ChildProcess[] = []
   let isOver = false
-  let count = 0
+  const count = { create: 0, change: 0 }
   let wanted = Number.POSITIVE_INFINITY
   const reached = Promise.withResolvers<void>()
-  const acknowledge = () => {
-    count++
-    if (count >= wanted) reached.resolve()
+  const acknowledge = (kind: keyof typeof count) => {
+    count[kind]++
+    if (Math.min(count.create, count.change) >= wanted) reached.resolve()
   }
 
   function start(command: string, args: string[]) {
@@ -86,10 +86,10 @@ export async function startWriting(file: string, writes: AcknowledgedWrites, rou
 
   const clients = [
     ...Array.from({ length: 4 }, (_, client) =>
-      create(server, writes, `Round ${round} client ${client}`, acknowledge),
+      create(server, writes, `Round ${round} client ${client}`, () => acknowledge('create')),
     ),
     ...[inject('world').apps.approved, inject('world').apps.pending].map((id) =>
-      change(server, writes, id, acknowledge),
+      change(server, writes, id, () => acknowledge('change')),
     ),
   ]
   const backups = backUp()

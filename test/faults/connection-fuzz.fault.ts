@@ -70,7 +70,7 @@ const endings: ((socket: Socket) => unknown)[] = [
 ]
 
 test(`${connections} connections with valid, invalid, upgrading, half-sent and reset pipelines leave the server as it was`, async () => {
-  const seed = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31))
+  const seed = Number(process.env.FUZZ_SEED ?? (isShortRun ? 1 : Date.now() % 2 ** 31))
   console.log(`FUZZ_SEED=${seed}`)
   const random = randomFrom(seed)
   const server = await serve(`sqlite:${copyWorldFile()}`, { WRITE_LIMIT: '0', CACHE_SIZE: '1' })
