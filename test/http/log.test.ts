@@ -212,6 +212,10 @@ test.for<{ name: string; change: (key: string, at: number) => string }>([
     name: 'ends a part in capitals',
     change: (key, at) => key.slice(0, at).toUpperCase() + key.slice(at),
   },
+  {
+    name: 'and all others are encoded several times',
+    change: (key, at) => encodeAll(key).replaceAll('%', `%${'25'.repeat(1 + (at % 3))}`),
+  },
   { name: 'is one of the last, which are missing', change: (key, at) => key.slice(0, -(at % 20)) },
 ])('redacts a key in which a character $name', ({ change }) => {
   const { key } = generateKey()

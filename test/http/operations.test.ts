@@ -21,19 +21,19 @@ async function backend() {
   return api
 }
 
-test.for<[what: string, path: string, method?: string]>([
-  ['a path without parameters', '/apps'],
-  ['a path with a parameter', '/apps/7'],
-  ['an encoded parameter', '/apps/a%2Fb%20c'],
-  ['a parameter before a character that Unicode calls a space', '/apps/7\u00a0'],
-  ['a slash at the end', '/apps/'],
-  ['an empty parameter', '/apps//'],
-  ['a longer path', '/apps/7/x'],
-  ['an unknown path', '/x/apps'],
-  ['an upper-case path', '/APPS'],
-  ['another method of the same path', '/apps/7', 'DELETE'],
-  ['a method without an operation', '/apps/7', 'PATCH'],
-])('finds the operation of %s as openapi-backend does', async ([, path, method = 'GET']) => {
+test.for<{ name: string; path: string; method?: string }>([
+  { name: 'a path without parameters', path: '/apps' },
+  { name: 'a path with a parameter', path: '/apps/7' },
+  { name: 'an encoded parameter', path: '/apps/a%2Fb%20c' },
+  { name: 'a parameter before a character that Unicode calls a space', path: '/apps/7\u00a0' },
+  { name: 'a slash at the end', path: '/apps/' },
+  { name: 'an empty parameter', path: '/apps//' },
+  { name: 'a longer path', path: '/apps/7/x' },
+  { name: 'an unknown path', path: '/x/apps' },
+  { name: 'an upper-case path', path: '/APPS' },
+  { name: 'another method of the same path', path: '/apps/7', method: 'DELETE' },
+  { name: 'a method without an operation', path: '/apps/7', method: 'PATCH' },
+])('finds the operation of $name as openapi-backend does', async ({ path, method = 'GET' }) => {
   const { router } = await backend()
   const target = readTarget(describeOperations(router.getOperations(), ''), { method, url: path })
   const expected = router.matchOperation({ method, path, headers: {} })
@@ -48,19 +48,19 @@ test.for<[what: string, path: string, method?: string]>([
   ])
 })
 
-test.for<[url: string, path: string, search?: string]>([
-  ['/apps?limit=1&sort=latest', '/apps', 'limit=1&sort=latest'],
-  ['/apps?search=a?b', '/apps', 'search=a?b'],
-  ['/apps?', '/apps'],
-  ['', ''],
-  ['http://apps.test:3000/apps?limit=1', '/apps', 'limit=1'],
-  ['HTTPS://apps.test/apps', '/apps'],
-  ['http://apps.test?limit=1', '', 'limit=1'],
-  ['/to/http://apps.test/apps', '/to/http://apps.test/apps'],
-  ['/apps/%31', '/apps/%31'],
-  ['/apps/%', '/apps/%25'],
-  ['/apps/%FF%31', '/apps/%25FF%2531'],
-])('the target "%s"', ([url, path, search = '']) => {
+test.for<{ url: string; path: string; search?: string }>([
+  { url: '/apps?limit=1&sort=latest', path: '/apps', search: 'limit=1&sort=latest' },
+  { url: '/apps?search=a?b', path: '/apps', search: 'search=a?b' },
+  { url: '/apps?', path: '/apps' },
+  { url: '', path: '' },
+  { url: 'http://apps.test:3000/apps?limit=1', path: '/apps', search: 'limit=1' },
+  { url: 'HTTPS://apps.test/apps', path: '/apps' },
+  { url: 'http://apps.test?limit=1', path: '', search: 'limit=1' },
+  { url: '/to/http://apps.test/apps', path: '/to/http://apps.test/apps' },
+  { url: '/apps/%31', path: '/apps/%31' },
+  { url: '/apps/%', path: '/apps/%25' },
+  { url: '/apps/%FF%31', path: '/apps/%25FF%2531' },
+])('the target "$url"', ({ url, path, search = '' }) => {
   expect(readTarget([], { method: 'GET', url })).toMatchObject({ path, search })
 })
 

@@ -11,31 +11,76 @@ const show = (parts: Part[] | undefined) =>
     )
     .join('')
 
-test.for<[what: string, before: string, after: string, shown: string]>([
-  ['the same text', 'Counts the tides.', 'Counts the tides.', 'Counts the tides.'],
-  ['two empty texts', '', '', ''],
-  ['a new text', '', 'Counts.', '{+Counts.+}'],
-  ['a removed text', 'Counts.', '', '[-Counts.-]'],
-  ['another word', 'Counts the tides.', 'Shows the tides.', '[-Counts-]{+Shows+} the tides.'],
-  ['a word at the end', 'Counts tides', 'Counts tides daily', 'Counts tides{+ daily+}'],
-  ['a word in the middle', 'Counts tides', 'Counts all tides', 'Counts{+ all+} tides'],
-  ['punctuation', 'Counts. Shows.', 'Counts, Shows.', 'Counts[-.-]{+,+} Shows.'],
-  ['a line break', 'One two', 'One\ntwo', 'One[- two-]{+\ntwo+}'],
-  ['spaces at the end', 'One ', 'One  ', 'One[- -]{+  +}'],
-  ['case', 'tide Clock', 'Tide Clock', '[-tide-]{+Tide+} Clock'],
-  ['accents', 'un café noir', 'un cafe noir', 'un[- café-]{+ cafe+} noir'],
-  ['a decomposed accent', 'un cafe\u0301', 'un cafe', 'un[- cafe\u0301-]{+ cafe+}'],
-  ['Japanese, by characters', '天気アプリ', '天気予報アプリ', '天気{+予報+}アプリ'],
-  ['Thai, with its marks', 'ที่นี่', 'ที่นั่น', 'ที่[-นี่-]{+นั่น+}'],
-  ['Arabic', 'ساعة المد', 'ساعة الجزر', 'ساعة[- المد-]{+ الجزر+}'],
-  [
-    'Persian, with joiners in words',
-    'می\u200Cروم',
-    'می\u200Cروی',
-    '[-می\u200Cروم-]{+می\u200Cروی+}',
-  ],
-  ['emoji of several characters', '👩‍💻🇩🇪👍🏽', '👩‍🔬🇩🇰👍🏿', '[-👩‍💻🇩🇪👍🏽-]{+👩‍🔬🇩🇰👍🏿+}'],
-])('shows %s', ([, before, after, shown]) => {
+test.for<{ name: string; before: string; after: string; shown: string }>([
+  {
+    name: 'the same text',
+    before: 'Counts the tides.',
+    after: 'Counts the tides.',
+    shown: 'Counts the tides.',
+  },
+  { name: 'two empty texts', before: '', after: '', shown: '' },
+  { name: 'a new text', before: '', after: 'Counts.', shown: '{+Counts.+}' },
+  { name: 'a removed text', before: 'Counts.', after: '', shown: '[-Counts.-]' },
+  {
+    name: 'another word',
+    before: 'Counts the tides.',
+    after: 'Shows the tides.',
+    shown: '[-Counts-]{+Shows+} the tides.',
+  },
+  {
+    name: 'a word at the end',
+    before: 'Counts tides',
+    after: 'Counts tides daily',
+    shown: 'Counts tides{+ daily+}',
+  },
+  {
+    name: 'a word in the middle',
+    before: 'Counts tides',
+    after: 'Counts all tides',
+    shown: 'Counts{+ all+} tides',
+  },
+  {
+    name: 'punctuation',
+    before: 'Counts. Shows.',
+    after: 'Counts, Shows.',
+    shown: 'Counts[-.-]{+,+} Shows.',
+  },
+  { name: 'a line break', before: 'One two', after: 'One\ntwo', shown: 'One[- two-]{+\ntwo+}' },
+  { name: 'spaces at the end', before: 'One ', after: 'One  ', shown: 'One[- -]{+  +}' },
+  { name: 'case', before: 'tide Clock', after: 'Tide Clock', shown: '[-tide-]{+Tide+} Clock' },
+  {
+    name: 'accents',
+    before: 'un café noir',
+    after: 'un cafe noir',
+    shown: 'un[- café-]{+ cafe+} noir',
+  },
+  {
+    name: 'a decomposed accent',
+    before: 'un cafe\u0301',
+    after: 'un cafe',
+    shown: 'un[- cafe\u0301-]{+ cafe+}',
+  },
+  {
+    name: 'Japanese, by characters',
+    before: '天気アプリ',
+    after: '天気予報アプリ',
+    shown: '天気{+予報+}アプリ',
+  },
+  { name: 'Thai, with its marks', before: 'ที่นี่', after: 'ที่นั่น', shown: 'ที่[-นี่-]{+นั่น+}' },
+  { name: 'Arabic', before: 'ساعة المد', after: 'ساعة الجزر', shown: 'ساعة[- المد-]{+ الجزر+}' },
+  {
+    name: 'Persian, with joiners in words',
+    before: 'می\u200Cروم',
+    after: 'می\u200Cروی',
+    shown: '[-می\u200Cروم-]{+می\u200Cروی+}',
+  },
+  {
+    name: 'emoji of several characters',
+    before: '👩‍💻🇩🇪👍🏽',
+    after: '👩‍🔬🇩🇰👍🏿',
+    shown: '[-👩‍💻🇩🇪👍🏽-]{+👩‍🔬🇩🇰👍🏿+}',
+  },
+])('shows $name', ({ before, after, shown }) => {
   expect(show(wordDifference(before, after))).toBe(shown)
 })
 
@@ -92,30 +137,38 @@ test('a text that differs in few words of many is compared, and one that differs
 })
 
 const longest = 20_000
-test.for<[what: string, before: string, after: string]>([
-  ['symbols', '!'.repeat(longest), '?'.repeat(longest)],
-  ['spaces', ' '.repeat(longest), `${' '.repeat(longest - 1)}x`],
-  ['marks', `e${'\u0301'.repeat(longest)}`, `a${'\u0301'.repeat(longest)}`],
-  ['joiners', '\u200D'.repeat(longest), '\u200D!'.repeat(longest / 2)],
-  ['halves of characters', '\uD83C'.repeat(longest), '\uDC00'.repeat(longest)],
-])('20,000 %s are compared or not, without an error', ([, before, after]) => {
+test.for<{ name: string; before: string; after: string }>([
+  { name: 'symbols', before: '!'.repeat(longest), after: '?'.repeat(longest) },
+  { name: 'spaces', before: ' '.repeat(longest), after: `${' '.repeat(longest - 1)}x` },
+  { name: 'marks', before: `e${'\u0301'.repeat(longest)}`, after: `a${'\u0301'.repeat(longest)}` },
+  { name: 'joiners', before: '\u200D'.repeat(longest), after: '\u200D!'.repeat(longest / 2) },
+  {
+    name: 'halves of characters',
+    before: '\uD83C'.repeat(longest),
+    after: '\uDC00'.repeat(longest),
+  },
+])('20,000 $name are compared or not, without an error', ({ before, after }) => {
   const parts = wordDifference(before, after)
   for (const part of parts ?? [])
     if (part.kind === 'same') expect(part.text.length).toBeLessThan(122)
 })
 
-test.for<[what: string, text: string, shown: string]>([
-  ['121 characters', 'x'.repeat(121), 'x'.repeat(121)],
-  ['122 characters', 'x'.repeat(122), `${'x'.repeat(60)}…${'x'.repeat(60)}`],
-  ['pairs of surrogates', `x${'🌊'.repeat(80)}`, `x${'🌊'.repeat(29)}…${'🌊'.repeat(30)}`],
-  [
-    'surrogates, cut on the other side',
-    `${'🌊'.repeat(80)}x`,
-    `${'🌊'.repeat(30)}…${'🌊'.repeat(29)}x`,
-  ],
-  ['flags', '🇩🇰'.repeat(50), `${'🇩🇰'.repeat(15)}…${'🇩🇰'.repeat(15)}`],
-  ['one endless grapheme', `e${'\u0301'.repeat(200)}`, '…'],
-])('of the same text of %s, the beginning and the end are shown', ([, same, shown]) => {
+test.for<{ name: string; text: string; shown: string }>([
+  { name: '121 characters', text: 'x'.repeat(121), shown: 'x'.repeat(121) },
+  { name: '122 characters', text: 'x'.repeat(122), shown: `${'x'.repeat(60)}…${'x'.repeat(60)}` },
+  {
+    name: 'pairs of surrogates',
+    text: `x${'🌊'.repeat(80)}`,
+    shown: `x${'🌊'.repeat(29)}…${'🌊'.repeat(30)}`,
+  },
+  {
+    name: 'surrogates, cut on the other side',
+    text: `${'🌊'.repeat(80)}x`,
+    shown: `${'🌊'.repeat(30)}…${'🌊'.repeat(29)}x`,
+  },
+  { name: 'flags', text: '🇩🇰'.repeat(50), shown: `${'🇩🇰'.repeat(15)}…${'🇩🇰'.repeat(15)}` },
+  { name: 'one endless grapheme', text: `e${'\u0301'.repeat(200)}`, shown: '…' },
+])('of the same text of $name, the beginning and the end are shown', ({ text: same, shown }) => {
   expect(wordDifference(same, same)).toEqual([{ kind: 'same', text: shown }])
   expect(wordDifference(`${same} a`, `${same} b`)).toEqual([
     { kind: 'same', text: shown },
