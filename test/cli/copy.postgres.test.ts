@@ -28,13 +28,16 @@ test('a copy has all indexes and foreign keys of a migrated database', async () 
   expect(await schemaOf(target)).toEqual(migrated)
 })
 
-test('the source may be idle for as long as the target takes', async () => {
-  const source = openDatabase(await copyWorld())
-  const { rows } = await source.withExclusiveLock(({ sql }) =>
-    sql.raw('show idle_in_transaction_session_timeout'),
-  )
+test('the source cannot be written, and may be idle for as long as the target takes', async () => {
+  const address = await copyWorld()
+  const source = openDatabase(address)
+  await source.withExclusiveLock(async ({ sql }) => {
+    const { rows } = await sql.raw('show idle_in_transaction_session_timeout')
+    expect(rows).toEqual([{ idle_in_transaction_session_timeout: '0' }])
+    const write = "set lock_timeout = '10ms'; update apps set version = '2'"
+    await expect(ask(address, write)).rejects.toThrow('lock timeout')
+  })
   await source.close()
-  expect(rows).toEqual([{ idle_in_transaction_session_timeout: '0' }])
 })
 
 test('a database can be copied while another one of the server is in use, and not while it is', async () => {

@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -201,8 +202,9 @@ describe('refused lines', () => {
     const lines = Array.from({ length: reasons }, (_, field) =>
       Array.from({ length: reasons - field }, () => ({ ...app, [`field${field}`]: 1 })),
     )
-    const { importFile } = await withFile(lines.flat())
-    const { stderr } = await importFile('--rejects', '/dev/null')
+    const { importFile, rejects } = await withFile(lines.flat())
+    symlinkSync('/dev/null', rejects)
+    const { stderr } = await importFile()
     const [total, ...printed] = stderr.trimEnd().split('\n')
     expect(total).toBe(`${lines.flat().length} refused`)
     expect(printed.map((line) => line.split(':')[0])).toEqual([
