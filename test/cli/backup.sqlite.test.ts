@@ -1,18 +1,18 @@
 import { spawnSync } from 'node:child_process'
-import {
-  chmodSync,
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-} from 'node:fs'
+import { chmodSync, copyFileSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, inject, test } from 'vitest'
 import { openDatabase, openEngine } from '../../src/db/database.ts'
-import { copyWorldFile, emptyCatalogueUrl, filePath, temporaryFolder } from '../support/database.ts'
-import { executable, interrupt, run, runProcess, type Served, serve } from '../support/process.ts'
+import { copyWorldFile, temporaryFolder } from '../support/database.ts'
+import {
+  executable,
+  expectRefusal,
+  interrupt,
+  run,
+  runProcess,
+  type Served,
+  serve,
+} from '../support/process.ts'
 
 const envFor = (database: string) => ({ DATABASE_URL: `sqlite:${database}` })
 
@@ -88,19 +88,9 @@ const createWithKey = (server: Served) =>
     json: { name: 'Once', description: 'Created once.', category_id: 1 },
   })
 
-test('a backup of one app says so', async () => {
-  const database = filePath(await emptyCatalogueUrl())
-  const line = { name: 'Star', description: 'A star.', developer_name: 'Ada' }
-  const category = { slug: 'tools', name: 'Tools' }
-  await run(['import', '-'], envFor(database), JSON.stringify({ ...line, category }))
-  const backup = join(temporaryFolder(), 'apps.sqlite')
-  expect((await run(['backup', backup], envFor(database))).stdout).toMatch(/^Backed up 1 app to /)
-})
-
 test('a backup of a served database has all apps acknowledged before it, and can be restored', async () => {
-  const file = await copyLargeWorld(40)
-  const backups = temporaryFolder()
-  const backup = join(backups, 'apps.sqlite')
+  const file = await copyLargeWorld(10)
+  const backup = join(temporaryFolder(), 'apps.sqlite')
   const server = await serve(`sqlite:${file}`)
   const creating = createAll(server)
   await expect.poll(() => creating.acknowledged.size).toBeGreaterThanOrEqual(20)
@@ -111,9 +101,7 @@ test('a backup of a served database has all apps acknowledged before it, and can
   const keyed = await createWithKey(server)
   const before = new Map(creating.acknowledged)
   const { code, stdout, stderr } = await run(['backup', backup, '--json'], envFor(file))
-  const during = creating.acknowledged.size - before.size
   expect([code, stderr]).toEqual([0, ''])
-  expect(during).toBeGreaterThan(0)
   const result = JSON.parse(stdout)
   expect(result).toEqual({
     file: backup,
@@ -121,7 +109,6 @@ test('a backup of a served database has all apps acknowledged before it, and can
     apps: expect.any(Number),
     seconds: expect.any(Number),
   })
-  expect(Object.keys(result)).toEqual(['file', 'bytes', 'apps', 'seconds'])
 
   // Restoring loses only what was written after the backup.
   await run(['moderation', 'approve', String(inject('world').apps.pending)], envFor(file))
@@ -156,8 +143,9 @@ test('a backup of a served database has all apps acknowledged before it, and can
   await database.close()
 })
 
-test('several backups can each be served', async () => {
+test('several backups, of any name, have the permissions of the database and can be served', async () => {
   const file = copyWorldFile()
+  chmodSync(file, 0o600)
   const folder = temporaryFolder()
   const odd = 'a second? 50% #2 é.sqlite'
   const names = ['first.sqlite', odd]
@@ -167,18 +155,11 @@ test('several backups can each be served', async () => {
     expect(stdout).toMatch(
       /^Backed up 6 apps to .+\.sqlite: 0\.\d MB, verified, in \d+(\.\d+)? s\.\n$/,
     )
+    expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600)
   }
   expect(readdirSync(folder).sort()).toEqual(names.toSorted())
   const answers = await publicAnswers(await serve(`sqlite:${file}`))
   expect(await publicAnswers(await serve(`sqlite:${join(folder, odd)}`))).toEqual(answers)
-})
-
-test('a backup has the permissions of the database', async () => {
-  const file = copyWorldFile()
-  const backup = join(temporaryFolder(), 'backup.sqlite')
-  chmodSync(file, 0o600)
-  await run(['backup', backup], envFor(file))
-  expect(statSync(backup).mode & 0o777).toBe(0o600)
 })
 
 test('of two concurrent backups to one file, one succeeds', async () => {
@@ -195,81 +176,60 @@ test('of two concurrent backups to one file, one succeeds', async () => {
 })
 
 describe('one line, exit code 1 and no files', () => {
-  type Case = [what: string, target: (folder: string) => string, line: RegExp, damage?: string]
-
-  test.for<Case>([
-    [
-      'for a name that ends in a slash',
-      (folder) => `${folder}/new/`,
-      /\/new\/ is not a file name: it ends with \/$/,
-    ],
-    [
-      'for a missing directory',
-      (folder) => join(folder, 'none/backup.sqlite'),
-      /cannot write \S+\/none\/backup\.sqlite: no such file or directory$/,
-    ],
-    [
-      'for a directory that is a file',
-      (folder) => join(touch(folder, 'file'), 'backup.sqlite'),
-      /\/file\/\S+: not a directory$/,
-    ],
-    [
-      'for an address',
-      () => 'https://example.org/x',
-      /https:\/\/example\.org\/x: it is an address/,
-    ],
-    ['for a ~ in quotes', () => '~/x', /cannot write ~\/x: no such file or directory; a shell/],
-    ['for a directory without write permission', unwritable, /cannot write \S+: [a-z -]+$/],
-    [
-      'for a database whose search index lacks an app',
-      (folder) => join(folder, 'backup.sqlite'),
-      /the copy is damaged, and the database itself may be, too: the search index lacks 1 of the listed apps, and has 0/,
-      'delete from app_search where rowid % (1 << 40) = 1',
-    ],
-    [
-      'for a database whose search index is broken',
-      (folder) => join(folder, 'backup.sqlite'),
-      /is damaged, .*fts5: corruption/,
-      `update app_search_data set block = zeroblob(length(block))
+  type Failure = {
+    name: string
+    /** Statements that damage the database. */
+    damage?: string
+    /** The path of the backup in the directory, if it is another than `backup.sqlite`. */
+    path?: string
+    line: RegExp
+  }
+  const failures: Failure[] = [
+    {
+      name: 'for a missing directory',
+      path: 'none/backup.sqlite',
+      line: /cannot write \S+\/none\/backup\.sqlite: no such file or directory$/m,
+    },
+    {
+      name: 'for a name that ends in a slash',
+      path: 'new/',
+      line: /\/new\/ is not a file name: it ends with \/$/m,
+    },
+    {
+      name: 'for a database whose search index lacks an app',
+      damage: 'delete from app_search where rowid % (1 << 40) = 1',
+      line: /the copy is damaged, and the database itself may be, too: the search index lacks 1 of the listed apps, and has 0/,
+    },
+    {
+      name: 'for a database whose search index is broken',
+      damage: `update app_search_data set block = zeroblob(length(block))
        where id = (select min(id) from app_search_data where id > 10)`,
-    ],
-    [
-      'for a database with a dangling reference',
-      (folder) => join(folder, 'backup.sqlite'),
-      /is damaged, .*a row of [a-z]+ refers to a missing row of apps/,
-      'pragma foreign_keys = 0; delete from apps where id = 1; delete from app_search where rowid % (1 << 40) = 1',
-    ],
-    [
-      'for a database with a damaged index',
-      (folder) => join(folder, 'backup.sqlite'),
-      /is damaged, .*apps_queue/,
-      `pragma writable_schema = 1;
+      line: /is damaged, .*fts5: corruption/,
+    },
+    {
+      name: 'for a database with a dangling reference',
+      damage:
+        'pragma foreign_keys = 0; delete from apps where id = 1; delete from app_search where rowid % (1 << 40) = 1',
+      line: /is damaged, .*a row of [a-z]+ refers to a missing row of apps/,
+    },
+    {
+      name: 'for a database with a damaged index',
+      damage: `pragma writable_schema = 1;
        update sqlite_schema set sql = replace(sql, 'pending', 'rejected') where name = 'apps_queue'`,
-    ],
-  ])('%s', async ([, target, line, damage]) => {
+      line: /is damaged, .*apps_queue/,
+    },
+  ]
+  test.for(failures)('$name', async ({ damage, path = 'backup.sqlite', line }) => {
     const file = copyWorldFile()
     const folder = temporaryFolder()
     if (damage) await damageWith(file, damage)
-    const path = target(folder)
-    const found = readdirSync(folder)
-    const { code, stdout, stderr } = await run(['backup', path], envFor(file))
-    expect(stderr.trimEnd()).toMatch(line)
-    expect(stderr.trimEnd().split('\n')).toHaveLength(1)
-    expect([code, stdout]).toEqual([1, ''])
-    expect(existsSync(path)).toBe(false)
-    expect(readdirSync(folder)).toEqual(found)
+    expectRefusal(await run(['backup', `${folder}/${path}`], envFor(file)), line)
+    expect(readdirSync(folder)).toEqual([])
   })
 
   function touch(folder: string, name: string): string {
     copyFileSync(executable, join(folder, name))
     return join(folder, name)
-  }
-
-  function unwritable(folder: string): string {
-    // Root can write to any directory on a disk.
-    if (process.getuid?.() === 0) return '/sys/backup.sqlite'
-    mkdirSync(join(folder, 'shut'), { mode: 0o555 })
-    return join(folder, 'shut/backup.sqlite')
   }
 
   async function damageWith(file: string, statements: string) {
@@ -283,12 +243,11 @@ describe('one line, exit code 1 and no files', () => {
     async (name) => {
       const folder = temporaryFolder()
       const existing = touch(folder, name)
-      const { code, stdout, stderr } = await run(
-        ['backup', join(folder, 'backup.sqlite')],
-        envFor(copyWorldFile()),
+      const path = join(folder, 'backup.sqlite')
+      expectRefusal(
+        await run(['backup', path], envFor(copyWorldFile())),
+        new RegExp(`^apps-service: ${existing} already exists; not overwritten$`, 'm'),
       )
-      expect([code, stdout]).toEqual([1, ''])
-      expect(stderr).toBe(`apps-service: ${existing} already exists; not overwritten\n`)
       expect(readFileSync(existing)).toEqual(readFileSync(executable))
       expect(readdirSync(folder)).toEqual([name])
     },
@@ -345,10 +304,8 @@ describe('interrupted', () => {
   test.for<[NodeJS.Signals, leaves: 'something' | 'nothing']>([
     ['SIGKILL', 'something'],
     ['SIGTERM', 'nothing'],
-    ['SIGINT', 'nothing'],
-    ['SIGHUP', 'nothing'],
   ])('by %s: it has no name, leaves %s else, and the next one works', async ([signal, leaves]) => {
-    const file = await copyLargeWorld(60)
+    const file = await copyLargeWorld(20)
     const folder = temporaryFolder()
     const backup = join(folder, 'backup.sqlite')
     const stopped = await interrupt(
@@ -376,24 +333,4 @@ describe('interrupted', () => {
       ? (statSync(join(folder, partial, 'backup.sqlite'), { throwIfNoEntry: false })?.size ?? 0)
       : 0
   }
-})
-
-test.for<[what: string, args: string[], stderr: RegExp]>([
-  ['without a file', [], /missing required argument 'file'/],
-  ['with two files', ['a', 'b'], /too many arguments/],
-])('is misused %s', async ([, args, stderr]) => {
-  const reply = await run(['backup', ...args])
-  expect(reply.code).toBe(2)
-  expect(reply.stderr).toMatch(stderr)
-})
-
-test('the help has an example, and says which command restores it', async () => {
-  const { code, stdout } = await run(['backup', '--help'])
-  expect(code).toBe(0)
-  const parts = [
-    /^Usage: \.\/apps-service backup /,
-    /\.\/apps-service restore puts it in the place of the database\.\n/,
-    /Examples:\n {2}\.\/apps-service backup /,
-  ]
-  expect(stdout).toMatch(new RegExp(parts.map(({ source }) => source).join('[\\s\\S]*')))
 })

@@ -96,17 +96,12 @@ test('twice in a row it gives both databases their own names', async () => {
   const { file, backup, folder } = await withBackup()
   for (let time = 0; time < 2; time++) expect((await restore(backup, file)).code).toBe(0)
   const found = replacedIn(folder).toSorted()
-  expect(found).toHaveLength(2)
   expect(await Promise.all(found.map((name) => hasLater(join(folder, name))))).toEqual([
     true,
     false,
   ])
-})
-
-test('the former database can be restored', async () => {
-  const { file, backup, folder } = await withBackup()
-  await restore(backup, file)
-  expect((await restore(join(folder, replacedIn(folder)[0] ?? ''), file)).code).toBe(0)
+  // Each can be restored.
+  expect((await restore(join(folder, found[0] ?? ''), file)).code).toBe(0)
   expect(await hasLater(file)).toBe(true)
 })
 
@@ -191,7 +186,7 @@ test('the database keeps its permissions', async () => {
 })
 
 describe('changes nothing, in one line, of a backup', () => {
-  type Case = [what: string, spoil: (backup: string) => unknown, reason: RegExp]
+  type Failure = { name: string; spoil: (backup: string) => unknown; reason: RegExp }
 
   function overwrite(backup: string, share: number) {
     const fd = openSync(backup, 'r+')
@@ -200,48 +195,61 @@ describe('changes nothing, in one line, of a backup', () => {
     closeSync(fd)
   }
 
-  test.for<Case>([
-    ['that is missing', rmSync, /^apps-service: cannot read \S+: no such file or directory$/m],
-    [
-      'that is a directory',
-      (backup) => {
+  const failures: Failure[] = [
+    {
+      name: 'that is missing',
+      spoil: rmSync,
+      reason: /^apps-service: cannot read \S+: no such file or directory$/m,
+    },
+    {
+      name: 'that is a directory',
+      spoil(backup) {
         rmSync(backup)
         mkdirSync(backup)
       },
-      /\S+ is not a regular file$/m,
-    ],
-    [
-      'that is cut off',
-      (backup) => truncateSync(backup, 100_000),
-      /is not a SQLite database or is damaged$/m,
-    ],
-    ['that is damaged in the middle', (backup) => overwrite(backup, 0.2), / is damaged/],
-    [
-      'that is no database',
-      (backup) => writeFileSync(backup, 'text'.repeat(5000)),
-      /backup\.sqlite is not a SQLite database or is damaged$/m,
-    ],
-    ['that is empty', (backup) => writeFileSync(backup, ''), /is an empty database$/m],
-    [
-      'of another program',
-      async (backup) => {
-        rmSync(backup)
+      reason: /\S+ is not a regular file$/m,
+    },
+    {
+      name: 'that is cut off',
+      spoil: (backup) => truncateSync(backup, 100_000),
+      reason: /is not a SQLite database or is damaged$/m,
+    },
+    {
+      name: 'that is damaged in the middle',
+      spoil: (backup) => overwrite(backup, 0.2),
+      reason: / is damaged/,
+    },
+    {
+      name: 'that is no database',
+      spoil: (backup) => writeFileSync(backup, 'text'.repeat(5000)),
+      reason: /backup\.sqlite is not a SQLite database or is damaged$/m,
+    },
+    {
+      name: 'that is empty',
+      spoil: (backup) => writeFileSync(backup, ''),
+      reason: /is an empty database$/m,
+    },
+    {
+      name: 'of another program',
+      async spoil(backup) {
         writeFileSync(backup, '')
         await change(backup, 'create table other (id integer)')
       },
-      /is a database of another program$/m,
-    ],
-    [
-      'of a newer version',
-      (backup) => change(backup, "insert into knex_migrations (name) values ('9999-new.ts')"),
-      /backup\.sqlite was migrated by a newer version of this program; run that version$/m,
-    ],
-    [
-      'whose search index lacks an app',
-      (backup) => change(backup, 'delete from app_search where rowid % (1 << 40) = 1'),
-      /backup\.sqlite is damaged: the search index lacks 1 of the listed apps, and has 0/,
-    ],
-  ])('%s', async ([, spoil, reason]) => {
+      reason: /is a database of another program$/m,
+    },
+    {
+      name: 'of a newer version',
+      spoil: (backup) =>
+        change(backup, "insert into knex_migrations (name) values ('9999-new.ts')"),
+      reason: /backup\.sqlite was migrated by a newer version of this program; run that version$/m,
+    },
+    {
+      name: 'whose search index lacks an app',
+      spoil: (backup) => change(backup, 'delete from app_search where rowid % (1 << 40) = 1'),
+      reason: /backup\.sqlite is damaged: the search index lacks 1 of the listed apps, and has 0/,
+    },
+  ]
+  test.for(failures)('$name', async ({ spoil, reason }) => {
     const { file, backup, folder } = await withBackup()
     await spoil(backup)
     expectRefusal(await restore(backup, file), reason)
@@ -290,12 +298,24 @@ describe('changes nothing, in one line, of a backup', () => {
     expect((await restore(backup, file)).code).toBe(0)
   })
 
-  test.for<[what: string, failing: { link?: string; renamed: string }]>([
-    ['if the database cannot get a second name', { link: 'EIO', renamed: 'none' }],
-    ['if the copy cannot be put in place', { renamed: 'restored.sqlite' }],
-    ['nor without links', { link: 'EPERM', renamed: 'restored.sqlite' }],
-    ['if its log cannot be moved', { renamed: '-shm' }],
-  ])('%s', async ([, { link, renamed }]) => {
+  type FailingCall = {
+    name: string
+    /** The code of each link's error, if links fail. */
+    link?: string
+    /** The end of the names that cannot be renamed. */
+    renamed: string
+  }
+  const failingCalls: FailingCall[] = [
+    { name: 'if the database cannot get a second name', link: 'EIO', renamed: 'none' },
+    { name: 'if the copy cannot be put in place', renamed: 'restored.sqlite' },
+    {
+      name: 'if it cannot, on a disk without links',
+      link: 'EPERM',
+      renamed: 'restored.sqlite',
+    },
+    { name: 'if its log cannot be moved', renamed: '-shm' },
+  ]
+  test.for(failingCalls)('$name', async ({ link, renamed }) => {
     const { file, backup, folder } = await withBackup()
     writeFileSync(file, 'no database'.repeat(1000))
     writeFileSync(`${file}-wal`, 'log')
