@@ -1,12 +1,15 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { expect, inject, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { knownMigrations } from '../../src/db/migrations.ts'
 import { copyWorld, emptyDatabaseUrl, filePath, temporaryFolder } from '../support/database.ts'
 import { expectRefusal, run } from '../support/process.ts'
 
-/** migrate --check, which tells scripts whether an upgrade has something to do. */
+/**
+ * migrate --check, which tells scripts whether an upgrade has something to do. How migrations run on
+ * each engine is tested in db/.
+ */
 
 const migrations = await knownMigrations()
 const [last = ''] = migrations.slice(-1)
@@ -64,39 +67,21 @@ test('of a database of a newer version fails as migrate does', async () => {
   expectRefusal(await run(['migrate'], { DATABASE_URL: url }), /was migrated by a newer version/)
 })
 
-test.runIf(inject('engine') === 'postgres')(
-  'of a database that the server does not have fails with its reason',
-  async () => {
-    const url = new URL(await emptyDatabaseUrl())
-    url.pathname = '/not_created'
-    expectRefusal(
-      await check(url.href),
-      /^apps-service: the database \S+ cannot be reached: .*not_created/,
-    )
-  },
-)
-
-test.runIf(inject('engine') === 'sqlite')('creates no file and no directory', async () => {
+test('creates no file and no directory', async () => {
   const url = `sqlite:${temporaryFolder()}/data/apps.sqlite`
   expect((await check(url)).code).toBe(1)
   expect(existsSync(dirname(filePath(url)))).toBe(false)
 })
 
-test.runIf(inject('engine') === 'sqlite')(
-  'of an empty file names all, and of a foreign one fails',
-  async () => {
-    const file = `${temporaryFolder()}/apps.sqlite`
-    writeFileSync(file, '')
-    expect(await check(`sqlite:${file}`)).toMatchObject({
-      code: 1,
-      stdout: expect.stringContaining(migrations.join(', ')),
-    })
-    expect(readFileSync(file, 'utf8')).toBe('')
-    expectRefusal(
-      await check('sqlite:~/none/apps.sqlite'),
-      /~\/none\/apps\.sqlite does not exist; a/,
-    )
-    writeFileSync(file, 'not a database '.repeat(500))
-    expectRefusal(await check(`sqlite:${file}`), /is not a SQLite database or is damaged/)
-  },
-)
+test('of an empty file names all, and of a foreign one fails', async () => {
+  const file = `${temporaryFolder()}/apps.sqlite`
+  writeFileSync(file, '')
+  expect(await check(`sqlite:${file}`)).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining(migrations.join(', ')),
+  })
+  expect(readFileSync(file, 'utf8')).toBe('')
+  expectRefusal(await check('sqlite:~/none/apps.sqlite'), /~\/none\/apps\.sqlite does not exist; a/)
+  writeFileSync(file, 'not a database '.repeat(500))
+  expectRefusal(await check(`sqlite:${file}`), /is not a SQLite database or is damaged/)
+})

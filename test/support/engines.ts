@@ -99,6 +99,8 @@ const onAnyEngine = [
   'test/import-export/one-file-or-many.test.ts',
   'test/cli/export.test.ts',
   'test/cli/rejects-file.test.ts',
+  'test/cli/migrate-check.test.ts',
+  'test/cli/setup.test.ts',
 ]
 
 /**
