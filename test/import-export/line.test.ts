@@ -1,7 +1,12 @@
 import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
 import { describe, expect, test } from 'vitest'
-import { lineSchema, type ParsedLine, readLine } from '../../src/import-export/line.ts'
+import {
+  lineSchema,
+  type ParsedLine,
+  readCounterLine,
+  readLine,
+} from '../../src/import-export/line.ts'
 
 const app = { name: 'Star Map', description: 'The sky.', category: 'tools', developer_name: 'Ada' }
 const review = {
@@ -258,6 +263,24 @@ test.for<[what: string, line: object, problems: string[]]>([
   const read = readLine(JSON.stringify(line))
   expect(problemsOf(read).map(({ field }) => field)).toEqual(problems)
   if (problems.length === 0) expect(read).toEqual(line)
+})
+
+test.for<[what: string, line: object, problems: string[]]>([
+  ['each field', { slug: 'a', total_downloads: 1, average_rating: 4, rating_count: 2 }, []],
+  ['a package name', { package_name: 'org.example.a', total_downloads: 1 }, []],
+  ['no app', { total_downloads: 1 }, ['/slug', '/package_name']],
+  ['downloads below zero', { slug: 'a', total_downloads: -1 }, ['/total_downloads']],
+  ['another field', { slug: 'a', name: 'Whale Song' }, ['/name']],
+  ['ratings without stars', { slug: 'a', average_rating: 0, rating_count: 3 }, ['/rating_count']],
+  ['an average without its ratings', { slug: 'a', average_rating: 4 }, ['/rating_count']],
+  [
+    'ratings without their average',
+    { slug: 'a', rating_count: 4 },
+    ['/average_rating', '/rating_count'],
+  ],
+])('counters with %s', ([, line, problems]) => {
+  const found = problemsOf(readCounterLine(JSON.stringify(line), 1))
+  expect(found.map(({ field }) => field).toSorted()).toEqual(problems.toSorted())
 })
 
 test.for(['', '{', 'null', '[]', '"app"', '1'])('%j is not a line', (text) => {
