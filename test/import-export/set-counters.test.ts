@@ -96,7 +96,7 @@ test('a later line of the same app wins, and an export has what has changed', as
 test('refuses lines that are not valid or name no app, and sets the others', async () => {
   const service = await startService()
   const { problems, ...summary } = await set(service, [
-    '{',
+    '{"slug"',
     { slug: 'nobody', total_downloads: 1 },
     { package_name: 'org.example.nobody', total_downloads: 1 },
     { package_name: 'org.example.gone', total_downloads: 1 },
