@@ -17,7 +17,6 @@ import {
 } from '../support/database.ts'
 import { share } from '../support/lifetime.ts'
 import { commandLine, executable, expectRefusal, serve } from '../support/process.ts'
-import { sortOrders } from '../support/sort-orders.ts'
 
 const tables = [
   'developers',
@@ -137,29 +136,6 @@ test('a copy and a copy of it have all rows, ids, slugs and search results', asy
     ),
   )
   expect(created).toEqual(created.map(() => [1207, 'star-7-4', 5, 6]))
-})
-
-test('a copy is served byte for byte', async () => {
-  const target = await emptyCatalogueUrl()
-  await commandLine(source).json('copy', '--to', target)
-  const [one, other] = await Promise.all([serve(source), serve(target)])
-  const orders = sortOrders.flatMap((sort) => [1, 7, 13].map((page) => `sort=${sort}&page=${page}`))
-  const searches = ['star', 'zoe', '日本', 'ada', 'sons', '🎈', 'star 12'].map(
-    (text) => `search=${encodeURIComponent(text)}`,
-  )
-  const paths = [...orders, ...searches].map((query) => `/apps?limit=100&${query}`)
-  for (const path of [...paths, ...Array.from({ length: 20 }, (_, id) => `/apps/${id + 1}`)]) {
-    const [expected, given] = await Promise.all([
-      one.request('GET', path),
-      other.request('GET', path),
-    ])
-    expect([given.status, given.text, given.headers.etag, given.headers.link]).toEqual([
-      expected.status,
-      expected.text,
-      expected.headers.etag,
-      expected.headers.link,
-    ])
-  }
 })
 
 test('copying is refused to a database that is not empty, not migrated, the same or missing', async () => {

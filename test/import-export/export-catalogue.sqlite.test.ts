@@ -6,32 +6,34 @@ import { holdWrite } from '../support/held-write.ts'
 
 const { apps } = inject('world')
 
-test.for<[milliseconds: number, result: string]>([
-  [2000, 'has the write'],
-  [4999, 'has the write'],
-  [5000, 'is unavailable'],
-])('an export beside a write that takes %i ms: %s', async ([milliseconds, result]) => {
-  const database = await openWorld()
-  const release = await holdWrite(database, ({ sql }) =>
-    sql('apps').where({ id: apps.approved }).update({ version: '2-slow' }),
-  )
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-  onTestFinished(() => void vi.useRealTimers())
-  let isDone = false
-  const exported = exportLines(database)
-    .then(
-      (lines) => (lines.join().includes('2-slow') ? 'has the write' : 'lacks the write'),
-      (error: { code?: string }) => `is ${error.code}`,
+test.for<{ milliseconds: number; result: string }>([
+  { milliseconds: 4999, result: 'has the write' },
+  { milliseconds: 5000, result: 'unavailable' },
+])(
+  'an export beside a write that takes $milliseconds ms: $result',
+  async ({ milliseconds, result }) => {
+    const database = await openWorld()
+    const release = await holdWrite(database, ({ sql }) =>
+      sql('apps').where({ id: apps.approved }).update({ version: '2-slow' }),
     )
-    .finally(() => {
-      isDone = true
-    })
-  const waiting = () => database.usage().pools.find(({ name }) => name === 'writer')?.waiting
-  while (waiting() === 0 && !isDone) await setImmediate()
-  vi.advanceTimersByTime(milliseconds)
-  // Lets a timeout take effect.
-  await setImmediate()
-  vi.useRealTimers()
-  await release()
-  expect(await exported).toBe(result)
-})
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    let isDone = false
+    const exported = exportLines(database)
+      .then(
+        (lines) => (lines.join().includes('2-slow') ? 'has the write' : 'lacks the write'),
+        ({ code }: { code: string }) => code,
+      )
+      .finally(() => {
+        isDone = true
+      })
+    const waiting = () => database.usage().pools.find(({ name }) => name === 'writer')?.waiting
+    while (waiting() === 0 && !isDone) await setImmediate()
+    vi.advanceTimersByTime(milliseconds)
+    // Lets a timeout take effect.
+    await setImmediate()
+    vi.useRealTimers()
+    await release()
+    expect(await exported).toBe(result)
+  },
+)
