@@ -5,7 +5,7 @@ import { required } from '../../src/util/helpers.ts'
 import { copyWorldFile } from '../support/database.ts'
 import { residentBytes } from '../support/memory.ts'
 import { serve } from '../support/process.ts'
-import { randomFrom } from '../support/random.ts'
+import { randomFrom, seed } from '../support/random.ts'
 import { isShortRun } from '../support/short-run.ts'
 import { closed, connected, getBytes } from './sockets.ts'
 
@@ -70,7 +70,6 @@ const endings: ((socket: Socket) => unknown)[] = [
 ]
 
 test(`${connections} connections with valid, invalid, upgrading, half-sent and reset pipelines leave the server as it was`, async () => {
-  const seed = Number(process.env.FUZZ_SEED ?? (isShortRun ? 1 : Date.now() % 2 ** 31))
   console.log(`FUZZ_SEED=${seed}`)
   const random = randomFrom(seed)
   const server = await serve(`sqlite:${copyWorldFile()}`, { WRITE_LIMIT: '0', CACHE_SIZE: '1' })

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { copyWorldFile } from '../support/database.ts'
-import { randomFrom } from '../support/random.ts'
+import { randomFrom, seed } from '../support/random.ts'
 import { isShortRun } from '../support/short-run.ts'
 import {
   addTo,
@@ -15,7 +15,6 @@ import {
 const kills = isShortRun ? 5 : 50
 /** Kills of one growing database before a new one is used. */
 const rounds = 5
-const seed = Number(process.env.FUZZ_SEED ?? (isShortRun ? 1 : Date.now() % 2 ** 31))
 
 test(`no acknowledged write is lost by ${kills} kill -9 during creates, changes, decisions, an import and backups`, async () => {
   const random = randomFrom(seed)
