@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
-import { openDatabase, openEngine } from '../../src/db/database.ts'
+import { openDatabase, openEngine, openMigratedDatabase } from '../../src/db/database.ts'
 import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
 import { commandLine, executable, runProcess, startListening } from '../support/process.ts'
 
@@ -103,4 +103,24 @@ test('after kill -9 during a migration, at any time, the next one completes it',
     expect(stderr).toBe('')
     expect(await ageOf(address)).toBe('current')
   }
+})
+
+test('a second migration changes nothing', async () => {
+  const database = openDatabase(await emptyDatabaseUrl())
+  expect(await database.migrate()).toEqual(migrations)
+  expect(await database.migrate()).toEqual([])
+  expect(await database.schemaAge()).toBe('current')
+  await database.close()
+})
+
+test('refuses to serve or migrate a database of a newer version', async () => {
+  const address = await copyWorld()
+  const database = openDatabase(address)
+  await database.write(({ sql }) =>
+    sql.raw("insert into knex_migrations (name, batch) values ('9999-later.ts', 9)"),
+  )
+  expect(await database.schemaAge()).toBe('newer')
+  await expect(database.migrate()).rejects.toThrow(/was migrated by a newer version/)
+  await database.close()
+  await expect(openMigratedDatabase(address)).rejects.toThrow(/was migrated by a newer version/)
 })
