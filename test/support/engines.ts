@@ -57,7 +57,9 @@ const onAnyEngine = [
       'typed-command',
     ],
   ].map((name) => `test/cli/${name}.test.ts`),
-  ...['relevance', 'search-notes'].map((name) => `test/catalogue/${name}.test.ts`),
+  ...['look-alike-names', 'relevance', 'search-notes'].map(
+    (name) => `test/catalogue/${name}.test.ts`,
+  ),
   ...['corrections', 'partial-matches', 'ranking'].map((name) => `test/search/${name}.test.ts`),
   ...['decisions', 'queue'].map((name) => `test/moderation/${name}.test.ts`),
   ...['accepted-values', 'examples', 'validation'].map((name) => `test/contract/${name}.test.ts`),

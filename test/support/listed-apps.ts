@@ -3,6 +3,7 @@ import { type AppPage, findAppPage } from '../../src/catalogue/app-list.ts'
 import { changeApps, type NewAppRow } from '../../src/catalogue/app-store.ts'
 import { addCategory } from '../../src/catalogue/category-store.ts'
 import type { Database } from '../../src/db/database.ts'
+import type { QueryRunner } from '../../src/db/engine.ts'
 import { openEmptyCatalogue } from './database.ts'
 
 /** An approved app of Ada's in the category "empty", unless it says otherwise. */
@@ -10,40 +11,42 @@ export type ListedApp = Partial<NewAppRow> & { name: string; developer?: string;
 
 const actor = { operator: 'test' }
 
-/** Adds apps that are approved one second after each other. */
-export const addListed = (database: Database, apps: ListedApp[]) =>
-  database.write(async (runner) => {
-    const developers = new Map<string, number>()
-    const categories = new Map(
-      (await runner.sql('categories')).map(({ slug, id }) => [slug, id] as const),
-    )
-    for (const { developer = 'Ada', category = 'empty' } of apps) {
-      developers.set(developer, (await findOrAddDeveloper(runner, developer)).id)
-      if (!categories.has(category))
-        categories.set(category, (await addCategory(runner, category, category, actor)).id)
-    }
+export const addListed = (database: Database, apps: ListedApp[]): Promise<void> =>
+  database.write((runner) => insertListed(runner, apps))
 
-    const inserts = apps.map(({ developer = 'Ada', category = 'empty', ...app }, index) => {
-      const at = new Date(Date.UTC(2030, 0, 1, 0, 0, index)).toISOString()
-      const row: NewAppRow = {
-        developer_id: developers.get(developer) ?? 0,
-        category_id: categories.get(category) ?? 0,
-        status: 'approved',
-        approved_at: at,
-        created_at: at,
-        updated_at: at,
-        total_downloads: 0,
-        package_name: null,
-        version: '1.0.0',
-        short_description: null,
-        rejection_reason: null,
-        description: 'Text.',
-        ...app,
-      }
-      return { app: row, at }
-    })
-    await changeApps(runner, 'app create', { inserts }, actor)
+/** Adds apps that are approved one second after each other. */
+export async function insertListed(runner: QueryRunner, apps: ListedApp[]): Promise<void> {
+  const developers = new Map<string, number>()
+  const categories = new Map(
+    (await runner.sql('categories')).map(({ slug, id }) => [slug, id] as const),
+  )
+  for (const { developer = 'Ada', category = 'empty' } of apps) {
+    developers.set(developer, (await findOrAddDeveloper(runner, developer)).id)
+    if (!categories.has(category))
+      categories.set(category, (await addCategory(runner, category, category, actor)).id)
+  }
+
+  const inserts = apps.map(({ developer = 'Ada', category = 'empty', ...app }, index) => {
+    const at = new Date(Date.UTC(2030, 0, 1, 0, 0, index)).toISOString()
+    const row: NewAppRow = {
+      developer_id: developers.get(developer) ?? 0,
+      category_id: categories.get(category) ?? 0,
+      status: 'approved',
+      approved_at: at,
+      created_at: at,
+      updated_at: at,
+      total_downloads: 0,
+      package_name: null,
+      version: '1.0.0',
+      short_description: null,
+      rejection_reason: null,
+      description: 'Text.',
+      ...app,
+    }
+    return { app: row, at }
   })
+  await changeApps(runner, 'app create', { inserts }, actor)
+}
 
 /** A new catalogue of these apps alone. */
 export async function openListed(apps: ListedApp[]): Promise<Database> {
