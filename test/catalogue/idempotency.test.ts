@@ -64,7 +64,6 @@ describe('the same request again gets the same response, and creates no app', ()
     ],
     ['with a default written out', async () => {}, ['k', {}], ['k', { version: '1.0.0' }]],
     ['with the longest key', async () => {}, [`"${'~'.repeat(255)}"`, {}], ['~'.repeat(255), {}]],
-    ['after 24 hours less ten seconds', async () => freezeClock(Date.now() + 24 * hour - 10_000)],
     [
       'after a rename and an approval',
       async (service, id) => {
@@ -211,15 +210,6 @@ test.for<
   expect(new Set(apps).size).toBe(apps.length)
 })
 
-test('the same key of two developers stands for two apps', async () => {
-  const service = await startService()
-  const createAs = (key: string) => createWith(service, 'k', {}, { key })
-  const { ada, bob } = service.world.keys
-  const [adas, bobs] = [await createAs(ada), await createAs(bob)]
-  expect(adas.body.data.app_id).not.toBe(bobs.body.data.app_id)
-  expect([(await createAs(ada)).text, (await createAs(bob)).text]).toEqual([adas.text, bobs.text])
-})
-
 test('another body with the same key is refused before its category and package name are checked', async () => {
   const service = await startService()
   await createWith(service, 'k')
@@ -281,29 +271,6 @@ test.for([
   expect([reply.status, reply.body.data.errors]).toEqual([
     400,
     [{ in: 'header', field: 'Idempotency-Key', message }],
-  ])
-})
-
-test('a taken package name names the app that has it only to its owner, and not a deleted one', async () => {
-  const service = await startService()
-  const { apps, keys } = service.world
-  const create = (key: string, package_name: string) =>
-    service.request('POST', '/apps', { key, json: { ...newApp, package_name } })
-  const update = (key: string, id: number, package_name: string) =>
-    service.request('PUT', `/apps/${id}`, { key, json: { package_name } })
-  const replies = [
-    await create(keys.ada, 'ORG.example.tideclock'),
-    await create(keys.bob, 'org.example.tideclock'),
-    await create(keys.ada, 'org.example.gone'),
-    await update(keys.ada, apps.pending, 'org.example.tideclock'),
-    await update(keys.bob, apps.bobs, 'org.example.tideclock'),
-  ]
-  expect(replies.map(({ status, body }) => [status, body.data.app_id])).toEqual([
-    [409, apps.approved],
-    [409, undefined],
-    [409, undefined],
-    [409, apps.approved],
-    [409, undefined],
   ])
 })
 

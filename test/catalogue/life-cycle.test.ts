@@ -4,8 +4,7 @@ import { findOrAddDeveloper, issueKey } from '../../src/accounts/account-store.t
 import { isRefused, listedCharacters } from '../contract/characters.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { units } from '../contract/values.ts'
-import { expectStatuses } from '../support/check.ts'
-import { freezeClock, stopTimers } from '../support/clock.ts'
+import { freezeClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { addReviews } from '../support/reviews.ts'
 import { startService } from '../support/service.ts'
@@ -116,26 +115,6 @@ test('an app from creation to deletion', async () => {
   })
   expect(renamed?.key_id && keys.ada.includes(renamed.key_id)).toBe(true)
   expect(audit[1]).toMatchObject({ operator: 'test', key_id: null })
-})
-
-test('stores texts as sent, with only the name and descriptions trimmed', async () => {
-  const service = await startService()
-  const { keys } = service.world
-  const json = {
-    name: '  Zwölf\u00a0Uhr 🎲 ',
-    description: '\n a\r\n\tb "<script>" \\ \u200f \n',
-    short_description: ' x ',
-    version: '1.0-β 2',
-    category_id: 1,
-  }
-  const created = await service.request('POST', '/apps', { key: keys.ada, json })
-  const read = await service.get(`/apps/${created.body.data.app_id}`, { key: keys.ada })
-  expect(read.body.data.app).toMatchObject({
-    name: json.name.trim(),
-    description: json.description.trim(),
-    short_description: 'x',
-    version: '1.0-β 2',
-  })
 })
 
 test('an app with an invisible name, from before the rule, can be read and updated', async () => {
@@ -293,47 +272,6 @@ test('an update without a change keeps the ETag and writes no audit row', async 
   expect(await rows()).toHaveLength(audited)
 })
 
-test('one of two updates with one ETag wins', async () => {
-  const service = await startService()
-  const { keys, apps } = service.world
-  const path = `/apps/${apps.approved}`
-  for (let round = 0; round < 10; round++) {
-    const { headers } = await service.get(path)
-    const update = (name: string) =>
-      service.request('PUT', path, {
-        key: keys.ada,
-        json: { name },
-        headers: { 'If-Match': String(headers.etag) },
-      })
-    const replies = await Promise.all([update(`One ${round}`), update(`Two ${round}`)])
-    expectStatuses(
-      replies.toSorted((one, other) => one.status - other.status),
-      [200, 412],
-    )
-    const winner = replies.find(({ status }) => status === 200)
-    expect((await service.get(path)).body.data.app.name).toBe(winner?.body.data.app.name)
-  }
-})
-
-test('fifty concurrent creates with one name get fifty slugs', async () => {
-  stopTimers()
-  const service = await startService()
-  const { keys } = service.world
-  const replies = await Promise.all(
-    Array.from({ length: 50 }, (_, index) =>
-      service.request('POST', '/apps', { key: index % 2 ? keys.ada : keys.bob, json: newApp }),
-    ),
-  )
-  expect(replies.map(({ status, text }) => (status === 201 ? 201 : text))).toEqual(
-    replies.map(() => 201),
-  )
-  const slugs = replies.map(({ body }) => body.data.slug)
-  expect(slugs.toSorted()).toEqual(
-    ['star-map', ...Array.from({ length: 49 }, (_, index) => `star-map-${index + 2}`)].toSorted(),
-  )
-  expect(new Set(replies.map(({ body }) => body.data.app_id)).size).toBe(50)
-})
-
 test('skips the number of a slug that another name already has', async () => {
   const service = await startService()
   const { keys } = service.world
@@ -343,17 +281,6 @@ test('skips the number of a slug that another name already has', async () => {
   expect(await create('Star Map')).toBe('star-map')
   expect(await create('Star Map 2')).toBe('star-map-2')
   expect(await create('Star Map')).toBe('star-map-3')
-})
-
-test('one of ten concurrent creates with one package name wins', async () => {
-  const service = await startService()
-  const { keys } = service.world
-  const json = { ...newApp, package_name: 'org.example.starmap' }
-  const replies = await Promise.all(
-    Array.from({ length: 10 }, () => service.request('POST', '/apps', { key: keys.ada, json })),
-  )
-  expect(replies.filter(({ status }) => status === 201)).toHaveLength(1)
-  expect(replies.filter(({ status }) => status === 409)).toHaveLength(9)
 })
 
 test('a failed change is rolled back', async () => {

@@ -177,6 +177,8 @@ export const createAppFields: Table = ({ apps, keys, categories }) => [
     status: 409,
     code: 'package_name_taken',
     message: /^The package name ORG\.example\.TideClock is taken; choose another\.$/,
+    // It is somebody else's.
+    without: /"app_id"/,
   },
   {
     name: 'refuses the package name of a deleted app',

@@ -74,11 +74,22 @@ export const updateApp: Table = ({ apps, keys }) => {
       data: { app: expect.objectContaining({ package_name: 'org.example.TideClock' }) },
     },
     {
-      name: 'refuses a package name that is taken',
+      name: 'refuses a package name that is taken, and says that the own app has it',
       request: update(apps.pending, { package_name: 'ORG.EXAMPLE.TIDECLOCK' }),
       status: 409,
       code: 'package_name_taken',
       problems: ['body /package_name'],
+      data: expect.objectContaining({ app_id: apps.approved }),
+    },
+    {
+      name: "refuses a package name that somebody else's app has, without its id",
+      request: [
+        'PUT',
+        `/apps/${apps.bobs}`,
+        { key: keys.bob, json: { package_name: 'org.example.tideclock' } },
+      ],
+      status: 409,
+      without: /"app_id"/,
     },
     {
       name: 'refuses an unknown category',
