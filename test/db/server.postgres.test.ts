@@ -8,6 +8,7 @@ import { findAppPage } from '../../src/catalogue/app-list.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import type { DatabaseOptions, QueryRunner } from '../../src/db/engine.ts'
 import { expectStatuses } from '../support/check.ts'
+import { stopTimers } from '../support/clock.ts'
 import {
   addressAt,
   addressThrough,
@@ -55,6 +56,20 @@ const succeeds = (work: Promise<unknown>) =>
     () => true,
     () => false,
   )
+
+/** Lets timers that are stopped run until the work ends. */
+async function whileTimePasses<T>(work: Promise<T>): Promise<T> {
+  let isOver = false
+  const end = () => {
+    isOver = true
+  }
+  work.then(end, end)
+  while (!isOver) {
+    await vi.advanceTimersByTimeAsync(100)
+    await setImmediate()
+  }
+  return work
+}
 
 /** The same over a network that can hang. */
 async function startDistantWorld() {
@@ -163,15 +178,22 @@ describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
           hang(moment === 'the answer to COMMIT' ? 'answers' : 'everything')
       }
       let runs = 0
+      const areStopped = Promise.withResolvers<void>()
       reach('BEGIN')
       const write = database.write(async ({ sql }) => {
         runs++
         reach('a statement')
         await sql('developers').insert({ name: 'Mallory', created_at: '', changed_at: '' })
         reach('COMMIT', 'the answer to COMMIT', 'ROLLBACK')
-        if (moment === 'ROLLBACK') throw new Error('not this time')
+        if (moment !== 'ROLLBACK') return
+        stopTimers()
+        areStopped.resolve()
+        throw new Error('not this time')
       })
-      await expect(write).rejects.toThrow(/temporarily unavailable/)
+      if (moment === 'ROLLBACK') await areStopped.promise
+      const ended = moment === 'ROLLBACK' ? whileTimePasses(write) : write
+      await expect(ended).rejects.toThrow(/temporarily unavailable/)
+      vi.useRealTimers()
       expect(runs).toBe(moment === 'BEGIN' ? 0 : 1)
       heal()
       await add(database, 'Fay')
