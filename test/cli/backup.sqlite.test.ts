@@ -117,9 +117,7 @@ test('a backup of a served database has all apps acknowledged before it, and can
   await stop(server)
 
   expect((await run(['restore', backup], envFor(file))).code).toBe(0)
-  expect((await run(['migrate'], envFor(file))).stdout).toBe(
-    `The database ${file} is up to date.\n`,
-  )
+  expect((await run(['migrate'], envFor(file))).stdout).not.toContain('Migrated')
   const restored = await serve(`sqlite:${file}`)
   expect(await publicAnswers(restored)).toEqual(answers)
   for (const [id, name] of before) {

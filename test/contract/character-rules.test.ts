@@ -29,7 +29,7 @@ test('each refused character is named', () => {
       (rule) => characterProblem(rule, `a${text}b`) ?? [],
     )
     for (const problem of new Set(problems)) {
-      if (problem.startsWith('must be on one line')) continue
+      if (!problem.includes('U+')) continue
       const [, number, name = ''] = /character U\+([0-9A-F]{4,6}) \((.+)\)$/.exec(problem) ?? []
       expect([number, name]).toEqual([
         code.toString(16).toUpperCase().padStart(4, '0'),

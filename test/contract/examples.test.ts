@@ -251,7 +251,7 @@ const masked = (value: unknown) =>
       .replaceAll(/;r=[1-9]\d*;t=\d+/g, ';r=…;t=…')
       .replaceAll(/;q=\d+/g, ';q=…')
       .replaceAll(/<https:[^?>]*\?/g, '<PATH?')
-      .replaceAll(/(?<=is not a parameter; there are )(none|\w+(, \w+)*)/g, 'NAMES'),
+      .replaceAll(/(?<=; there are )(none|\w+(, \w+)*)/g, 'NAMES'),
   )
 
 const rows = operations.flatMap(({ operationId, responses }) =>

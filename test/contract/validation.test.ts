@@ -105,7 +105,7 @@ test.for<
     {
       'body /name': 'must not be empty',
       'body /description': 'must have at most 20000 characters',
-      'body /short_description': 'must not have the character U+0000 (control character)',
+      'body /short_description': expect.stringContaining('U+0000 (control character)'),
       'body /version': 'must be a string',
       'body /package_name':
         'must have at least three parts separated by dots, each a letter followed by letters, digits, "_" or "-"',
@@ -129,7 +129,7 @@ test.for<
     `colour ${noField}. There are 3 more problems; see data.errors.`,
     {
       'body /category_id': 'must be at least 1',
-      'body /version': 'must not have the character U+D83D (half of a surrogate pair)',
+      'body /version': expect.stringContaining('U+D83D (half of a surrogate pair)'),
       'body /colour': noField,
       'body /a~1b~0': noField,
     },

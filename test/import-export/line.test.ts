@@ -296,7 +296,7 @@ test.for<[what: string, text: string, field: string, problem: RegExp]>([
     'half a surrogate pair',
     JSON.stringify({ ...app, name: 'A?' }).replace('?', '\\ud83d'),
     '/name',
-    /must not have the character U\+D83D/,
+    /U\+D83D/,
   ],
   [
     'a category that is not a slug',
@@ -304,12 +304,7 @@ test.for<[what: string, text: string, field: string, problem: RegExp]>([
     '/category',
     /^must be lower-case letters and digits/,
   ],
-  [
-    'an empty category',
-    JSON.stringify({ ...app, category: '' }),
-    '/category',
-    /^must not be empty$/,
-  ],
+  ['an empty category', JSON.stringify({ ...app, category: '' }), '/category', /empty/],
 ])('%s is refused', ([, text, field, problem]) => {
   expect(problemsOf(readLine(text))).toEqual([
     expect.objectContaining({ field, message: expect.stringMatching(problem) }),

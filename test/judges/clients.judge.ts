@@ -100,7 +100,7 @@ describe.each([typeScript, python])('the guide for $language', (guide) => {
     const refused = guide.program.replace('Star Map', '').replace(/(category_id(: |=))1\b/, '$10')
     const { code, stderr } = await runProgram(guide, folder, refused, scene)
     expect(code).toBe(1)
-    expect(stderr).toContain('body /name: must not be empty\n')
+    expect(stderr).toMatch(/^body \/name: /m)
     expect(stderr).toMatch(/^body \/category_id: /m)
   })
 

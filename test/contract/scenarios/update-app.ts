@@ -126,7 +126,7 @@ export const updateApp: Table = ({ apps, keys }) => {
       request: update(apps.pending, { status: 'approved' }),
       status: 400,
       problems: ['body '],
-      message: /^The body must leave out the read-only field: status\.$/,
+      message: /^The body .*: status\.$/,
     },
     {
       name: 'refuses bad JSON',
