@@ -1,7 +1,7 @@
 import { accessSync, constants, statfsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { configDefaults, defineConfig } from 'vitest/config'
-import { engines, filesOf, runOnce } from './test/support/engines.ts'
+import { engines, filesOn } from './test/support/engines.ts'
 import { configuredServer, hasPostgres } from './test/support/postgres.ts'
 import { isShortRun } from './test/support/short-run.ts'
 
@@ -46,12 +46,7 @@ export default defineConfig({
       ...(hasPostgres ? engines : engines.slice(0, 1)).map((name) => ({
         test: {
           name,
-          include: ['test/**/*.test.ts'],
-          exclude: [
-            ...configDefaults.exclude,
-            ...runOnce,
-            ...engines.filter((other) => other !== name).map(filesOf),
-          ],
+          include: [filesOn(name)],
           globalSetup: ['test/support/world.ts'],
           isolate: false,
           // Test files share a configured server, and writes of one would invalidate the response
@@ -64,7 +59,9 @@ export default defineConfig({
       {
         test: {
           name: 'once',
-          include: runOnce,
+          // On SQLite, if they need a database.
+          include: ['test/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, ...engines.map(filesOn)],
           globalSetup: ['test/support/world.ts'],
           isolate: false,
           sequence: { groupOrder: 1 },

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { copyWorld } from '../support/database.ts'
 import { commandLine } from '../support/process.ts'
 
-/** What `category` prints. test/catalogue/category-store.test.ts has its rules. */
+/** What `category` prints. test/catalogue/category-store.engines.test.ts has its rules. */
 
 test('categories are printed with their numbers of apps', async () => {
   const { run, json } = commandLine(await copyWorld())

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { copyWorld } from '../support/database.ts'
 import { commandLine } from '../support/process.ts'
 
-/** What `developer` prints. test/accounts/account-store.test.ts has its rules. */
+/** What `developer` prints. test/accounts/account-store.engines.test.ts has its rules. */
 
 test('developers are printed with their keys and apps', async () => {
   const { run, json } = commandLine(await copyWorld())

@@ -7,7 +7,7 @@ import { manyApps } from '../support/catalogue-file.ts'
 import { copyWorld, emptyCatalogueUrl, temporaryFolder } from '../support/database.ts'
 import { expectRefusal, interrupt, run } from '../support/process.ts'
 
-/** What export prints, and its file. What it has is in import-export/export-catalogue.test.ts. */
+/** What export prints, and its file. What it has is in import-export/export-catalogue.engines.test.ts. */
 
 /** A world whose rows have not changed since 2026 began. */
 async function oldWorld() {

@@ -3,7 +3,7 @@ import { openDatabase } from '../../src/db/database.ts'
 import { copyWorld, emptyCatalogueUrl } from '../support/database.ts'
 import { commandLine } from '../support/process.ts'
 
-/** What `moderator` prints. test/accounts/moderator-store.test.ts has its rules. */
+/** What `moderator` prints. test/accounts/moderator-store.engines.test.ts has its rules. */
 
 const time = expect.stringMatching(/^\d{4}-.*Z$/)
 

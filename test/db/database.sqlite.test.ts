@@ -33,7 +33,7 @@ import { startService } from '../support/service.ts'
 /**
  * Tests of src/db/database.ts that run on SQLite only: PRAGMAs, files that cannot be opened,
  * addresses, retries and closing. `copyWorld` copies the small catalogue of support/world.ts.
- * database.test.ts runs on both engines.
+ * database.engines.test.ts runs on both engines.
  */
 
 // Written out, not taken from the code under test.

@@ -12,7 +12,7 @@ import type { World } from '../support/world.ts'
 
 /**
  * The response cache: what it stores and shares, and that responses from it equal others.
- * cache-freshness.test.ts tests that none is older than the last write.
+ * cache-freshness.engines.test.ts tests that none is older than the last write.
  */
 
 const kilobyte = 'x'.repeat(1024)

@@ -9,7 +9,7 @@ import {
   type Visitor,
 } from '../support/moderation-page.ts'
 
-/** Finding apps in any state. moderation/finder.test.ts has what a text finds. */
+/** Finding apps in any state. moderation/finder.engines.test.ts has what a text finds. */
 
 const { apps } = inject('world')
 

@@ -20,7 +20,7 @@ import {
 } from '../support/moderation-page.ts'
 import { commandLine } from '../support/process.ts'
 
-/** The audit log. moderation/entry-filters.test.ts has what a filter finds. */
+/** The audit log. moderation/entry-filters.engines.test.ts has what a filter finds. */
 
 const { apps } = inject('world')
 
