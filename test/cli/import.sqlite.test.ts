@@ -55,7 +55,7 @@ test('a command leaves what it wrote in the file, and no log beside it', async (
 
 test('an import that cannot merge the index afterwards is complete all the same, and says so', async () => {
   const url = `sqlite:${copyWorldFile()}`
-  const [database, other] = [openDatabase(url), openDatabase(url)]
+  const [database, other] = [openDatabase(url, { lockTimeout: 10 }), openDatabase(url)]
   const lines = Array.from({ length: 300 }, (_, index) => lineOf(`Star ${index}`))
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   let writing: Promise<void> | undefined
