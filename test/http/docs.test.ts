@@ -264,12 +264,15 @@ describe('the contact of the operators', () => {
     },
     { name: 'nothing', contact: {}, link: undefined },
   ])('$name', async ({ contact, link }) => {
-    const service = await startService({ contact })
+    const service = await startService({ contact, docsPage: page })
     const { info } = (await service.get('/openapi.json')).body
     expect(info.contact).toEqual({ ...document.info.contact, ...contact })
     const linked = `[the operators of the catalogue](${link})`
     if (link) expect(info.description.split(linked)).toHaveLength(4)
     else expect(info.description).not.toContain('[the operators')
+    const shown = (await service.get('/docs')).text
+    if (link) expect(shown).toContain(linked)
+    else expect(shown).not.toContain('[the operators')
   })
 })
 

@@ -16,7 +16,6 @@ import {
   expectShown,
   fieldsOf,
   followMenu,
-  openDocs,
   openMenu,
   openOperation,
   openPage,
@@ -135,7 +134,8 @@ test('the search finds a header of an operation, and the introduction', async ()
 
 describe.for(screens)('the first screen, $view', ({ view, width, height, theme }) => {
   test('shows each operation with its method and path', async () => {
-    const { page } = await openDocs(width, '', height)
+    const { page, baseUrl } = docs[view]()
+    await page.goto(`${baseUrl}/docs#`)
     for (const { summary, method, path } of operations) {
       const request = `${method.toUpperCase()} ${path}`
       const row = page
@@ -275,18 +275,8 @@ test('the menu leads to the fields of an app', async () => {
   await expectFields(section, fieldsOf(app))
 })
 
-test('shows the operators’ contact if it is configured', async () => {
-  const { page } = await openDocs(1440, '', 900, { CONTACT_URL: 'https://apps.example.org/keys' })
-  const link = page
-    .getByRole('main')
-    .getByRole('link', { name: 'the operators of the catalogue' })
-    .first()
-  await expectInView(link)
-  expect(await link.getAttribute('href')).toBe('https://apps.example.org/keys')
-})
-
 test('each command of the introduction has a button that copies it, and is not printed', async () => {
-  const { page, baseUrl } = await openDocs(1440, '', 900)
+  const { page, baseUrl } = docs.wide()
   const introduction = document.info.description.replaceAll(documentedUrl, baseUrl)
   const blocks = [...introduction.matchAll(/^```(?:sh|json)\n(.*?)\n```$/gms)].map(
     ([, block]) => block,
@@ -302,6 +292,7 @@ test('each command of the introduction has a button that copies it, and is not p
       .poll(() => page.evaluate(() => navigator.clipboard.readText()), pollTimeout)
       .toBe(block)
   }
+  onTestFinished(() => page.emulateMedia({ media: null }))
   await page.emulateMedia({ media: 'print' })
   expect(await page.getByRole('button', { name: 'Copied' }).count()).toBe(0)
 })
