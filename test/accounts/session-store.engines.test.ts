@@ -3,7 +3,9 @@ import { addModerator, revokeModerator } from '../../src/accounts/moderator-stor
 import {
   beginSession,
   endSessions,
+  findAppsOpenElsewhere,
   findSession,
+  recordOpenedApp,
   recordSessionUse,
 } from '../../src/accounts/session-store.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
@@ -70,3 +72,27 @@ test.for<{
     }
   },
 )
+
+test('of two sessions that have an app open, others are told of the one that opened it first', async () => {
+  const { read, write } = await openWorld()
+  const begin = freezeClock()
+  const minute = 60_000
+  const signIn = async (name: string) => {
+    const { id } = await write((runner) => addModerator(runner, name, actor))
+    return write((runner) => beginSession(runner, id))
+  }
+  const tokens = [await signIn('Bo'), await signIn('Cy'), await signIn('Di')]
+  for (const [index, token] of tokens.entries()) {
+    freezeClock(begin + index * minute)
+    await write((runner) => recordOpenedApp(runner, token, 1))
+  }
+  const found = await Promise.all(
+    tokens.map((token) => read((runner) => findAppsOpenElsewhere(runner, token))),
+  )
+  const at = (minutes: number) => new Date(begin + minutes * minute).toISOString()
+  expect(found.map((apps) => apps.get(1))).toEqual([
+    { moderator: 'Cy', since: at(1) },
+    { moderator: 'Bo', since: at(0) },
+    { moderator: 'Bo', since: at(0) },
+  ])
+})

@@ -13,6 +13,7 @@ import {
 } from '../../src/moderation/decisions.ts'
 import { required } from '../../src/util/helpers.ts'
 import { importLines, setCounters } from '../support/catalogue-file.ts'
+import { freezeClock } from '../support/clock.ts'
 import { expectConsistent, findNames } from '../support/consistency.ts'
 import { openWorld } from '../support/database.ts'
 import { share } from '../support/lifetime.ts'
@@ -215,6 +216,24 @@ test('a restored app is as it was, and public again if it was', async () => {
   expect((await get(`/apps/${pending}`)).status).toBe(404)
   expect((await get(`/apps/${pending}`, { key: ada })).status).toBe(200)
   await expectConsistent(database)
+})
+
+test('each change of an app gives it a later time, even if the clock stands still', async () => {
+  const database = await openWorld()
+  freezeClock(Date.parse(past))
+  const changes: ((runner: QueryRunner) => Promise<unknown>)[] = [
+    (runner) => transferApp(runner, approved, 'Bob', actor),
+    (runner) => decideApp(runner, 'reject', approved, actor, { reason: 'No.' }),
+    (runner) => decideApp(runner, 'reopen', approved, actor),
+    (runner) => transferApp(runner, approved, 'Ada', actor),
+  ]
+  const times = []
+  for (const change of changes) {
+    times.push((await detailsOf(database, approved)).app.updated_at)
+    await database.write(change)
+  }
+  times.push((await detailsOf(database, approved)).app.updated_at)
+  expect(times).toEqual([...new Set(times)].toSorted())
 })
 
 test('a transferred app is the new owner’s alone, and is found by the new name', async () => {
