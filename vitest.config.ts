@@ -1,7 +1,6 @@
 import { accessSync, constants, statfsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { configDefaults, defineConfig } from 'vitest/config'
-import { engines, filesOn } from './test/support/engines.ts'
 import { configuredServer, hasPostgres } from './test/support/postgres.ts'
 import { isShortRun } from './test/support/short-run.ts'
 
@@ -38,6 +37,11 @@ if (isShortRun) {
 }
 
 const summary = process.env.TEST_SUMMARY
+
+const engines = ['sqlite', 'postgres']
+
+/** Test files that run on an engine: those for every engine, and those for this one. */
+const filesOn = (engine: string) => `test/**/*.{engines,${engine}}.test.ts`
 
 export default defineConfig({
   test: {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { checkSync } from 'recheck'
@@ -98,11 +98,9 @@ const patternsOfDocument = (node: unknown): Pattern[] =>
 /** What is wrong with it; empty if it is linear. */
 function problemOf({ source, flags }: Pattern): string {
   if (source === undefined) return 'a pattern that is constructed at run time cannot be checked'
-  const hash = createHash('sha256')
-    .update(JSON.stringify([recheck.version, limits, source, flags]))
-    .digest('base64')
-  results[hash] ??= cached[hash] ?? check(source, flags)
-  return results[hash]
+  const key = hash('sha256', JSON.stringify([recheck.version, limits, source, flags]))
+  results[key] ??= cached[key] ?? check(source, flags)
+  return results[key]
 }
 
 function check(source: string, flags: string): string {

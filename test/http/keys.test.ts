@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import { generateKey, parseKeyId } from '../../src/accounts/keys.ts'
-import { validRequests } from '../contract/valid-requests.ts'
 import { startService } from '../support/service.ts'
 
 /** Requests with API keys. */
@@ -54,11 +53,4 @@ test('a revocation takes effect at once, and the last use of a key is recorded',
     sql('api_keys').where({ id }).update({ revoked_at: new Date().toISOString() }),
   )
   expect((await service.get('/apps', { key: world.keys.ada })).status).toBe(401)
-})
-
-test('writes ignore If-None-Match', async () => {
-  const service = await startService()
-  const [method, path, options] = validRequests(service.world).createApp
-  const headers = { 'If-None-Match': '*' }
-  expect((await service.request(method, path, { ...options, headers })).status).toBe(201)
 })

@@ -156,7 +156,7 @@ describe.for(screens)('the first screen, $view', ({ view, width, height, theme }
   test('without JavaScript shows each operation, with links that work and nothing that axe finds serious', async () => {
     const urls = [/\/docs$/]
     const noScript = { javaScriptEnabled: false }
-    const { page, baseUrl } = await openPage('/docs', urls, { width, height }, '/v1', {}, noScript)
+    const { page, baseUrl } = await openPage('/docs', urls, { width, height }, '/v1', noScript)
     const main = page.getByRole('main')
     for (const { summary, method, path, 'x-codeSamples': samples } of operations) {
       const row = main.getByRole('row').filter({ hasText: `${method.toUpperCase()} ${path}` })

@@ -46,13 +46,8 @@ const api = await new OpenAPIBackend({ definition, quick: true, validate: false 
 export const operations = api.getOperations() as unknown as Operation[]
 
 /** By default tall enough for any operation. */
-export async function openDocs(
-  width: number,
-  prefix: string,
-  height = 8000,
-  environment: Record<string, string> = {},
-) {
-  const opened = await openPage('/docs', [/\/docs$/], { width, height }, prefix, environment)
+async function openDocs(width: number, prefix: string, height = 8000) {
+  const opened = await openPage('/docs', [/\/docs$/], { width, height }, prefix)
   // Redoc has started: the drawing in the file has only the introduction.
   await opened.page.locator('[data-section-id="/the-app/app"]').waitFor({ state: 'attached' })
   return opened
@@ -79,12 +74,11 @@ export async function openPage(
   urls: RegExp[],
   viewport: { width: number; height: number },
   prefix: string,
-  environment: Record<string, string> = {},
   options: BrowserContextOptions = {},
 ): Promise<{ page: Page; baseUrl: string }> {
   const port = await freePort()
   const baseUrl = `http://localhost:${port}${prefix}`
-  await serve(await copyWorld(), { PORT: String(port), BASE_URL: baseUrl, ...environment })
+  await serve(await copyWorld(), { PORT: String(port), BASE_URL: baseUrl })
   const { context, page, requests } = await openWindow(viewport, options)
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   whenFinished(() => {

@@ -4,6 +4,7 @@ import { changeApps, type NewAppRow } from '../../src/catalogue/app-store.ts'
 import { addCategory } from '../../src/catalogue/category-store.ts'
 import type { Database } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
+import { required } from '../../src/util/helpers.ts'
 import { openEmptyCatalogue } from './database.ts'
 
 /** An approved app of Ada's in the category "empty", unless it says otherwise. */
@@ -29,8 +30,8 @@ export async function insertListed(runner: QueryRunner, apps: ListedApp[]): Prom
   const inserts = apps.map(({ developer = 'Ada', category = 'empty', ...app }, index) => {
     const at = new Date(Date.UTC(2030, 0, 1, 0, 0, index)).toISOString()
     const row: NewAppRow = {
-      developer_id: developers.get(developer) ?? 0,
-      category_id: categories.get(category) ?? 0,
+      developer_id: required(developers.get(developer), 'the developer'),
+      category_id: required(categories.get(category), 'the category'),
       status: 'approved',
       approved_at: at,
       created_at: at,

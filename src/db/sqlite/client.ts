@@ -281,6 +281,7 @@ export const openWriter = (
   lockTimeout: number = defaultLockTimeout,
 ): Knex =>
   open(filename, 'mode=rw', clientOf(file, beginWriting, { ...pragmas, busy_timeout: lockTimeout }))
+
 /** Connections that cannot write. */
 export const openReader = (filename: string, file: DatabaseFile, max: number): Knex =>
   open(filename, 'mode=rw', clientOf(file, beginReading, readerPragmas), max)

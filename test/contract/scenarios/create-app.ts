@@ -21,6 +21,11 @@ export const createApp: Table = ({ apps, keys }) => [
     },
   },
   {
+    name: 'ignores If-None-Match',
+    request: ['POST', '/apps', { key: keys.ada, headers: { 'If-None-Match': '*' }, json: newApp }],
+    status: 201,
+  },
+  {
     name: 'refuses a request without a key',
     request: ['POST', '/apps', { json: newApp }],
     status: 401,
