@@ -128,11 +128,10 @@ const patterns = [
 
 const exceptions = new Set(patterns.flatMap(({ exception }) => exception ?? []))
 const needed = new Set(patterns.flatMap(({ exception, problem }) => (problem && exception) || []))
+const advice = 'Make it linear, or say above the statement what limits its input'
 const problems = [
   ...patterns.flatMap(({ place, problem, exception }) =>
-    problem && !exception
-      ? `${place}: ${problem}. Make it linear, or say above the statement what limits its input: // recheck-ignore: LIMIT`
-      : [],
+    problem && !exception ? `${place}: ${problem}. ${advice}: // recheck-ignore: LIMIT` : [],
   ),
   ...[...exceptions.difference(needed)].map(
     (place) => `${place}: the patterns below are linear. Remove the comment.`,

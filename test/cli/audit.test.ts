@@ -10,7 +10,7 @@ import { copyWorld, temporaryFolder } from '../support/database.ts'
 import { commandLine, executable, expectRefusal, run } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 
-/** What `audit` prints. test/moderation/entries.engines.test.ts and entry-filters.engines.test.ts have what it finds. */
+/** What `audit` prints. entries and entry-filters in test/moderation/ have what it finds. */
 
 test('JSON has what an entry is about, who made it and what changed', async () => {
   const service = await startService()
