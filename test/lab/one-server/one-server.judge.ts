@@ -21,6 +21,7 @@ const page = readFileSync(join(root, 'docs/running.md'), 'utf8')
 const { version } = document.info
 const name = `apps-service-${version}`
 const nextVersion = '99.0.0'
+const upgradeVariables = `OLD=${version} NEW=${nextVersion}`
 
 /** The shell commands of a section. */
 function commandsOf(section: string): string[] {
@@ -28,6 +29,10 @@ function commandsOf(section: string): string[] {
   const [own = ''] = text.split('\n## ')
   return [...own.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, commands = '']) => commands)
 }
+
+/** The commands of "Upgrade", from this version to the next one. */
+const upgradeCommands = () =>
+  commandsOf('Upgrade').map((commands) => commands.replace(/OLD=\S+ NEW=\S+/, upgradeVariables))
 
 /**
  * The archive of `make package` and one of a next version, with the files of the clone, which may
@@ -348,16 +353,13 @@ describe.skipIf(!canRun)(
     })
 
     test('the page upgrades, without a write that was acknowledged and is lost', async () => {
-      const [check = '', change = ''] = commandsOf('Upgrade').map((commands) =>
-        commands.replace(/OLD=\S+ NEW=\S+/, `OLD=${version} NEW=${nextVersion}`),
-      )
-      const variables = `OLD=${version} NEW=${nextVersion}\n`
+      const [check = '', change = ''] = upgradeCommands()
       const before = await names()
       await run(check)
       const during = Promise.all(
         ['One', 'Two', 'Three'].map((name) => create(name).then(({ status }) => [name, status])),
       )
-      await run(variables + change)
+      await run(`${upgradeVariables}\n${change}`)
       const created = (await during).filter(([, status]) => status === 201).map(([name]) => name)
       expect(await names()).toEqual([...before, ...created].toSorted())
       expect(await run('readlink /opt/apps-service')).toBe(`apps-service-${nextVersion}\n`)
@@ -366,8 +368,8 @@ describe.skipIf(!canRun)(
     })
 
     test('the page goes back to the old version and its backup', async () => {
-      const [, , back = ''] = commandsOf('Upgrade')
-      await run(`OLD=${version} NEW=${nextVersion}\n${back}`)
+      const [, , back = ''] = upgradeCommands()
+      await run(back)
       expect(await names()).not.toContain('Four')
       expect(await run('readlink /opt/apps-service')).toBe(`${name}\n`)
       expect((await create('Five')).status).toBe(201)
