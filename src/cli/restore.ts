@@ -55,10 +55,11 @@ replaced is the former database, or null if there was none.`,
       `Restored ${formatQuantity(apps, 'app')} from ${file} to ${database}: ${formatMegabytes(bytes)}, verified, in ${seconds} s.`,
     )
     if (replaced) print(`The former database is ${replaced}.`)
-    const migration = needs_migration
-      ? `run ${formatCommand('migrate')}, because the backup is of an older version, and `
-      : ''
-    print(`Next, ${migration}start the server: ${formatCommand('serve')}, or its service.`)
+    if (needs_migration)
+      print(
+        `The backup is of an older version. To go on with this one, run ${formatCommand('migrate')}; to go back, start the older one.`,
+      )
+    else print(`Next, start the server: ${formatCommand('serve')}, or its service.`)
   },
 })
 

@@ -157,14 +157,14 @@ test('a damaged database is replaced, with its log', async () => {
   expect(await hasLater(file)).toBe(false)
 })
 
-test('a backup of an older version needs migrate, which is said', async () => {
+test('a backup of an older version needs migrate or that version, which is said', async () => {
   const { file, backup } = await withBackup()
   await change(
     backup,
     'delete from knex_migrations where name = (select max(name) from knex_migrations)',
   )
   expect((await restore(backup, file)).stdout).toContain(
-    'Next, run ./apps-service migrate, because the backup is of an older version, and start',
+    'older version. To go on with this one, run ./apps-service migrate; to go back, start the older one.',
   )
 })
 
