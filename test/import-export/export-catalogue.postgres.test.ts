@@ -73,15 +73,19 @@ test('an export does not wait for writers of another database of the server', as
   await release()
 })
 
-test('an export does not wait for writers that begin after it', async () => {
-  const database = await openWorld()
-  const releaseFirst = await holdVersion(database, apps.approved)
-  const waits = polled(database, 1)
-  const exported = exportLines(database)
-  await waits
-  const releaseSecond = await holdVersion(database, apps.bobs)
-  await releaseFirst()
-  // It would fail after a minute.
-  expect((await exported).join().match(/2-slow/g)).toHaveLength(1)
-  await releaseSecond()
-})
+// On Citus, one transaction at a time writes a table.
+test.skipIf(inject('workers').length > 0)(
+  'an export does not wait for writers that begin after it',
+  async () => {
+    const database = await openWorld()
+    const releaseFirst = await holdVersion(database, apps.approved)
+    const waits = polled(database, 1)
+    const exported = exportLines(database)
+    await waits
+    const releaseSecond = await holdVersion(database, apps.bobs)
+    await releaseFirst()
+    // It would fail after a minute.
+    expect((await exported).join().match(/2-slow/g)).toHaveLength(1)
+    await releaseSecond()
+  },
+)
