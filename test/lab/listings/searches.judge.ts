@@ -31,6 +31,8 @@ const short = (text: string) => [...text].length <= 100
 /** Without emoji and what is written without spaces. */
 const wordsOf = (text: string) =>
   queryTerms(text).flatMap(({ text, isPrefix }) => (isPrefix ? text : []))
+/** Not of several words, as `NewPipe` is. */
+const isSingleWord = (text: string) => wordsOf(text).length === 1 && !/\p{Ll}\p{Lu}/u.test(text)
 
 const rules: Record<string, Rule> = {
   'its name first': { searches: ({ title }) => [title].filter(short), isRight: isFirst },
@@ -56,16 +58,14 @@ const rules: Record<string, Rule> = {
     searches: ({ title }) =>
       title.split(/[^\p{L}\p{M}\p{N}]+/u).flatMap((word, index, all) => {
         const pair = [word, all[index + 1] ?? '']
-        return pair.every((one) => wordsOf(one).length === 1) && !/^\d+$/.test(pair.join(''))
-          ? [pair.join('')]
-          : []
+        return pair.every(isSingleWord) && !/^\d+$/.test(pair.join('')) ? [pair.join('')] : []
       }),
     isRight: isFound,
   },
   'a word that it alone has, with a letter less': {
     searches: ({ title }, wordCounts) =>
       wordsOf(title)
-        .filter((word) => [...word].length >= 6 && wordCounts.get(word) === 1)
+        .filter((word) => /^\p{L}{6,}$/u.test(word) && wordCounts.get(word) === 1)
         .map((word) => word.slice(0, 3) + word.slice(4)),
     // Where others have what the slip made, it is no slip.
     isRight: (found, listing, isForgiven) =>
