@@ -50,6 +50,8 @@ const isShareable = ({ isPublic, headers: names }: OperationFacts, { url, header
   // A header that an operation declares may change its response; If-None-Match only its status.
   names.every((name) => name === 'If-None-Match' || headers[name.toLowerCase()] === undefined)
 
+type SharedRequest = Pick<Request, 'url' | 'signal'>
+
 /** A computation in progress, and the clients that share it. */
 type Pending = { representation: Promise<Representation>; clients: Clients }
 
@@ -81,19 +83,20 @@ export class ResponseCache {
    * The response to a request: from the cache, from another request that computes it, or computed
    * and then cached. Throws what `compute` throws, here or for the other request: requests for one
    * URL differ in nothing that a handler sees. The signal that `compute` gets is aborted when all
-   * clients that share it have disconnected.
+   * clients that share it have disconnected. A hit must not read the request's signal: Node makes
+   * one at the first read, which would be most of a hit's garbage.
    */
   async load(
-    { url, signal }: Pick<Request, 'url' | 'signal'>,
+    request: SharedRequest,
     { context }: Pick<Response, 'context'>,
     compute: (signal: AbortSignal) => Promise<Representation>,
   ): Promise<Representation> {
     const version = await this.#currentVersion().catch(() => undefined)
     // The database cannot be read now; the computation reports why.
-    if (version === undefined) return compute(signal)
+    if (version === undefined) return compute(request.signal)
     if (version !== this.#entriesVersion) this.#clear(version)
-    const known = this.#entries.get(url) ?? this.#join(url, signal)
-    if (!known) return this.#compute(url, signal, compute)
+    const known = this.#entries.get(request.url) ?? this.#join(request)
+    if (!known) return this.#compute(request, compute)
     const representation = await known
     context.isCacheHit = true
     this.counts.hit++
@@ -108,7 +111,7 @@ export class ResponseCache {
   }
 
   /** The computation of another request, if there is one that goes on. */
-  #join(url: string, signal: AbortSignal): Promise<Representation> | undefined {
+  #join({ url, signal }: SharedRequest): Promise<Representation> | undefined {
     const pending = this.#pending.get(url)
     if (!pending || pending.clients.haveGone.aborted) return undefined
     pending.clients.add(signal)
@@ -116,8 +119,7 @@ export class ResponseCache {
   }
 
   async #compute(
-    url: string,
-    signal: AbortSignal,
+    { url, signal }: SharedRequest,
     compute: (signal: AbortSignal) => Promise<Representation>,
   ): Promise<Representation> {
     this.counts.miss++
