@@ -3,7 +3,7 @@ import { reindexAppsOf } from '../catalogue/app-side-effects.ts'
 import { countAppsByState, noApps, type StateCounts } from '../catalogue/app-store.ts'
 import { findLookAlikeDevelopers } from '../catalogue/look-alikes.ts'
 import { OperatorError } from '../contract/errors.ts'
-import { parseDeveloperName, parseKeyName } from '../contract/field-rules.ts'
+import { parseDeveloperName, parseEmailAddress, parseKeyName } from '../contract/field-rules.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import type { ApiKeyRow } from '../db/rows.ts'
 import {
@@ -20,6 +20,7 @@ export type Developer = { id: number; name: string }
 /** A developer with the numbers of their active keys and their apps. */
 export type Account = Developer & {
   created_at: string
+  contact: string | null
   active_keys: number
   apps: StateCounts
 }
@@ -27,6 +28,7 @@ export type Account = Developer & {
 /** A key without its secret. */
 type StoredKey = Omit<ApiKeyRow, 'developer_id' | 'sha256'> & {
   developer_name: string
+  developer_contact: string | null
   state: KeyState
 }
 
@@ -94,7 +96,7 @@ export async function findAccounts(runner: QueryRunner, ids: number[]): Promise<
   const rows: Omit<Account, 'apps'>[] = await sql('developers')
     .whereIn('id', ids)
     .orderBy('name')
-    .select('id', 'name', 'created_at', activeKeys)
+    .select('id', 'name', 'created_at', 'contact', activeKeys)
   const states = await countAppsByState(runner, ids)
   return rows.map((row) => ({ ...row, apps: states.get(row.id) ?? noApps }))
 }
@@ -189,6 +191,42 @@ export async function renameDeveloper(
   return { id, name, listed_apps: await reindexAppsOf(runner, id, onProgress) }
 }
 
+export type Contact = { id: number; name: string; contact: string | null }
+
+/** Throws an OperatorError with similar names if no developer has exactly this name. */
+export async function findContact(runner: QueryRunner, text: string): Promise<Contact> {
+  const { id } = await requireDeveloper(runner, text)
+  const found = await runner.sql('developers').where({ id }).first('id', 'name', 'contact')
+  return required(found, `the developer ${id}`)
+}
+
+/**
+ * Sets a developer's address, or removes it (null). The audit log does not have it, since entries are
+ * kept forever. Throws an OperatorError if the developer was removed meanwhile, or if the address is
+ * invalid or the same as before.
+ */
+export async function changeContact(
+  runner: QueryRunner,
+  { id, name, contact: before }: Contact,
+  text: string | null,
+  actor: Actor,
+): Promise<Contact> {
+  const contact = text === null ? null : parseEmailAddress(text)
+  if (contact === before)
+    throw new OperatorError(
+      contact === null ? `${name} has no contact` : `the contact of ${name} is ${contact} already`,
+    )
+  const changed = await runner.sql('developers').where({ id }).update({ contact })
+  if (changed === 0) throw developerNotFound(name)
+  await recordEntry(runner, actor, {
+    action: 'developer contact',
+    at: new Date().toISOString(),
+    developer_id: id,
+    after: { contact: 'changed' },
+  })
+  return { id, name, contact }
+}
+
 /**
  * Removes a developer. Throws an OperatorError if there is none; a foreign key rejects one with apps
  * or active keys.
@@ -256,6 +294,7 @@ export async function findKeys(
     .limit(limit)
     .offset(offset)
     .select('api_keys.id', 'api_keys.name', 'developers.name as developer_name')
+    .select('developers.contact as developer_contact')
     .select('api_keys.created_at', 'expires_at', 'last_used_at', 'revoked_at')
   const now = Date.now()
   return {

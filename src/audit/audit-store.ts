@@ -37,6 +37,7 @@ export type Action =
   | 'review remove'
   | 'key issue'
   | 'key revoke'
+  | 'developer contact'
   | 'developer rename'
   | 'developer remove'
   | 'category add'

@@ -1,14 +1,16 @@
 import { Command } from 'commander'
 import {
+  changeContact,
+  findContact,
   findDevelopers,
   removeDeveloper,
   renameDeveloper,
   requireDeveloper,
 } from '../accounts/account-store.ts'
-import { OperatorError } from '../contract/errors.ts'
+import { OperatorError, UsageError } from '../contract/errors.ts'
 import { formatQuantity } from '../util/text.ts'
 import { buildDatabaseCommand, buildListCommand, commandGroup, currentOperator } from './command.ts'
-import { print, printTable } from './output.ts'
+import { contactLines, print, printTable } from './output.ts'
 import { showCount } from './progress.ts'
 
 const list = buildListCommand({
@@ -20,8 +22,9 @@ Examples:
   ./apps-service developer list --page 2
 
 JSON: {developers, pagination: {current_page, total_pages, per_page, total}}.
-A developer: {id, name, created_at, active_keys, apps: {pending, approved,
-rejected, deleted}}. A deleted app counts only as deleted.`,
+A developer: {id, name, created_at, contact, active_keys, apps: {pending,
+approved, rejected, deleted}}. contact may be null. A deleted app counts only
+as deleted.`,
   rows: 'developers',
   find: (runner, _options: object, limit, offset) => findDevelopers(runner, limit, offset),
   print: ({ developers }) =>
@@ -36,7 +39,36 @@ rejected, deleted}}. A deleted app counts only as deleted.`,
         'ACTIVE KEYS': active_keys,
       })),
       ['NAME'],
+      developers.map(({ contact }) => contactLines(contact)),
     ),
+})
+
+const contact = buildDatabaseCommand({
+  command: new Command('contact')
+    .description('set, remove or print the e-mail address of a developer')
+    .argument('<name>', 'current name')
+    .argument('[address]', 'new address')
+    .option('--none', 'remove the address'),
+  help: `
+With NOTIFY_OWNERS=1, deploy/notify.ts sends it the decisions about the apps of
+the developer. The address is in backups and copies of the database; exports and
+the API do not have it, and the audit log only says that it was changed.
+
+Examples:
+  ./apps-service developer contact "Harbour Software" ada@example.org
+  ./apps-service developer contact "Harbour Software" --none
+
+JSON: {id, name, contact}; contact may be null.`,
+  async run(database, name: string, address: string | undefined, { none }: { none?: true }) {
+    if (address !== undefined && none) throw new UsageError('choose an address or --none')
+    const found = await database.read((runner) => findContact(runner, name))
+    if (address === undefined && !none) return found
+    return database.write((runner) =>
+      changeContact(runner, found, address ?? null, currentOperator()),
+    )
+  },
+  print: ({ name, contact }) =>
+    print(contact === null ? `${name} has no contact.` : `The contact of ${name} is ${contact}.`),
 })
 
 const rename = buildDatabaseCommand({
@@ -92,5 +124,5 @@ JSON: {id, name}.`,
 export const command = commandGroup(
   'developer',
   'list, rename and remove developers, who own apps and keys',
-  [list, rename, remove],
+  [list, contact, rename, remove],
 )

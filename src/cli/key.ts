@@ -11,7 +11,7 @@ import { keyPrefix, parseKeyIdOrPrefix } from '../accounts/keys.ts'
 import { UsageError } from '../contract/errors.ts'
 import { formatAge, formatMinute } from '../util/time.ts'
 import { buildDatabaseCommand, buildListCommand, commandGroup, currentOperator } from './command.ts'
-import { print, printInfo, printTable } from './output.ts'
+import { contactLines, print, printInfo, printTable } from './output.ts'
 import { expiresOption } from './time.ts'
 
 const issue = buildDatabaseCommand({
@@ -62,9 +62,10 @@ Examples:
   ./apps-service key list --developer "Harbour Software"
 
 JSON: {keys, pagination: {current_page, total_pages, per_page, total}}.
-A key: {id, name, developer_name, created_at, expires_at, last_used_at,
-revoked_at, state}. state is active, expired or revoked; name, last_used_at and
-revoked_at may be null. last_used_at is updated at most once an hour.`,
+A key: {id, name, developer_name, developer_contact, created_at, expires_at,
+last_used_at, revoked_at, state}. state is active, expired or revoked; name,
+developer_contact, last_used_at and revoked_at may be null. last_used_at is
+updated at most once an hour.`,
   rows: 'keys',
   async find(runner, { developer: name }: { developer?: string }, limit, offset) {
     const developer = name === undefined ? undefined : await requireDeveloper(runner, name)
@@ -82,6 +83,7 @@ revoked_at may be null. last_used_at is updated at most once an hour.`,
         STATE: key.state,
       })),
       ['DEVELOPER', 'NAME'],
+      keys.map(({ developer_contact }) => contactLines(developer_contact)),
     ),
 })
 

@@ -94,6 +94,10 @@ export function changedAddressLines(field: string, before: string, after: string
   return [`${field}: ${old}`, `→ ${isCut ? 'changed further on' : now}`]
 }
 
+/** The line below a developer who has a contact. */
+export const contactLines = (contact: string | null): string[] =>
+  contact === null ? [] : [detailLine(`contact: ${contact}`)]
+
 /** Text below a row, in one line that fits the terminal. */
 export const detailLine = (text: string): string => truncate(toSingleLine(text), detailWidth())
 

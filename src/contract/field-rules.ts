@@ -58,6 +58,20 @@ export const parseKeyName = (text: string): string =>
   parseText(text, developerNameRule, 'the name of a key')
 
 /**
+ * An address without white space, a comma or a bracket, so that it is one address in the header of a
+ * mail.
+ */
+const emailAddress = /^[\w.!#$%&'*+/=?^`{|}~-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*$/
+/** RFC 5321, section 4.5.3.1.3. */
+const maxEmailLength = 254
+
+export function parseEmailAddress(text: string): string {
+  const address = text.trim()
+  if (address.length <= maxEmailLength && emailAddress.test(address)) return address
+  throw new OperatorError('the contact must be an e-mail address such as ada@example.org')
+}
+
+/**
  * Stands for bytes that are not UTF-8
  * (https://www.unicode.org/versions/Unicode16.0.0/core-spec/chapter-5/#G40630). Node decodes
  * arguments and environment variables this way.

@@ -89,6 +89,8 @@ type DeveloperRow = {
   name: string
   created_at: string
   changed_at: string
+  /** The e-mail address that gets decisions about the developer's apps. Private, as keys are. */
+  contact: string | null
 }
 export type CategoryRow = {
   id: number
@@ -157,7 +159,7 @@ type Table<Row, Column extends keyof Row> = import('knex').Knex.CompositeTableTy
 
 declare module 'knex/types/tables.js' {
   interface Tables {
-    developers: Table<DeveloperRow, 'id'>
+    developers: Table<DeveloperRow, 'id' | 'contact'>
     api_keys: Table<ApiKeyRow, 'name' | 'revoked_at' | 'last_used_at'>
     categories: Table<CategoryRow, 'id' | 'listed_apps'>
     apps: Table<AppRow, 'id' | keyof typeof appDefaults>

@@ -11,6 +11,7 @@ test('developers are printed with their keys and apps', async () => {
     id: 1,
     name: 'Ada',
     created_at,
+    contact: 'ada@example.org',
     active_keys: 1,
     apps: { pending: 1, approved: 1, rejected: 1, deleted: 1 },
   }
@@ -18,6 +19,7 @@ test('developers are printed with their keys and apps', async () => {
     ...ada,
     id: 2,
     name: 'Bob',
+    contact: null,
     apps: { pending: 1, approved: 1, rejected: 0, deleted: 0 },
   }
   expect(await json('developer', 'list')).toEqual({
@@ -26,8 +28,52 @@ test('developers are printed with their keys and apps', async () => {
   })
   expect((await json('developer', 'list', '--limit', '1', '--page', '2')).developers).toEqual([bob])
   expect((await run('developer', 'list')).stdout).toMatch(
-    /^ID +NAME +PENDING +APPROVED +REJECTED +DELETED +ACTIVE KEYS\n1 +Ada +1 +1 +1 +1 +1\n2 +Bob +1 +1 +0 +0 +1\n$/,
+    /^ID +NAME +PENDING +APPROVED +REJECTED +DELETED +ACTIVE KEYS\n1 +Ada +1 +1 +1 +1 +1\n +contact: ada@example.org\n2 +Bob +1 +1 +0 +0 +1\n$/,
   )
+})
+
+test('a contact is printed, changed and removed, and the audit log has no address', async () => {
+  const { run, json } = commandLine(await copyWorld())
+  const contact = async (...args: string[]) => (await run('developer', 'contact', ...args)).stdout
+  expect(await contact('Ada')).toBe('The contact of Ada is ada@example.org.\n')
+  expect(await contact('Ada', 'new@example.org')).toBe('The contact of Ada is new@example.org.\n')
+  expect(await contact('Ada', '--none')).toBe('Ada has no contact.\n')
+  expect(await contact('Ada')).toBe('Ada has no contact.\n')
+  expect(await json('developer', 'contact', 'Bob', ' bob@example.org ')).toEqual({
+    id: 2,
+    name: 'Bob',
+    contact: 'bob@example.org',
+  })
+  const { stdout } = await run('audit', '--limit', '3')
+  expect(stdout.match(/contact: \w+$/gm)).toEqual(Array(3).fill('contact: changed'))
+  expect(stdout).not.toContain('@')
+  expect((await json('key', 'list', '--developer', 'Bob')).keys).toMatchObject([
+    { developer_contact: 'bob@example.org' },
+  ])
+})
+
+test.for([
+  { args: ['Mia', 'mia@example.org'], code: 1, named: 'there is no developer "Mia"' },
+  {
+    args: ['Ada', 'ada@example.org'],
+    code: 1,
+    named: 'the contact of Ada is ada@example.org already',
+  },
+  { args: ['Bob', '--none'], code: 1, named: 'Bob has no contact' },
+  { args: ['Bob', 'bob@example.org', '--none'], code: 2, named: 'choose an address or --none' },
+  ...[
+    'bob',
+    'bob@',
+    'bob@example.org, eve@example.org',
+    'bob@example.org\nBcc: eve@example.org',
+  ].map((address) => ({
+    args: ['Bob', address],
+    code: 1,
+    named: 'the contact must be an e-mail address such as ada@example.org',
+  })),
+])('developer contact $args is refused', async ({ args, code, named }) => {
+  const result = await commandLine(await copyWorld()).run('developer', 'contact', ...args)
+  expect(result).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(named) })
 })
 
 test('a rename prints the new name, and how many apps have it', async () => {

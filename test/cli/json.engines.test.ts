@@ -88,6 +88,7 @@ const rows: Row[] = [
   ['app restore', () => [String(apps.deleted)]],
   ['app transfer', () => [String(apps.approved), '--to', 'Bob']],
   ['developer list', () => []],
+  ['developer contact', () => ['Ada']],
   ['developer rename', () => ['Ada', '--to', 'Lovelace']],
   ['developer remove', (databaseUrl) => addDeveloper(databaseUrl, 'Eve').then(() => ['Eve'])],
   ['moderator add', () => ['Ada']],

@@ -15,6 +15,7 @@ test('keys are shown by their prefix, never with their secret', async () => {
   const key = {
     name: null,
     developer_name: 'Ada',
+    developer_contact: 'ada@example.org',
     created_at: time,
     expires_at: time,
     last_used_at: null,
@@ -26,7 +27,13 @@ test('keys are shown by their prefix, never with their secret', async () => {
   expect(listed.keys).toEqual(
     expect.arrayContaining([
       { ...key, id: idOf(keys.ada), state: 'active' },
-      { ...key, id: idOf(keys.bob), developer_name: 'Bob', state: 'active' },
+      {
+        ...key,
+        id: idOf(keys.bob),
+        developer_name: 'Bob',
+        developer_contact: null,
+        state: 'active',
+      },
       { ...key, id: idOf(keys.expired), state: 'expired' },
       { ...key, id: idOf(keys.revoked), revoked_at: time, state: 'revoked' },
     ]),

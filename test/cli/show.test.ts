@@ -53,6 +53,7 @@ test('JSON has all that the database knows of an app', async () => {
       id: 1,
       name: 'Ada',
       created_at: recent,
+      contact: 'ada@example.org',
       active_keys: 1,
       apps: { pending: 1, approved: 1, rejected: 1, deleted: 1 },
     },

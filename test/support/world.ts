@@ -132,6 +132,7 @@ export async function createWorld(address: string): Promise<Omit<World, 'source'
 
     const ada = await findOrAddDeveloper(runner, 'Ada')
     const bob = await findOrAddDeveloper(runner, 'Bob')
+    await sql('developers').where({ id: ada.id }).update({ contact: 'ada@example.org' })
     const adas = await issueKey(runner, ada, actor)
     const bobs = await issueKey(runner, bob, actor)
     const expired = await issueKey(runner, ada, actor)
