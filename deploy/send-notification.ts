@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process'
 import {
   closeSync,
   existsSync,
@@ -11,6 +10,7 @@ import {
 import { dirname, join } from 'node:path'
 import { type AuditEntry, findLastEntryId } from '../src/audit/audit-store.ts'
 import { fileErrorReason } from '../src/cli/file-errors.ts'
+import { messageOf } from '../src/cli/output.ts'
 import { baseUrlFormat, parseBaseUrl } from '../src/config.ts'
 import type { Database } from '../src/db/database.ts'
 import { actorOf } from '../src/moderation/describe-entry.ts'
@@ -26,6 +26,8 @@ import {
   neutralizePlain,
   toText,
 } from './notification-formats.ts'
+import { mailOwners, outcomes } from './owner-mails.ts'
+import { sendMail } from './send-mail.ts'
 
 /** Environment variables. */
 type Settings = Record<string, string | undefined>
@@ -40,28 +42,46 @@ const defaultFormat = 'slack'
 const timeout = 30_000
 
 /**
- * Tells people about decisions and waiting apps, through a chat's webhook or by mail. It writes its
- * place, the last audit entry that it has sent, beside the old one before the delivery, and
- * replaces the old one afterwards. So nothing is lost, a full disk repeats no message, and a crash
- * in between repeats one. The first run sends nothing.
+ * Tells moderators about decisions and waiting apps, through a chat's webhook or by mail, and owners
+ * about decisions, by mail. Each of the two has its place, so that a failure of one repeats nothing of
+ * the other. Throws the problems of both.
  */
 export async function sendNotification(settings: Settings, database: Database) {
-  const { deliver, moderationUrl, directory } = readSettings(settings)
-  const file = join(directory, 'notified')
+  const { tellings, directory } = readSettings(settings)
+  const problems: string[] = []
+  for (const { file, tell } of tellings) {
+    try {
+      problems.push(...(await tellNews(join(directory, file), tell, database)))
+    } catch (error) {
+      problems.push(messageOf(error as Error))
+    }
+  }
+  if (problems.length > 0) throw new Error(problems.join('; '))
+}
+
+/**
+ * Tells what is new. It writes its place, the last audit entry that it has told, beside the old one
+ * before, and replaces the old one afterwards. So nothing is lost, a full disk repeats no message, and
+ * a crash in between repeats what it told. The first run tells nothing. Returns problems with parts
+ * that are not told again.
+ */
+async function tellNews(file: string, tell: Tell, database: Database): Promise<string[]> {
   const place = readPlace(file)
   const newest = await database.read(findLastEntryId)
-  if (place === undefined) return writePlace(file, newest)()
+  if (place === undefined) {
+    writePlace(file, newest)()
+    return []
+  }
   if (place > newest) {
     writePlace(file, newest)()
     throw new Error(`the audit log ends before entry ${place}; the next run continues at its end`)
   }
-  if (place === newest) return
+  if (place === newest) return []
   const { last, ...news } = await readNews(place, database)
-  const counts = await database.read(countQueues)
   const moveToPlace = writePlace(file, last)
-  if (news.decisions > 0 || news.waiting.size > 0)
-    await deliver({ ...news, ...counts, place, moderationUrl })
+  const problems = await tell(news, place, database)
   moveToPlace()
+  return problems
 }
 
 type News = {
@@ -69,13 +89,15 @@ type News = {
   decisions: number
   /** The last decision about each app. */
   decided: Map<number, AuditEntry>
+  /** The last decision or restoration of each app that was not deleted since. */
+  forOwners: Map<number, AuditEntry>
   /** Names of the apps that began to wait and were not decided since, by their ids. */
   waiting: Map<number, string>
 }
 
 /** The events after an entry, and the last id. */
 async function readNews(place: number, database: Database): Promise<News & { last: number }> {
-  const news: News = { decisions: 0, decided: new Map(), waiting: new Map() }
+  const news: News = { decisions: 0, decided: new Map(), forOwners: new Map(), waiting: new Map() }
   let last = place
   for await (const entry of entriesAfter(database, place)) {
     addEntry(news, entry)
@@ -94,6 +116,8 @@ const decisionWords: Record<string, string> = {
 function addEntry(news: News, entry: AuditEntry) {
   const { action, app_id, app_name, key_id } = entry
   if (app_id === null) return
+  if (Object.hasOwn(outcomes, action) || action === 'app delete') news.forOwners.delete(app_id)
+  if (Object.hasOwn(outcomes, action)) news.forOwners.set(app_id, entry)
   const isDecision = Object.hasOwn(decisionWords, action)
   if (isDecision) {
     news.decisions++
@@ -111,6 +135,23 @@ type Facts = News & {
   place: number
   moderationUrl: string | undefined
 }
+
+/** Tells the news after a place. Returns problems with parts that are not told again. */
+type Tell = (news: News, place: number, database: Database) => Promise<string[]>
+
+const tellModerators =
+  (deliver: Deliver, moderationUrl: string | undefined): Tell =>
+  async (news, place, database) => {
+    const counts = await database.read(countQueues)
+    if (news.decisions > 0 || news.waiting.size > 0)
+      await deliver({ ...news, ...counts, place, moderationUrl })
+    return []
+  }
+
+const tellOwners =
+  (baseUrl: string): Tell =>
+  ({ forOwners }, _place, database) =>
+    mailOwners(forOwners.values(), baseUrl, database)
 
 /** A message that names each app once, and at most as many as `shown`. */
 function describe(facts: Facts, neutralize: Format['neutralize'], shown: number): Message {
@@ -160,24 +201,41 @@ type Deliver = (facts: Facts) => Promise<void>
 
 /** Throws an error that reports all problems together. It has no value, which may be a secret. */
 function readSettings(settings: Settings) {
-  const { NOTIFY_WEBHOOK, NOTIFY_MAIL, NOTIFY_FORMAT, MODERATION_URL, STATE_DIRECTORY } = settings
+  const { NOTIFY_WEBHOOK, NOTIFY_MAIL, NOTIFY_FORMAT, NOTIFY_OWNERS } = settings
+  const { BASE_URL, MODERATION_URL, STATE_DIRECTORY } = settings
   const problems: string[] = []
   const url = NOTIFY_WEBHOOK ? URL.parse(NOTIFY_WEBHOOK) : null
-  if (!NOTIFY_WEBHOOK === !NOTIFY_MAIL) problems.push('set NOTIFY_WEBHOOK or NOTIFY_MAIL')
+  if (NOTIFY_WEBHOOK && NOTIFY_MAIL) problems.push('set only one of NOTIFY_WEBHOOK and NOTIFY_MAIL')
+  if (!NOTIFY_WEBHOOK && !NOTIFY_MAIL && !NOTIFY_OWNERS)
+    problems.push('set NOTIFY_WEBHOOK, NOTIFY_MAIL or NOTIFY_OWNERS=1')
   if (NOTIFY_WEBHOOK && !['http:', 'https:'].includes(url?.protocol ?? ''))
     problems.push('NOTIFY_WEBHOOK must be an http or https address')
   if (NOTIFY_MAIL && !/^[!-~]+@[!-~]+( [!-~]+@[!-~]+)*$/.test(NOTIFY_MAIL))
     problems.push('NOTIFY_MAIL must be e-mail addresses, separated by a comma and a space')
   const format = new Map(Object.entries(formats)).get(NOTIFY_FORMAT || defaultFormat)
   if (!format) problems.push(`NOTIFY_FORMAT must be one of ${Object.keys(formats).join(', ')}`)
+  if (NOTIFY_OWNERS && NOTIFY_OWNERS !== '1') problems.push('NOTIFY_OWNERS must be 1')
+  const base = NOTIFY_OWNERS && BASE_URL ? parseBaseUrl(BASE_URL) : undefined
+  if (NOTIFY_OWNERS && !base) problems.push(`BASE_URL must be ${baseUrlFormat}`)
   const moderation = MODERATION_URL ? parseBaseUrl(MODERATION_URL) : { baseUrl: undefined }
   if (!moderation) problems.push(`MODERATION_URL must be ${baseUrlFormat}`)
-  if (!STATE_DIRECTORY) problems.push('set STATE_DIRECTORY to the directory of its place')
+  if (!STATE_DIRECTORY) problems.push('set STATE_DIRECTORY to the directory of its places')
   if (problems.length > 0 || !format || !STATE_DIRECTORY) throw new Error(problems.join('; '))
-  const deliver: Deliver = url
-    ? (facts) => post(url, format, facts)
-    : async (facts) => sendMail(NOTIFY_MAIL ?? '', describe(facts, neutralizePlain, maxApps))
-  return { deliver, moderationUrl: moderation?.baseUrl, directory: STATE_DIRECTORY }
+
+  const tellings: { file: string; tell: Tell }[] = []
+  if (url || NOTIFY_MAIL) {
+    const deliver: Deliver = url
+      ? (facts) => post(url, format, facts)
+      : async (facts) => mailModerators(NOTIFY_MAIL ?? '', facts)
+    tellings.push({ file: 'notified', tell: tellModerators(deliver, moderation?.baseUrl) })
+  }
+  if (base) tellings.push({ file: 'notified-owners', tell: tellOwners(base.baseUrl) })
+  return { tellings, directory: STATE_DIRECTORY }
+}
+
+function mailModerators(to: string, facts: Facts) {
+  const message = describe(facts, neutralizePlain, maxApps)
+  sendMail(to, `Apps Service: ${message.title}`, toText(message))
 }
 
 /** With as many apps as fit. Errors do not have the address, which is a secret. */
@@ -205,25 +263,6 @@ function reasonOf({ name, cause }: Error): string {
   const status = /^Proxy response \((\d+)\)/.exec(reason)?.[1]
   if (status !== undefined) return `the proxy answered ${status}`
   return 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.name
-}
-
-/** The text is base64, so that no line of it is a header, is too long or ends the message. */
-function sendMail(to: string, message: Message) {
-  const body = Buffer.from(`${toText(message)}\n`)
-    .toString('base64')
-    .replaceAll(/.{76}/g, '$&\n')
-  const headers = [
-    `To: ${to}`,
-    `Subject: Apps Service: ${message.title}`,
-    'Auto-Submitted: auto-generated',
-    'MIME-Version: 1.0',
-    'Content-Type: text/plain; charset=utf-8',
-    'Content-Transfer-Encoding: base64',
-  ]
-  const input = `${headers.join('\n')}\n\n${body}\n`
-  const { status, error } = spawnSync('sendmail', ['-t', '-i'], { input, timeout })
-  if (error) throw new Error(`sendmail cannot be run: ${(error as NodeJS.ErrnoException).code}`)
-  if (status !== 0) throw new Error(`sendmail exited with ${status}`)
 }
 
 function readPlace(file: string): number | undefined {

@@ -321,7 +321,7 @@ describe('nothing is lost', () => {
     })
     expect(await notify()).toEqual(failed('the webhook cannot be reached: TimeoutError'))
     expect(await notify({ NOTIFY_WEBHOOK: '', NOTIFY_MAIL: 'ada@example.org' })).toEqual(
-      failed('sendmail cannot be run: ETIMEDOUT'),
+      failed('sendmail did not end within 30 seconds'),
     )
     expect(timeouts).toEqual([30_000, 30_000])
     expect(place()).toBe(before)
@@ -471,16 +471,17 @@ test('mail goes to the addresses through sendmail, whose failure keeps the place
 test('settings that are missing or wrong are reported together, without a secret', async () => {
   const { notify, folder, decide, webhook } = await startNotifying()
   await decide('approve', apps.pending)
-  const webhookOrMail = 'set NOTIFY_WEBHOOK or NOTIFY_MAIL'
+  const none = 'set NOTIFY_WEBHOOK, NOTIFY_MAIL or NOTIFY_OWNERS=1'
+  const both = 'set only one of NOTIFY_WEBHOOK and NOTIFY_MAIL'
   const address = 'NOTIFY_WEBHOOK must be an http or https address'
   const mail = 'NOTIFY_MAIL must be e-mail addresses, separated by a comma and a space'
   const format = 'NOTIFY_FORMAT must be one of text, slack, teams, discord, ntfy'
-  const directory = 'set STATE_DIRECTORY to the directory of its place'
+  const directory = 'set STATE_DIRECTORY to the directory of its places'
   const ofMail = (NOTIFY_MAIL: string) => ({ NOTIFY_WEBHOOK: '', NOTIFY_MAIL })
   const missing = join(folder, 'missing')
   const cases: { settings: Record<string, string>; message: string }[] = [
-    { settings: { NOTIFY_WEBHOOK: '' }, message: webhookOrMail },
-    { settings: { NOTIFY_MAIL: 'ada@example.org' }, message: webhookOrMail },
+    { settings: { NOTIFY_WEBHOOK: '' }, message: none },
+    { settings: { NOTIFY_MAIL: 'ada@example.org' }, message: both },
     { settings: { NOTIFY_WEBHOOK: 'ftp://secret' }, message: address },
     { settings: { NOTIFY_WEBHOOK: 'secret' }, message: address },
     { settings: ofMail('ada'), message: mail },

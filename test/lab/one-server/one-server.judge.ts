@@ -13,7 +13,7 @@ import { bootMachine, canBoot, type Machine } from './machine.ts'
 
 /**
  * "One server" and "Upgrade" of docs/running.md, word by word, on a machine with systemd and Caddy.
- * Only the host name and the installation of packages differ.
+ * Only the host name, the installation of packages and, before a release, the version differ.
  */
 
 const root = join(import.meta.dirname, '../../..')
@@ -122,11 +122,10 @@ describe.skipIf(!canRun)(
 
     test('the page sets it up', async () => {
       const [unpack = '', start = '', fill = ''] = commandsOf('One server')
-      expect(unpack).toContain(`VERSION=${version} `)
       const output = await run(
         [unpack, start, fill]
           .join('')
-          .replace('DOMAIN=apps.example.org', 'DOMAIN=localhost')
+          .replace(/VERSION=\S+ DOMAIN=\S+/, `VERSION=${version} DOMAIN=localhost`)
           .replace(/^.*apt-get .*$/m, ''),
       )
       expect(output).toContain('The service is ready.')
@@ -181,6 +180,21 @@ describe.skipIf(!canRun)(
         echo NOTIFY_WEBHOOK=http://127.0.0.1:1/ > /etc/apps-service/notify.env
         systemctl start apps-service-notify`)
       expect(await run('cat /var/lib/apps-service/notified')).toMatch(/^[1-9]\d*\n$/)
+    })
+
+    test('an owner gets a decision by mail', async () => {
+      await run(`
+        echo NOTIFY_OWNERS=1 > /etc/apps-service/notify.env
+        printf '#!/bin/sh\\ncat > /var/lib/apps-service/mail\\n' > /usr/local/bin/sendmail
+        chmod 755 /usr/local/bin/sendmail
+        apps-service developer contact "Harbour Software" ada@example.org
+        systemctl start apps-service-notify
+        apps-service moderation reject 1 --reason 'Broken links.'
+        apps-service moderation approve 1
+        systemctl start apps-service-notify`)
+      expect(await run('cat /var/lib/apps-service/mail')).toMatch(
+        /^To: ada@example\.org\nSubject: Tide Clock was approved\n/,
+      )
     })
 
     test('the settings are read by the rules of systemd', async () => {

@@ -1,0 +1,42 @@
+import { spawnSync } from 'node:child_process'
+import { chunk } from '../src/util/helpers.ts'
+
+/** Milliseconds. */
+const timeout = 30_000
+
+/** `sendmail` was run, and did not take the mail. */
+export class RefusedMail extends Error {}
+
+/**
+ * Sends a mail with the system's `sendmail`. The addresses must be valid for a header. Throws a
+ * RefusedMail if it exits with an error or hangs, another error if it cannot be run.
+ */
+export function sendMail(to: string, subject: string, text: string): void {
+  // In base64 no line is a header, is too long or ends the message.
+  const body = Buffer.from(`${text}\n`).toString('base64').replaceAll(/.{76}/g, '$&\n')
+  const headers = [
+    `To: ${to}`,
+    `Subject: ${encodeHeader(subject)}`,
+    'Auto-Submitted: auto-generated',
+    'MIME-Version: 1.0',
+    'Content-Type: text/plain; charset=utf-8',
+    'Content-Transfer-Encoding: base64',
+  ]
+  const input = `${headers.join('\n')}\n\n${body}\n`
+  const { status, error } = spawnSync('sendmail', ['-t', '-i'], { input, timeout })
+  const code = error && 'code' in error ? error.code : undefined
+  if (code === 'ETIMEDOUT') throw new RefusedMail('sendmail did not end within 30 seconds')
+  if (error) throw new Error(`sendmail cannot be run: ${code}`)
+  if (status !== 0) throw new RefusedMail(`sendmail exited with ${status}`)
+}
+
+/** Characters of an encoded word: with four bytes each, it has 75 ASCII characters at most. */
+const wordLength = 11
+
+/** A text on one line as the value of a header, RFC 2047. Plain ASCII remains as it is. */
+function encodeHeader(text: string): string {
+  if (/^[ -~]*$/.test(text) && !text.includes('=?')) return text
+  return [...chunk([...text], wordLength)]
+    .map((word) => `=?UTF-8?B?${Buffer.from(word.join('')).toString('base64')}?=`)
+    .join('\n ')
+}
