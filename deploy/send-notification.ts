@@ -47,9 +47,9 @@ const timeout = 30_000
  * the other. Throws the problems of both.
  */
 export async function sendNotification(settings: Settings, database: Database) {
-  const { tellings, directory } = readSettings(settings)
+  const { channels, directory } = readSettings(settings)
   const problems: string[] = []
-  for (const { file, tell } of tellings) {
+  for (const { file, tell } of channels) {
     try {
       problems.push(...(await tellNews(join(directory, file), tell, database)))
     } catch (error) {
@@ -222,15 +222,15 @@ function readSettings(settings: Settings) {
   if (!STATE_DIRECTORY) problems.push('set STATE_DIRECTORY to the directory of its places')
   if (problems.length > 0 || !format || !STATE_DIRECTORY) throw new Error(problems.join('; '))
 
-  const tellings: { file: string; tell: Tell }[] = []
+  const channels: { file: string; tell: Tell }[] = []
   if (url || NOTIFY_MAIL) {
     const deliver: Deliver = url
       ? (facts) => post(url, format, facts)
       : async (facts) => mailModerators(NOTIFY_MAIL ?? '', facts)
-    tellings.push({ file: 'notified', tell: tellModerators(deliver, moderation?.baseUrl) })
+    channels.push({ file: 'notified', tell: tellModerators(deliver, moderation?.baseUrl) })
   }
-  if (base) tellings.push({ file: 'notified-owners', tell: tellOwners(base.baseUrl) })
-  return { tellings, directory: STATE_DIRECTORY }
+  if (base) channels.push({ file: 'notified-owners', tell: tellOwners(base.baseUrl) })
+  return { channels, directory: STATE_DIRECTORY }
 }
 
 function mailModerators(to: string, facts: Facts) {
