@@ -1,5 +1,6 @@
 import type { AuditEntry } from '../src/audit/audit-store.ts'
 import type { Database } from '../src/db/database.ts'
+import { required } from '../src/util/helpers.ts'
 import { toSingleLine } from '../src/util/text.ts'
 import { RefusedMail, sendMail } from './send-mail.ts'
 
@@ -24,7 +25,7 @@ export async function mailOwners(
   database: Database,
 ): Promise<string[]> {
   const problems: string[] = []
-  for (const [id, ofOwner] of Map.groupBy(entries, ({ developer_id }) => Number(developer_id))) {
+  for (const [id, ofOwner] of Map.groupBy(entries, ownerOf)) {
     const owner = await database.read(({ sql }) =>
       sql('developers').where({ id }).first('name', 'contact'),
     )
@@ -34,16 +35,20 @@ export async function mailOwners(
       entry && others.length === 0
         ? outcomeOf(entry)
         : `${ofOwner.length} decisions about your apps`
-    const footer = `You get this mail because it is the contact of ${owner.name} at ${baseUrl}`
+    const name = toSingleLine(owner.name)
+    const footer = `You get this mail because it is the contact of ${name} at ${baseUrl}`
     try {
       sendMail(owner.contact, subject, [...describe(ofOwner, baseUrl), footer].join('\n\n'))
     } catch (error) {
       if (!(error instanceof RefusedMail)) throw error
-      problems.push(`no mail to ${owner.name}: ${error.message}`)
+      problems.push(`no mail to ${name}: ${error.message}`)
     }
   }
   return problems
 }
+
+const ownerOf = ({ id, developer_id }: AuditEntry) =>
+  required(developer_id, `the owner of the app of entry ${id}`)
 
 /** A paragraph for each app. A name or a reason is one line, so that it looks like no other part. */
 function describe(entries: AuditEntry[], baseUrl: string): string[] {

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { chunk } from '../src/util/helpers.ts'
 
-/** Milliseconds. */
-const timeout = 30_000
+/** Milliseconds for a delivery. */
+export const timeout = 30_000
 
 /** `sendmail` was run, and did not take the mail. */
 export class RefusedMail extends Error {}
@@ -25,7 +25,8 @@ export function sendMail(to: string, subject: string, text: string): void {
   const input = `${headers.join('\n')}\n\n${body}\n`
   const { status, error } = spawnSync('sendmail', ['-t', '-i'], { input, timeout })
   const code = error && 'code' in error ? error.code : undefined
-  if (code === 'ETIMEDOUT') throw new RefusedMail('sendmail did not end within 30 seconds')
+  if (code === 'ETIMEDOUT')
+    throw new RefusedMail(`sendmail did not end within ${timeout / 1000} seconds`)
   if (error) throw new Error(`sendmail cannot be run: ${code}`)
   if (status !== 0) throw new RefusedMail(`sendmail exited with ${status}`)
 }

@@ -27,7 +27,7 @@ import {
   toText,
 } from './notification-formats.ts'
 import { mailOwners, outcomes } from './owner-mails.ts'
-import { sendMail } from './send-mail.ts'
+import { sendMail, timeout } from './send-mail.ts'
 
 /** Environment variables. */
 type Settings = Record<string, string | undefined>
@@ -38,8 +38,6 @@ const maxName = 100
 const maxReason = 200
 /** The format of the versions that had no other. */
 const defaultFormat = 'slack'
-/** Milliseconds for a delivery. */
-const timeout = 30_000
 
 /**
  * Tells moderators about decisions and waiting apps, through a chat's webhook or by mail, and owners
@@ -142,9 +140,9 @@ type Tell = (news: News, place: number, database: Database) => Promise<string[]>
 const tellModerators =
   (deliver: Deliver, moderationUrl: string | undefined): Tell =>
   async (news, place, database) => {
+    if (news.decisions === 0 && news.waiting.size === 0) return []
     const counts = await database.read(countQueues)
-    if (news.decisions > 0 || news.waiting.size > 0)
-      await deliver({ ...news, ...counts, place, moderationUrl })
+    await deliver({ ...news, ...counts, place, moderationUrl })
     return []
   }
 

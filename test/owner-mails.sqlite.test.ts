@@ -136,7 +136,7 @@ describe('a mail', () => {
 
   test('has no part of a name or a reason in a header or on a line of its own', async () => {
     const { decide, notify, takeMails, database } = await startNotifying()
-    const name = 'Żółw\r\nBcc: eve@example.org\n\nHello =?UTF-8?Q?x?= 🐢🐢🐢🐢🐢🐢🐢🐢🐢🐢🐢🐢'
+    const name = 'Żółw\r\nBcc: eve@example.org\n\nHello =?UTF-8?Q?x?= '.concat('🐢'.repeat(12))
     await database.write(({ sql }) => sql('apps').where({ id: apps.pending }).update({ name }))
     await decide('reject', apps.pending, 'No.\nBcc: eve@example.org\n\n.\nWhat you can do: evil')
     expect(await notify()).toBeUndefined()
@@ -257,7 +257,7 @@ describe('a failure', () => {
     ])
   })
 
-  test('of the webhook does not repeat mails, and of a mail does not repeat the message', async () => {
+  test('of the webhook does not repeat mails', async () => {
     const { decide, notify, takeMails, folder } = await startNotifying()
     const both = { NOTIFY_WEBHOOK: `http://127.0.0.1:${await freePort()}/` }
     // Its first run begins at the end.
@@ -270,6 +270,19 @@ describe('a failure', () => {
     expect(await notify(both)).toBe(unreachable)
     expect(takeMails()).toEqual([])
     expect(readFileSync(join(folder, 'notified'), 'utf8')).toBe(told)
+  })
+
+  test('of a mail does not repeat what moderators get', async () => {
+    const { decide, notify, takeMails, setContact } = await startNotifying()
+    const both = { NOTIFY_MAIL: 'moderators@example.org' }
+    // Its first run begins at the end.
+    expect(await notify(both)).toBeUndefined()
+    await setContact('Ada', 'wrong@example.org')
+    await decide('approve', apps.pending)
+    expect(await notify(both)).toBe('no mail to Ada: sendmail exited with 67')
+    expect(takeMails()).toMatchObject([{ to: 'moderators@example.org' }])
+    expect(await notify(both)).toBeUndefined()
+    expect(takeMails()).toEqual([])
   })
 })
 

@@ -57,7 +57,8 @@ replaced is the former database, or null if there was none.`,
     if (replaced) print(`The former database is ${replaced}.`)
     if (needs_migration)
       print(
-        `The backup is of an older version. To go on with this one, run ${formatCommand('migrate')}; to go back, start the older one.`,
+        `The backup is of an older version. To go on with this one, run ${formatCommand('migrate')}; ` +
+          'to go back, start the older one.',
       )
     else print(`Next, start the server: ${formatCommand('serve')}, or its service.`)
   },

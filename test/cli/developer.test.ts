@@ -27,9 +27,14 @@ test('developers are printed with their keys and apps', async () => {
     pagination: { current_page: 1, total_pages: 1, per_page: 50, total: 2 },
   })
   expect((await json('developer', 'list', '--limit', '1', '--page', '2')).developers).toEqual([bob])
-  expect((await run('developer', 'list')).stdout).toMatch(
-    /^ID +NAME +PENDING +APPROVED +REJECTED +DELETED +ACTIVE KEYS\n1 +Ada +1 +1 +1 +1 +1\n +contact: ada@example.org\n2 +Bob +1 +1 +0 +0 +1\n$/,
-  )
+  const { stdout } = await run('developer', 'list')
+  expect(stdout.replaceAll(/ +/g, ' ').split('\n')).toEqual([
+    'ID NAME PENDING APPROVED REJECTED DELETED ACTIVE KEYS',
+    '1 Ada 1 1 1 1 1',
+    ' contact: ada@example.org',
+    '2 Bob 1 1 0 0 1',
+    '',
+  ])
 })
 
 test('a contact is printed, changed and removed, and the audit log has no address', async () => {
