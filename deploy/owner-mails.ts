@@ -60,7 +60,7 @@ function describe(entries: AuditEntry[], baseUrl: string): string[] {
         `${outcomeOf(entry)}.`,
         ...(typeof reason === 'string' ? [`Reason: ${toSingleLine(reason)}`] : []),
         entry.action === 'app approve'
-          ? `${baseUrl}/apps/${entry.app_slug}`
+          ? `${baseUrl}/apps/${entry.app_id}`
           : `What you can do: ${baseUrl}/docs#/section/the-life-of-an-app`,
       ].join('\n')
     }),

@@ -97,13 +97,15 @@ describe('a mail', () => {
     await decide('reject', apps.bobsPending, 'Spam.')
     await request('POST', '/apps', { key: keys.ada, json: newApp })
     for (let run = 0; run < 2; run++) expect(await notify()).toBeUndefined()
+    // The mail's link.
+    expect((await request('GET', `/apps/${apps.pending}`)).status).toBe(200)
     expect(takeMails()).toEqual([
       {
         to: ada,
         subject: '3 decisions about your apps',
         text: [
           'Cloud Atlas was approved.',
-          'https://apps.example.org/v1/apps/cloud-atlas',
+          `https://apps.example.org/v1/apps/${apps.pending}`,
           '',
           'Tide Clock was taken down.',
           'Reason: Broken links.',
