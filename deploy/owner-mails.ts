@@ -2,7 +2,7 @@ import type { AuditEntry } from '../src/audit/audit-store.ts'
 import type { Database } from '../src/db/database.ts'
 import { required } from '../src/util/helpers.ts'
 import { toSingleLine } from '../src/util/text.ts'
-import { RefusedMail, sendMail } from './send-mail.ts'
+import { sendMail } from './send-mail.ts'
 
 /** The actions that owners are told about, as they read them. */
 export const outcomes: Record<string, string> = {
@@ -30,19 +30,17 @@ export async function mailOwners(
       sql('developers').where({ id }).first('name', 'contact'),
     )
     if (!owner?.contact) continue
-    const [entry, ...others] = ofOwner
     const subject =
-      entry && others.length === 0
-        ? outcomeOf(entry)
+      ofOwner.length === 1
+        ? ofOwner.map(outcomeOf).join()
         : `${ofOwner.length} decisions about your apps`
     const name = toSingleLine(owner.name)
-    const footer = `You get this mail because it is the contact of ${name} at ${baseUrl}`
-    try {
-      sendMail(owner.contact, subject, [...describe(ofOwner, baseUrl), footer].join('\n\n'))
-    } catch (error) {
-      if (!(error instanceof RefusedMail)) throw error
-      problems.push(`no mail to ${name}: ${error.message}`)
-    }
+    const paragraphs = ofOwner.slice(0, maxApps).map((entry) => describe(entry, baseUrl))
+    const more = ofOwner.length - maxApps
+    if (more > 0) paragraphs.push(`And ${more} more, see GET ${baseUrl}/developer/apps`)
+    paragraphs.push(`You get this mail because it is the contact of ${name} at ${baseUrl}`)
+    const problem = sendMail(owner.contact, subject, paragraphs.join('\n\n'))
+    if (problem !== undefined) problems.push(`no mail to ${name}: ${problem}`)
   }
   return problems
 }
@@ -50,22 +48,15 @@ export async function mailOwners(
 const ownerOf = ({ id, developer_id }: AuditEntry) =>
   required(developer_id, `the owner of the app of entry ${id}`)
 
-/** A paragraph for each app. A name or a reason is one line, so that it looks like no other part. */
-function describe(entries: AuditEntry[], baseUrl: string): string[] {
-  const more = entries.length - maxApps
-  return [
-    ...entries.slice(0, maxApps).map((entry) => {
-      const { rejection_reason: reason } = entry.after
-      return [
-        `${outcomeOf(entry)}.`,
-        ...(typeof reason === 'string' ? [`Reason: ${toSingleLine(reason)}`] : []),
-        entry.action === 'app approve'
-          ? `${baseUrl}/apps/${entry.app_id}`
-          : `What you can do: ${baseUrl}/docs#/section/the-life-of-an-app`,
-      ].join('\n')
-    }),
-    ...(more > 0 ? [`And ${more} more, see GET ${baseUrl}/developer/apps`] : []),
-  ]
+/** A paragraph about an app. A name or a reason is one line, so that it looks like no other part. */
+function describe(entry: AuditEntry, baseUrl: string): string {
+  const { rejection_reason: reason } = entry.after
+  const why = typeof reason === 'string' ? `\nReason: ${toSingleLine(reason)}` : ''
+  const next =
+    entry.action === 'app approve'
+      ? `${baseUrl}/apps/${entry.app_id}`
+      : `What you can do: ${baseUrl}/docs#/section/the-life-of-an-app`
+  return `${outcomeOf(entry)}.${why}\n${next}`
 }
 
 function outcomeOf({ app_name, action, before }: AuditEntry): string {

@@ -4,14 +4,11 @@ import { chunk } from '../src/util/helpers.ts'
 /** Milliseconds for a delivery. */
 export const timeout = 30_000
 
-/** `sendmail` was run, and did not take the mail. */
-export class RefusedMail extends Error {}
-
 /**
- * Sends a mail with the system's `sendmail`. The addresses must be valid for a header. Throws a
- * RefusedMail if it exits with an error or hangs, another error if it cannot be run.
+ * Sends a mail with the system's `sendmail`. The addresses must be valid for a header. Returns the
+ * problem if it does not take the mail, and throws an error if it cannot be run.
  */
-export function sendMail(to: string, subject: string, text: string): void {
+export function sendMail(to: string, subject: string, text: string): string | undefined {
   // In base64 no line is a header, is too long or ends the message.
   const body = Buffer.from(`${text}\n`).toString('base64').replaceAll(/.{76}/g, '$&\n')
   const headers = [
@@ -24,11 +21,11 @@ export function sendMail(to: string, subject: string, text: string): void {
   ]
   const input = `${headers.join('\n')}\n\n${body}\n`
   const { status, error } = spawnSync('sendmail', ['-t', '-i'], { input, timeout })
+  if (status === 0) return undefined
+  if (status !== null) return `sendmail exited with ${status}`
   const code = error && 'code' in error ? error.code : undefined
-  if (code === 'ETIMEDOUT')
-    throw new RefusedMail(`sendmail did not end within ${timeout / 1000} seconds`)
-  if (error) throw new Error(`sendmail cannot be run: ${code}`)
-  if (status !== 0) throw new RefusedMail(`sendmail exited with ${status}`)
+  if (code === 'ETIMEDOUT') return `sendmail did not end within ${timeout / 1000} seconds`
+  throw new Error(`sendmail cannot be run: ${code}`)
 }
 
 /** Characters of an encoded word: with four bytes each, it has 75 ASCII characters at most. */

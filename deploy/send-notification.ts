@@ -45,41 +45,46 @@ const defaultFormat = 'slack'
  * the other. Throws the problems of both.
  */
 export async function sendNotification(settings: Settings, database: Database) {
-  const { channels, directory } = readSettings(settings)
+  const { deliver, moderationUrl, ownersBaseUrl, directory } = readSettings(settings)
   const problems: string[] = []
-  for (const { file, tell } of channels) {
-    try {
-      problems.push(...(await tellNews(join(directory, file), tell, database)))
-    } catch (error) {
-      problems.push(messageOf(error as Error))
-    }
-  }
+  const tell = (file: string, send: Send) =>
+    tellNews(join(directory, file), database, send).catch((error) => {
+      problems.push(messageOf(error))
+    })
+  if (deliver)
+    await tell('notified', async (news, place) => {
+      if (news.decisions === 0 && news.waiting.size === 0) return
+      const counts = await database.read(countQueues)
+      await deliver({ ...news, ...counts, place, moderationUrl })
+    })
+  if (ownersBaseUrl)
+    await tell('notified-owners', async ({ forOwners }) => {
+      problems.push(...(await mailOwners(forOwners.values(), ownersBaseUrl, database)))
+    })
   if (problems.length > 0) throw new Error(problems.join('; '))
 }
+
+/** Sends the news after a place. If it throws, the next run sends them again. */
+type Send = (news: News, place: number) => Promise<void>
 
 /**
  * Tells what is new. It writes its place, the last audit entry that it has told, beside the old one
  * before, and replaces the old one afterwards. So nothing is lost, a full disk repeats no message, and
- * a crash in between repeats what it told. The first run tells nothing. Returns problems with parts
- * that are not told again.
+ * a crash in between repeats what it told. The first run tells nothing.
  */
-async function tellNews(file: string, tell: Tell, database: Database): Promise<string[]> {
+async function tellNews(file: string, database: Database, send: Send) {
   const place = readPlace(file)
   const newest = await database.read(findLastEntryId)
-  if (place === undefined) {
-    writePlace(file, newest)()
-    return []
-  }
+  if (place === undefined) return writePlace(file, newest)()
   if (place > newest) {
     writePlace(file, newest)()
     throw new Error(`the audit log ends before entry ${place}; the next run continues at its end`)
   }
-  if (place === newest) return []
+  if (place === newest) return
   const { last, ...news } = await readNews(place, database)
   const moveToPlace = writePlace(file, last)
-  const problems = await tell(news, place, database)
+  await send(news, place)
   moveToPlace()
-  return problems
 }
 
 type News = {
@@ -114,8 +119,8 @@ const decisionWords: Record<string, string> = {
 function addEntry(news: News, entry: AuditEntry) {
   const { action, app_id, app_name, key_id } = entry
   if (app_id === null) return
-  if (Object.hasOwn(outcomes, action) || action === 'app delete') news.forOwners.delete(app_id)
-  if (Object.hasOwn(outcomes, action)) news.forOwners.set(app_id, entry)
+  if (action === 'app delete') news.forOwners.delete(app_id)
+  else if (Object.hasOwn(outcomes, action)) news.forOwners.set(app_id, entry)
   const isDecision = Object.hasOwn(decisionWords, action)
   if (isDecision) {
     news.decisions++
@@ -133,23 +138,6 @@ type Facts = News & {
   place: number
   moderationUrl: string | undefined
 }
-
-/** Tells the news after a place. Returns problems with parts that are not told again. */
-type Tell = (news: News, place: number, database: Database) => Promise<string[]>
-
-const tellModerators =
-  (deliver: Deliver, moderationUrl: string | undefined): Tell =>
-  async (news, place, database) => {
-    if (news.decisions === 0 && news.waiting.size === 0) return []
-    const counts = await database.read(countQueues)
-    await deliver({ ...news, ...counts, place, moderationUrl })
-    return []
-  }
-
-const tellOwners =
-  (baseUrl: string): Tell =>
-  ({ forOwners }, _place, database) =>
-    mailOwners(forOwners.values(), baseUrl, database)
 
 /** A message that names each app once, and at most as many as `shown`. */
 function describe(facts: Facts, neutralize: Format['neutralize'], shown: number): Message {
@@ -220,20 +208,21 @@ function readSettings(settings: Settings) {
   if (!STATE_DIRECTORY) problems.push('set STATE_DIRECTORY to the directory of its places')
   if (problems.length > 0 || !format || !STATE_DIRECTORY) throw new Error(problems.join('; '))
 
-  const channels: { file: string; tell: Tell }[] = []
-  if (url || NOTIFY_MAIL) {
-    const deliver: Deliver = url
-      ? (facts) => post(url, format, facts)
-      : async (facts) => mailModerators(NOTIFY_MAIL ?? '', facts)
-    channels.push({ file: 'notified', tell: tellModerators(deliver, moderation?.baseUrl) })
+  let deliver: Deliver | undefined
+  if (url) deliver = (facts) => post(url, format, facts)
+  else if (NOTIFY_MAIL) deliver = async (facts) => mailModerators(NOTIFY_MAIL, facts)
+  return {
+    deliver,
+    moderationUrl: moderation?.baseUrl,
+    ownersBaseUrl: base?.baseUrl,
+    directory: STATE_DIRECTORY,
   }
-  if (base) channels.push({ file: 'notified-owners', tell: tellOwners(base.baseUrl) })
-  return { channels, directory: STATE_DIRECTORY }
 }
 
 function mailModerators(to: string, facts: Facts) {
   const message = describe(facts, neutralizePlain, maxApps)
-  sendMail(to, `Apps Service: ${message.title}`, toText(message))
+  const problem = sendMail(to, `Apps Service: ${message.title}`, toText(message))
+  if (problem !== undefined) throw new Error(problem)
 }
 
 /** With as many apps as fit. Errors do not have the address, which is a secret. */

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync 
 import { join } from 'node:path'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { sendNotification } from '../deploy/send-notification.ts'
-import { changeContact, findContact, renameDeveloper } from '../src/accounts/account-store.ts'
+import { renameDeveloper, setContact } from '../src/accounts/account-store.ts'
 import type { Decision } from '../src/catalogue/policy.ts'
 import { decideApp, restoreApp, transferApp } from '../src/moderation/decisions.ts'
 import { newApp } from './contract/valid-requests.ts'
@@ -47,11 +47,9 @@ async function startNotifying() {
   vi.stubEnv('PATH', `${folder}:${process.env.PATH}`)
   onTestFinished(() => void vi.unstubAllEnvs())
   const { write } = service.database
-  const setContact = (name: string, address: string | null) =>
-    write(async (runner) =>
-      changeContact(runner, await findContact(runner, name), address, operator),
-    )
-  await setContact('Bob', bob)
+  const changeContact = (name: string, address: string | null) =>
+    write((runner) => setContact(runner, name, address, operator))
+  await changeContact('Bob', bob)
 
   const settings = {
     NOTIFY_OWNERS: '1',
@@ -80,7 +78,7 @@ async function startNotifying() {
     const { body } = await service.request('POST', '/apps', { key: keys.ada, json })
     return body.data.app_id
   }
-  const own = { folder, installSendmail, setContact, notify, takeMails, decide, create }
+  const own = { folder, installSendmail, changeContact, notify, takeMails, decide, create }
   return { ...service, ...own }
 }
 
@@ -170,12 +168,12 @@ describe('a mail', () => {
   test.for<{ what: string; act: (started: Started) => Promise<unknown>; mails: object[] }>([
     {
       what: 'goes to nobody if the address was removed',
-      act: ({ setContact }) => setContact('Ada', null),
+      act: ({ changeContact }) => changeContact('Ada', null),
       mails: [],
     },
     {
       what: 'goes to the new address if it was changed',
-      act: ({ setContact }) => setContact('Ada', 'new@example.org'),
+      act: ({ changeContact }) => changeContact('Ada', 'new@example.org'),
       mails: [{ to: 'new@example.org' }],
     },
     {
@@ -222,8 +220,8 @@ type Started = Awaited<ReturnType<typeof startNotifying>>
 
 describe('a failure', () => {
   test('of one mail is reported with the name, and neither it nor the others are sent again', async () => {
-    const { decide, notify, takeMails, setContact } = await startNotifying()
-    await setContact('Ada', 'wrong@example.org')
+    const { decide, notify, takeMails, changeContact } = await startNotifying()
+    await changeContact('Ada', 'wrong@example.org')
     await decide('approve', apps.pending)
     await decide('approve', apps.bobsPending)
     expect(await notify()).toBe('no mail to Ada: sendmail exited with 67')
@@ -275,11 +273,11 @@ describe('a failure', () => {
   })
 
   test('of a mail does not repeat what moderators get', async () => {
-    const { decide, notify, takeMails, setContact } = await startNotifying()
+    const { decide, notify, takeMails, changeContact } = await startNotifying()
     const both = { NOTIFY_MAIL: 'moderators@example.org' }
     // Its first run begins at the end.
     expect(await notify(both)).toBeUndefined()
-    await setContact('Ada', 'wrong@example.org')
+    await changeContact('Ada', 'wrong@example.org')
     await decide('approve', apps.pending)
     expect(await notify(both)).toBe('no mail to Ada: sendmail exited with 67')
     expect(takeMails()).toMatchObject([{ to: 'moderators@example.org' }])

@@ -17,10 +17,12 @@ import { generateKey, type KeyState, keyPrefix, keyState } from './keys.ts'
 
 export type Developer = { id: number; name: string }
 
+/** A developer with the e-mail address that gets decisions about their apps. */
+export type Contact = Developer & { contact: string | null }
+
 /** A developer with the numbers of their active keys and their apps. */
-export type Account = Developer & {
+export type Account = Contact & {
   created_at: string
-  contact: string | null
   active_keys: number
   apps: StateCounts
 }
@@ -52,7 +54,7 @@ export const findDevelopersByWords = async (
   (await names.newestWith(developerPhrasesOf(text), maxFound)).map(developerOfEntry)
 
 /** Throws an OperatorError if no developer has exactly this name. */
-export async function lookUpDeveloper(runner: QueryRunner, name: string): Promise<Developer> {
+export async function lookUpDeveloper(runner: QueryRunner, name: string): Promise<Contact> {
   const developer = await findDeveloper(runner, name)
   if (!developer) throw developerNotFound(name)
   return developer
@@ -62,7 +64,7 @@ export async function lookUpDeveloper(runner: QueryRunner, name: string): Promis
  * Throws an OperatorError with similar names if no developer has exactly this name. Reads all
  * developers for it, so a write calls this before its transaction, which others may have to wait for.
  */
-export async function requireDeveloper(runner: QueryRunner, name: string): Promise<Developer> {
+export async function requireDeveloper(runner: QueryRunner, name: string): Promise<Contact> {
   const developer = await findDeveloper(runner, name)
   if (developer) return developer
   const found = await runner
@@ -166,11 +168,10 @@ export async function renameDeveloper(
 ): Promise<Developer & { listed_apps: number }> {
   const { sql } = runner
   const name = parseDeveloperName(text)
-  const before = await lookUpDeveloper(runner, from)
-  const { id } = before
+  const { id, name: before } = await lookUpDeveloper(runner, from)
   // An update locks an app before its developer. Locking in the same order avoids deadlocks.
   await sql('apps').where({ developer_id: id }).orderBy('id').forUpdate().select('id')
-  if (name === before.name)
+  if (name === before)
     throw new OperatorError(`the developer already has the name ${JSON.stringify(name)}`)
   const at = new Date().toISOString()
   if (await findDeveloper(runner, name))
@@ -178,53 +179,46 @@ export async function renameDeveloper(
   // Not locked before: PostgreSQL's lock for another name is stronger, and a transfer could get its
   // own between the two. None if another transaction has renamed or removed the developer.
   runner.markPublicChange()
-  const renamed = await sql('developers').where(before).update({ name, changed_at: at })
+  const renamed = await sql('developers')
+    .where({ id, name: before })
+    .update({ name, changed_at: at })
   if (renamed === 0) throw developerNotFound(from)
   await runner.names.index([toIndexedDeveloper({ id, name })])
   await recordEntry(runner, actor, {
     action: 'developer rename',
     at,
     developer_id: id,
-    before: { name: before.name },
+    before: { name: before },
     after: { name },
   })
   return { id, name, listed_apps: await reindexAppsOf(runner, id, onProgress) }
 }
 
-export type Contact = { id: number; name: string; contact: string | null }
-
-/** Throws an OperatorError with similar names if no developer has exactly this name. */
-export async function findContact(runner: QueryRunner, text: string): Promise<Contact> {
-  const { id } = await requireDeveloper(runner, text)
-  const found = await runner.sql('developers').where({ id }).first('id', 'name', 'contact')
-  return required(found, `the developer ${id}`)
-}
-
 /**
- * Sets a developer's address, or removes it (null). The audit log does not have it, since entries are
- * kept forever. Throws an OperatorError if the developer was removed meanwhile, or if the address is
- * invalid or the same as before.
+ * Sets a developer's contact, or removes it (null). The audit log says only that it was changed, since
+ * its entries are kept forever. Throws an OperatorError if no developer has exactly this name, or if
+ * the address is invalid.
  */
-export async function changeContact(
+export async function setContact(
   runner: QueryRunner,
-  { id, name, contact: before }: Contact,
-  text: string | null,
+  name: string,
+  address: string | null,
   actor: Actor,
 ): Promise<Contact> {
-  const contact = text === null ? null : parseEmailAddress(text)
-  if (contact === before)
-    throw new OperatorError(
-      contact === null ? `${name} has no contact` : `the contact of ${name} is ${contact} already`,
-    )
-  const changed = await runner.sql('developers').where({ id }).update({ contact })
-  if (changed === 0) throw developerNotFound(name)
-  await recordEntry(runner, actor, {
-    action: 'developer contact',
-    at: new Date().toISOString(),
-    developer_id: id,
-    after: { contact: 'changed' },
-  })
-  return { id, name, contact }
+  const contact = address === null ? null : parseEmailAddress(address)
+  const { contact: before, ...developer } = await lookUpDeveloper(runner, name)
+  if (contact !== before) {
+    // None if another transaction has renamed or removed the developer.
+    const changed = await runner.sql('developers').where(developer).update({ contact })
+    if (changed === 0) throw developerNotFound(name)
+    await recordEntry(runner, actor, {
+      action: 'developer contact',
+      at: new Date().toISOString(),
+      developer_id: developer.id,
+      after: { contact: 'changed' },
+    })
+  }
+  return { ...developer, contact }
 }
 
 /**
@@ -333,8 +327,8 @@ export async function revokeKey(
   return { id, developer_name: key.developer_name, revoked_at }
 }
 
-const findDeveloper = ({ sql }: QueryRunner, name: string): Promise<Developer | undefined> =>
-  sql('developers').where({ name: name.trim() }).first('id', 'name')
+const findDeveloper = ({ sql }: QueryRunner, name: string): Promise<Contact | undefined> =>
+  sql('developers').where({ name: name.trim() }).first('id', 'name', 'contact')
 
 const developerNotFound = (name: string) =>
   new OperatorError(`there is no developer ${JSON.stringify(name.trim())}`)

@@ -1,11 +1,10 @@
 import { Command } from 'commander'
 import {
-  changeContact,
-  findContact,
   findDevelopers,
   removeDeveloper,
   renameDeveloper,
   requireDeveloper,
+  setContact,
 } from '../accounts/account-store.ts'
 import { OperatorError, UsageError } from '../contract/errors.ts'
 import { formatQuantity } from '../util/text.ts'
@@ -61,11 +60,9 @@ Examples:
 JSON: {id, name, contact}; contact may be null.`,
   async run(database, name: string, address: string | undefined, { none }: { none?: true }) {
     if (address !== undefined && none) throw new UsageError('choose an address or --none')
-    const found = await database.read((runner) => findContact(runner, name))
+    const found = await database.read((runner) => requireDeveloper(runner, name))
     if (address === undefined && !none) return found
-    return database.write((runner) =>
-      changeContact(runner, found, address ?? null, currentOperator()),
-    )
+    return database.write((runner) => setContact(runner, name, address ?? null, currentOperator()))
   },
   print: ({ name, contact }) =>
     print(contact === null ? `${name} has no contact.` : `The contact of ${name} is ${contact}.`),

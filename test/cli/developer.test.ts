@@ -42,14 +42,17 @@ test('a contact is printed, changed and removed, and the audit log has no addres
   const contact = async (...args: string[]) => (await run('developer', 'contact', ...args)).stdout
   expect(await contact('Ada')).toBe('The contact of Ada is ada@example.org.\n')
   expect(await contact('Ada', 'new@example.org')).toBe('The contact of Ada is new@example.org.\n')
-  expect(await contact('Ada', '--none')).toBe('Ada has no contact.\n')
+  expect(await contact('Ada', 'new@example.org')).toBe('The contact of Ada is new@example.org.\n')
+  for (let time = 0; time < 2; time++)
+    expect(await contact('Ada', '--none')).toBe('Ada has no contact.\n')
   expect(await contact('Ada')).toBe('Ada has no contact.\n')
   expect(await json('developer', 'contact', 'Bob', ' bob@example.org ')).toEqual({
     id: 2,
     name: 'Bob',
     contact: 'bob@example.org',
   })
-  const { stdout } = await run('audit', '--limit', '3')
+  const { stdout } = await run('audit', '--limit', '100')
+  // Nothing that changed nothing.
   expect(stdout.match(/contact: \w+$/gm)).toEqual(Array(3).fill('contact: changed'))
   expect(stdout).not.toContain('@')
   expect((await json('key', 'list', '--developer', 'Bob')).keys).toMatchObject([
@@ -59,12 +62,6 @@ test('a contact is printed, changed and removed, and the audit log has no addres
 
 test.for([
   { args: ['Mia', 'mia@example.org'], code: 1, named: 'there is no developer "Mia"' },
-  {
-    args: ['Ada', 'ada@example.org'],
-    code: 1,
-    named: 'the contact of Ada is ada@example.org already',
-  },
-  { args: ['Bob', '--none'], code: 1, named: 'Bob has no contact' },
   { args: ['Bob', 'bob@example.org', '--none'], code: 2, named: 'choose an address or --none' },
   ...[
     'bob',
