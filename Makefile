@@ -103,7 +103,7 @@ bench: $(installed) $(lab_installed) ## benchmark against peers, half an hour; Q
 	@node test/lab/bench/main.ts $(if $(QUICK),quick,full)
 
 .PHONY: lab
-lab: $(installed) $(lab_installed) package ## what belongs to a release, hours; PART=archive, bench, faults, listings, mutants or one-server for one part
+lab: $(installed) $(lab_installed) $(if $(filter mutants,$(PART)),,package) ## what belongs to a release, an hour; PART=archive, bench, faults, listings, mutants or one-server for one part
 	@$(if $(filter mutants,$(PART)),,tsc -p test/lab && vitest run --config test/lab/vitest.config.ts $(PART))
 	@$(if $(filter-out mutants,$(PART)),,node test/lab/mutants/patches.ts)
 
