@@ -183,6 +183,12 @@ describe('a mail', () => {
       mails: [{ to: ada, text: expect.stringContaining(footerOf('Ada & Co')) }],
     },
     {
+      what: 'has the new name of an app that was renamed',
+      act: ({ request }) =>
+        request('PUT', `/apps/${apps.pending}`, { key: keys.ada, json: { name: 'Cloud Map' } }),
+      mails: [{ to: ada, subject: 'Cloud Map was approved' }],
+    },
+    {
       what: 'does not mention an app that its owner has deleted',
       act: ({ request }) => request('DELETE', `/apps/${apps.pending}`, { key: keys.ada }),
       mails: [],

@@ -140,7 +140,7 @@ export async function addDevelopers(
 export async function findOrAddDeveloper(
   runner: QueryRunner,
   text: string,
-): Promise<Developer & { isNew: boolean }> {
+): Promise<Contact & { isNew: boolean }> {
   const known = await findDeveloper(runner, text)
   if (known) return { ...known, isNew: false }
   const name = parseDeveloperName(text)

@@ -4,6 +4,7 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import document from '../../../generated/openapi.json' with { type: 'json' }
+import released from '../../../generated/released.json' with { type: 'json' }
 import { isInstalled } from '../../judges/tools.ts'
 import { check } from '../../support/check.ts'
 import { temporaryFolder } from '../../support/database.ts'
@@ -122,6 +123,7 @@ describe.skipIf(!canRun)(
 
     test('the page sets it up', async () => {
       const [unpack = '', start = '', fill = ''] = commandsOf('One server')
+      expect(unpack).toContain(`VERSION=${released.info.version} `)
       const output = await run(
         [unpack, start, fill]
           .join('')
