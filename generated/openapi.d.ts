@@ -1822,7 +1822,7 @@ export interface operations {
         };
         responses: {
             /**
-             * @description Created; awaiting approval. An operator decides, and no notice is sent: read the app with your key, or all of yours
+             * @description Created; awaiting approval. An operator decides. To see the decision, read the app with your key, or all of yours
              *     with [`listOwnApps`](docs#/publishing/listownapps), every few minutes, with the last `ETag` in `If-None-Match`.
              *     Until the decision, the response is a `304`; then `status` is `approved`, or `rejected` with a `rejection_reason`.
              */
