@@ -10,7 +10,10 @@ const server = await startPostgres()
 await administer(server.address, 'create database apps')
 const address = addressAt(server.address, 'apps')
 const [command = '', ...args] = process.argv.slice(2)
-console.error(`Started a temporary PostgreSQL, removed at exit: ${address}`)
+console.error(`Started a temporary PostgreSQL, removed at exit. In a second terminal, before any command:
+
+  export DATABASE_URL='${address}'
+`)
 const child = spawn(command, args, {
   stdio: 'inherit',
   env: { ...process.env, DATABASE_URL: address },
