@@ -258,9 +258,9 @@ function toRow(app: NewAppRow, slug: string) {
 }
 
 /**
- * Each change of an app gives it a new revision, so that a decision can be refused if the app is
- * not the one that was read. It is random, so that an old one never matches by chance; owners do
- * not see it. Five digits and lower-case letters.
+ * Each change of an app that matters to a decision gives it a new revision, so that a decision can
+ * be refused if the app is not the one that was read. It is random, so that an old one never matches
+ * by chance; owners do not see it. Five digits and lower-case letters.
  */
 const newRevision = () => Array.from({ length: 5 }, () => randomInt(36).toString(36)).join('')
 

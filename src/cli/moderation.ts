@@ -36,9 +36,9 @@ const queue = buildListCommand({
       'approved apps that their owners have changed since the last decision, with the changes',
     ),
   help: `
-Each id is printed with the app's revision, which is new after every change.
-approve, reject and decide accept both, such as 42@k3f9a, and then refuse the
-app if it has changed since.
+Each id is printed with the app's revision, which is new after every change,
+except of reviews and counters. approve, reject and decide accept both, such as
+42@k3f9a, and then refuse the app if it has changed since.
 
 Examples:
   ./apps-service moderation queue

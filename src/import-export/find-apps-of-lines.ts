@@ -6,8 +6,7 @@ import { type ImportLine, isSet, type Line, orderProblems, problem } from './lin
 import type { LineProblem } from './reason-counts.ts'
 
 /**
- * Finds the app that a line describes. docs/decisions/0010-import-and-export.md defines what
- * identifies an app. Pure.
+ * Finds the app that a line describes. docs/moving-data.md has the rules. Pure.
  */
 
 /** The line of an app, compared with the existing apps. */
