@@ -17,22 +17,57 @@ import { execute, findPython, runCommands, typeErrors } from './tools.ts'
 const root = `${import.meta.dirname}/../..`
 const page = readFileSync(`${root}/docs/clients.md`, 'utf8')
 
-type Guide = { language: string; client: string; commands: string; file: string; program: string }
-
-/** The commands and the program of a language. */
-function guideFor(language: string, block: string, client: string, file: string): Guide {
-  const section = new RegExp(`^### ${language}$(.*?)^##`, 'ms').exec(page)?.[1] ?? ''
-  const blockOf = (name: string) =>
-    required(
-      new RegExp(`^\`\`\`${name}\\n(.*?)^\`\`\`$`, 'ms').exec(section)?.[1],
-      `a block ${name} in the guide for ${language}`,
-    )
-  expect(section).toContain(file)
-  return { language, client, file, commands: blockOf('sh'), program: blockOf(block) }
+type Guide = {
+  language: string
+  client: string
+  commands: string
+  file: string
+  program: string
+  /** Reads the own apps, and prints them if they have changed. */
+  poll: string
+  /** The program twice: of a first request, and of one with its ETag. */
+  pollTwice: (poll: string) => string
+  /** Takes the data of a 304. */
+  dataOf304: string
 }
 
-const typeScript = guideFor('TypeScript', 'ts', 'apps_api.ts', 'star-map.ts')
-const python = guideFor('Python', 'python', 'apps_api.py', 'star_map.py')
+/** The commands and the programs of a language. */
+function guideFor(
+  language: string,
+  block: string,
+  { client, file, ...others }: Pick<Guide, 'client' | 'file' | 'pollTwice' | 'dataOf304'>,
+): Guide {
+  const blockOf = (name: string, heading: string) => {
+    const section = new RegExp(`^${heading}$(.*?)^##`, 'ms').exec(page)?.[1] ?? ''
+    return required(
+      new RegExp(`^\`\`\`${name}\\n(.*?)^\`\`\`$`, 'ms').exec(section)?.[1],
+      `a block ${name} below ${heading}`,
+    )
+  }
+  expect(page).toContain(file)
+  return {
+    language,
+    client,
+    file,
+    ...others,
+    commands: blockOf('sh', `### ${language}`),
+    program: blockOf(block, `### ${language}`),
+    poll: blockOf(block, '## Wait for a decision'),
+  }
+}
+
+const typeScript = guideFor('TypeScript', 'ts', {
+  client: 'apps_api.ts',
+  file: 'star-map.ts',
+  pollTwice: (poll) => `let etag = '""'\nfor (const _ of [1, 2]) {\n${poll}}\n`,
+  dataOf304: `dataOf(await client.listOwnApps({ headers: { 'If-None-Match': '*' } }))\n`,
+})
+const python = guideFor('Python', 'python', {
+  client: 'apps_api.py',
+  file: 'star_map.py',
+  pollTwice: (poll) => `etag = '""'\nfor _ in range(2):\n${poll.replaceAll(/^(?=.)/gm, '    ')}`,
+  dataOf304: `data_of(client.list_own_apps(headers={"If-None-Match": "*"}))\n`,
+})
 
 /** The address of the server whose document the clients are generated from. */
 let documented: string
@@ -104,6 +139,25 @@ describe.each([typeScript, python])('the guide for $language', (guide) => {
     expect(stderr).toMatch(/^body \/category_id: /m)
   })
 
+  test('polls the own apps, and prints them once until one changes', async () => {
+    const scene = await startScene()
+    const folder = folderFor(guide, scene.baseUrl)
+    const program = guide.program + guide.pollTwice(guide.poll)
+    const { code, stdout, stderr } = await runProgram(guide, folder, program, scene)
+    expect(code, stderr).toBe(0)
+    const printed = stdout.match(/^\d+ pending$/gm) ?? []
+    expect(printed.length).toBeGreaterThan(0)
+    expect(printed).toEqual([...new Set(printed)])
+  })
+
+  test('says the status of a response without data and problems', async () => {
+    const scene = await startScene()
+    const folder = folderFor(guide, scene.baseUrl)
+    const { code, stderr } = await runProgram(guide, folder, guide.program + guide.dataOf304, scene)
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^(Error: )?status 304$/m)
+  })
+
   test('repeats a create whose response was lost, and creates one app', async () => {
     const scene = await startScene()
     let creates = 0
@@ -127,7 +181,10 @@ test('the guide for TypeScript takes each field of AppChanges out of an app', ()
 
 test('the client in TypeScript has the types of the document, under strict and stricter options', async () => {
   const folder = folderFor(typeScript)
-  writeFileSync(join(folder, typeScript.file), typeScript.program)
+  writeFileSync(
+    join(folder, typeScript.file),
+    typeScript.program + typeScript.pollTwice(typeScript.poll),
+  )
   copyFileSync(`${root}/generated/openapi.d.ts`, join(folder, 'openapi.d.ts'))
   copyFileSync(`${import.meta.dirname}/client-types.ts`, join(folder, 'client-types.ts'))
   const strict = ['--strict', '--noEmit', '--target', 'es2022', '--module', 'nodenext']
