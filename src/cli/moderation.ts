@@ -6,6 +6,7 @@ import type { Change } from '../moderation/app-details.ts'
 import type { AppFilter } from '../moderation/app-filter.ts'
 import { formatLookAlike } from '../moderation/describe.ts'
 import { listQueue, type QueuedApp } from '../moderation/queue.ts'
+import { warningsOf } from '../moderation/warnings.ts'
 import { pick, secondsSince } from '../util/helpers.ts'
 import { formatAge } from '../util/time.ts'
 import {
@@ -50,10 +51,11 @@ Examples:
 JSON: {apps, pagination: {current_page, total_pages, per_page, total}}.
 An app: {id, revision, name, slug, short_description, website_url,
 source_code_url, license, developer_name, category_slug, created_at, updated_at,
-waiting_since, changes, similar, waiting_seconds}. A change: {field, before,
-after}; before is the value at the last decision. A similar app: {id, name,
-developer_name, status, total_downloads}, an app of another developer that is
-listed (approved) or pending, too. Texts are not shortened.
+waiting_since, changes, similar, warnings, waiting_seconds}. A change: {field,
+before, after}; before is the value at the last decision. A similar app: {id,
+name, developer_name, status, total_downloads}, an app of another developer that
+is listed (approved) or pending, too. A warning is a text. Texts are not
+shortened.
 Without --limit, JSON has the first 10,000 apps.`,
   rows: 'apps',
   jsonLimit: 10_000,
@@ -74,6 +76,7 @@ Without --limit, JSON has the first 10,000 apps.`,
         ),
         changes: app.changes,
         similar: app.lookAlikes,
+        warnings: warningsOf(app),
         waiting_seconds: secondsSince(app.waiting_since),
       })),
       ...page,
@@ -92,6 +95,7 @@ Without --limit, JSON has the first 10,000 apps.`,
       ['NAME', 'DEVELOPER', 'CATEGORY'],
       apps.map((app) => [
         ...app.similar.map((one) => detailLine(`similar: ${formatLookAlike(one)}`)),
+        ...app.warnings.map((warning) => detailLine(`warning: ${warning}`)),
         ...(changed ? changeLines(app.changes) : textLines(app)),
       ]),
     )

@@ -3,6 +3,7 @@ import { type Account, findAccounts } from '../accounts/account-store.ts'
 import { isAddressColumn, type OwnerColumn } from '../catalogue/app-columns.ts'
 import { type AppDetails, findAppDetails } from '../moderation/app-details.ts'
 import { appFields, formatAddress, formatLookAlike } from '../moderation/describe.ts'
+import { warningsOf } from '../moderation/warnings.ts'
 import { formatCommand } from '../util/command.ts'
 import { pick, required } from '../util/helpers.ts'
 import { sanitize } from '../util/text.ts'
@@ -28,7 +29,8 @@ package_name, website_url, source_code_url, license, status, rejection_reason,
 deleted_at, unreviewed_since, created_at, updated_at, approved_at,
 total_downloads, average_rating, rating_count, review_count,
 category: {id, slug, name},
-developer: as in developer list, similar: as in queue, changes: as in queue,
+developer: as in developer list, similar: as in queue, warnings: as in queue,
+changes: as in queue,
 history: the newest ${historyLimit} entries as in audit}.`,
   run: (database, id: number) =>
     database.snapshot(async (runner) => {
@@ -65,6 +67,7 @@ history: the newest ${historyLimit} entries as in audit}.`,
     category: { id: app.category_id, slug: app.category_slug, name: app.category_name },
     developer,
     similar: lookAlikes,
+    warnings: warningsOf(app),
     changes,
     history,
   }),
@@ -75,6 +78,7 @@ function printDetails(details: AppDetails & { developer: Account }) {
   const { app, lookAlikes, changes, history, hasOlderHistory } = details
   printFields(appFields(details))
   for (const one of lookAlikes) printFields({ Similar: formatLookAlike(one) })
+  for (const warning of warningsOf(app)) printFields({ Warning: warning })
   print(`\n${sanitize(app.description)}`)
   if (changes.length > 0) print('\nChanged since the last decision')
   for (const { field, before, after } of changes) {

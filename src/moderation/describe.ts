@@ -1,17 +1,10 @@
 import { domainToUnicode } from 'node:url'
 import type { Account } from '../accounts/account-store.ts'
 import { keyPrefix } from '../accounts/keys.ts'
-import {
-  addressColumns,
-  appColumns,
-  isAddressColumn,
-  type LabelledColumn,
-} from '../catalogue/app-columns.ts'
+import { appColumns, isAddressColumn, type LabelledColumn } from '../catalogue/app-columns.ts'
 import type { NamedAppRow } from '../catalogue/app-store.ts'
 import type { LookAlike } from '../catalogue/look-alikes.ts'
 import { formatReference } from '../contract/field-rules.ts'
-import type { AppRow } from '../db/rows.ts'
-import { isAscii, looksOf } from '../search/fold.ts'
 import { formatCommand } from '../util/command.ts'
 import { formatCount, formatMegabytes, formatQuantity, lengthOf, shorten } from '../util/text.ts'
 import { formatAge, formatMinute } from '../util/time.ts'
@@ -48,17 +41,6 @@ export function formatAddress(address: string, size = Number.POSITIVE_INFINITY):
   const originLength = href.length - `${pathname}${search}${hash}`.length
   const end = Math.max(originLength, size - suffix.length - 1)
   return end < href.length ? `${href.slice(0, end)}…${suffix}` : href + suffix
-}
-
-/**
- * The hosts of an app's addresses that are not ASCII but look as if they were, as people read them:
- * `exаmple.org` with a Cyrillic letter.
- */
-export function deceptiveHosts(app: Pick<AppRow, (typeof addressColumns)[number]>): string[] {
-  const hosts = addressColumns.map((column) =>
-    domainToUnicode(URL.parse(app[column] ?? '')?.hostname ?? ''),
-  )
-  return [...new Set(hosts)].filter((host) => !isAscii(host) && looksOf(host).some(isAscii))
 }
 
 export function appFields({ app, developer }: { app: NamedAppRow; developer: Account }): Fields {

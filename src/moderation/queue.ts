@@ -13,7 +13,8 @@ import {
   resolveColumns,
   waitingSince,
 } from './app-filter.ts'
-import { deceptiveHosts, maxExcerptLength } from './describe.ts'
+import { maxExcerptLength } from './describe.ts'
+import { warningsOf } from './warnings.ts'
 
 /**
  * The queues of apps that wait for a decision: their pages, for the command line, and steps through
@@ -24,7 +25,7 @@ import { deceptiveHosts, maxExcerptLength } from './describe.ts'
 /** `isOpen`: among the apps that others have open, which come last. */
 export type QueuePosition = { id: number; waiting_since: string; isOpen?: true }
 
-/** `lookAlikes`: only apps with look-alikes or deceptive hosts. */
+/** `lookAlikes`: only apps that `isMarked` marks. */
 export type QueueFilter = AppFilter & { lookAlikes?: boolean | undefined }
 
 /** Look-alikes are not counted: that would read the whole queue. */
@@ -73,6 +74,11 @@ export async function listQueue(
   const { ids, total } = await findPage(runner, queues[queue], filter, limit, offset)
   return { apps: await readQueued(runner, ids), total }
 }
+
+/** Whether an app may be an imitation. */
+export const isMarked = (
+  app: Parameters<typeof warningsOf>[0] & Pick<QueuedApp, 'lookAlikes'>,
+): boolean => app.lookAlikes.length > 0 || warningsOf(app).length > 0
 
 /** The next apps of a queue. */
 export type QueueStep = {
@@ -218,9 +224,8 @@ async function markLookAlikes(
   const found = await findLookAlikes(runner, apps)
   return positions.flatMap((position, index) => {
     const lookAlikes = required(found[index], 'the look-alikes')
-    const isMarked =
-      lookAlikes.length > 0 || deceptiveHosts(required(apps[index], 'the app')).length > 0
-    return isMarked ? { position, lookAlikes } : []
+    const app = required(apps[index], 'the app')
+    return isMarked({ ...app, lookAlikes }) ? { position, lookAlikes } : []
   })
 }
 

@@ -48,6 +48,7 @@ test('the queue is printed as JSON and as a table, a page at a time', async () =
     waiting_seconds: expect.any(Number),
     changes: [],
     similar: [],
+    warnings: [],
   }
   const nightTrain = {
     ...cloudAtlas,
@@ -144,6 +145,7 @@ describe('below each app, the queue has', () => {
     const { stdout } = await run('moderation', 'queue', '--changed')
     expect(stdout).toMatch(/^1@\w+ {2}Tide \uFFFDClock\uFFFD +Ada +tools +\d+d +\w+$/m)
     expect(details(stdout)).toEqual([
+      '    warning: Host with letters of another script: xn--exmple-4nf.org',
       '    name: Tide Clock → Tide \uFFFDClock\uFFFD',
       '    short_description: High and low water → (none)',
       '    description: …e a day. → …e a day. And ads.',
@@ -159,6 +161,21 @@ describe('below each app, the queue has', () => {
         after: value,
       })),
     )
+  })
+
+  test('what may be an imitation, alone or of another app', async () => {
+    const { run, json } = await start(
+      set(pending, { name: 'Zеbra Crossing', source_code_url: 'https://ex\u0430mple.org/' }),
+    )
+    expect(details((await run('moderation', 'queue')).stdout)).toEqual([
+      '    warning: Letters of two scripts: е is Cyrillic',
+      '    warning: Host with letters of another script: xn--exmple-4nf.org',
+      '    source_code_url: https://xn--exmple-4nf.org/ (ex\u0430mple.org)',
+    ])
+    expect((await json('moderation', 'queue')).apps[0].warnings).toEqual([
+      'Letters of two scripts: е is Cyrillic',
+      'Host with letters of another script: xn--exmple-4nf.org',
+    ])
   })
 
   test('that its changes were reverted', async () => {

@@ -58,6 +58,7 @@ test('JSON has all that the database knows of an app', async () => {
       apps: { pending: 1, approved: 1, rejected: 1, deleted: 1 },
     },
     similar: [],
+    warnings: [],
     changes: [],
     history: [
       {
@@ -143,6 +144,7 @@ Created         2026-01-01T00:00:00.000Z
 First approved  2026-01-02T00:00:00.000Z
 Updated         2026-01-03T00:00:00.000Z
 In short        Stars.
+Warning         Host with letters of another script: xn--exmple-4nf.org
 
 The sky.
 All of it.

@@ -100,6 +100,13 @@ describe('select all', () => {
       left: '1 look-alike is not selected.',
     },
     {
+      // The letter е is Cyrillic, and no other app has such a name.
+      names: ['One', 'Zеbra Crossing'],
+      link: 'Select all but look-alikes',
+      ticked: ['One'],
+      left: '1 look-alike is not selected.',
+    },
+    {
       names: ['Tide Cl0ck', 'Tide Cl0ck'],
       link: 'Select all but look-alikes',
       ticked: [],

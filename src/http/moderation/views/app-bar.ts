@@ -14,6 +14,7 @@ import {
   reasonField,
   seenField,
   stateChip,
+  warningChips,
 } from './components.ts'
 import { refusalText } from './entries.ts'
 import type { ShownEntry } from './excerpts.ts'
@@ -44,6 +45,8 @@ export type AppBar = {
 export function appBar(links: Links, page: AppBar): Html {
   const { app, queue } = page
   const waiting = app.deleted_at ? null : waitsSince(app)
+  const opened = waiting !== null && page.opened
+  const warnings = warningChips(app)
   return html`<div class="bar">
   <div class="title">
     ${icon(app.name)}
@@ -54,7 +57,7 @@ export function appBar(links: Links, page: AppBar): Html {
       ${queue?.number !== undefined && html`<span>${formatCount(queue.number)} of ${formatCount(queue.total ?? 0)}</span>`}
     </p>
   </div>
-  ${waiting !== null && page.opened && html`<p class="chips">${openChip(page.opened)}</p>`}
+  ${(opened || warnings.length > 0) && html`<p class="chips">${opened && openChip(opened)} ${warnings}</p>`}
   ${alert(page.refusal === undefined ? page.problem : refusalText(page.refusal, page.newEntries))}
   ${app.deleted_at ? restoreForm(links, page) : decisionForm(links, page)}
 </div>`

@@ -2,10 +2,9 @@ import { appColumns, type OwnerColumn, ownerColumns } from '../../../catalogue/a
 import type { NamedAppRow, StateCounts } from '../../../catalogue/app-store.ts'
 import { isListed } from '../../../catalogue/policy.ts'
 import { formatReference } from '../../../contract/field-rules.ts'
-import { deceptiveHosts } from '../../../moderation/describe.ts'
 import { formatCount, formatQuantity } from '../../../util/text.ts'
 import { type Html, html } from '../../html.ts'
-import { appLink, day, fieldList, hostChips, icon, ownerValue, stateChip } from './components.ts'
+import { appLink, day, fieldList, icon, ownerValue, stateChip } from './components.ts'
 import { developerRecord } from './labels.ts'
 import type { Links } from './links.ts'
 
@@ -36,7 +35,6 @@ export function facts(links: Links, page: AppFacts): Html {
       : `${app.average_rating} of 5, ${formatQuantity(app.rating_count, 'rating')}`
   return html`<section class="card">
 <h2>Facts</h2>
-${deceptiveHosts(app).length > 0 && html`<p class="chips">${hostChips(app)}</p>`}
 ${fieldList({
   Developer: html`<a href="${links.apps(app.developer_name)}"><bdi>${app.developer_name}</bdi></a> (${developerRecord(record)})`,
   ...ownerFacts(app),

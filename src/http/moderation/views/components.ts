@@ -6,8 +6,9 @@ import {
 } from '../../../catalogue/app-columns.ts'
 import type { NamedAppRow } from '../../../catalogue/app-store.ts'
 import type { LookAlike } from '../../../catalogue/look-alikes.ts'
-import { deceptiveHosts, type Fields, popularityOf } from '../../../moderation/describe.ts'
+import { type Fields, popularityOf } from '../../../moderation/describe.ts'
 import type { QueuePosition } from '../../../moderation/queue.ts'
+import { warningsOf } from '../../../moderation/warnings.ts'
 import { formatDay, formatMoment } from '../../../util/time.ts'
 import { type Html, html } from '../../html.ts'
 import { shortValue, wholeValue } from './excerpts.ts'
@@ -84,10 +85,8 @@ export const stateChip = ({ status, deleted_at }: State): Html =>
 export const lookAlikeChip = (links: Links, app: LookAlike): Html =>
   html`<a class="chip warning" href="${links.app(app.id)}">Looks like <bdi>${app.name}</bdi>, ${popularityOf(app)}</a>`
 
-export const hostChips = (app: Parameters<typeof deceptiveHosts>[0]): Html[] =>
-  deceptiveHosts(app).map(
-    (host) => html`<span class="chip warning">Host looks like another: <bdi>${host}</bdi></span> `,
-  )
+export const warningChips = (app: Parameters<typeof warningsOf>[0]): Html[] =>
+  warningsOf(app).map((warning) => html`<span class="chip warning">${warning}</span> `)
 
 /** A list of labels and texts; a text that is null is left out. */
 export const fieldList = (fields: Fields | Record<string, Html | Fields[string]>): Html =>

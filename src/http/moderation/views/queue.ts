@@ -2,13 +2,13 @@ import type { StateCounts } from '../../../catalogue/app-store.ts'
 import type { Category } from '../../../contract/contract.ts'
 import { formatReference } from '../../../contract/field-rules.ts'
 import type { Queue } from '../../../moderation/app-filter.ts'
-import type { QueuedApp, QueuePosition } from '../../../moderation/queue.ts'
+import { isMarked, type QueuedApp, type QueuePosition } from '../../../moderation/queue.ts'
 import { formatCount, formatQuantity, nounOf } from '../../../util/text.ts'
 import { type Html, html } from '../../html.ts'
 import { alert, noDefaultButton, reasonField } from './components.ts'
 import { type Frame, layout } from './layout.ts'
 import type { QueueView } from './links.ts'
-import { isLookAlike, queuedApp, type ShownApp } from './queued-app.ts'
+import { queuedApp, type ShownApp } from './queued-app.ts'
 
 /** A queue, and a form that decides the selected apps. */
 
@@ -108,7 +108,7 @@ function summary({ apps, total, upTo, read, last, view }: QueuePage) {
 function decisionForm(frame: Frame, page: QueuePage) {
   const { links } = frame
   const { view, apps, records, selected, areOthersSelected } = page
-  const marked = apps.filter(isLookAlike).length
+  const marked = apps.filter(isMarked).length
   return html`<form method="post" action="${links.form('/decisions', view)}" class="decide">
 <p class="select">
   <a href="${links.queue(view, { select: 'all' })}">Select all${marked > 0 && html` but look-alikes`}</a>
@@ -123,7 +123,7 @@ function decisionForm(frame: Frame, page: QueuePage) {
 ${apps.map((app) =>
   queuedApp(links, view, app, {
     record: records.get(app.developer_id),
-    isSelected: selected.has(formatReference(app)) || (areOthersSelected && !isLookAlike(app)),
+    isSelected: selected.has(formatReference(app)) || (areOthersSelected && !isMarked(app)),
   }),
 )}
 </ul>

@@ -1,14 +1,13 @@
 import type { OpenedApp } from '../../../accounts/session-store.ts'
 import type { StateCounts } from '../../../catalogue/app-store.ts'
 import { formatReference } from '../../../contract/field-rules.ts'
-import { deceptiveHosts } from '../../../moderation/describe.ts'
-import type { QueuedApp } from '../../../moderation/queue.ts'
+import { isMarked, type QueuedApp } from '../../../moderation/queue.ts'
 import { pick } from '../../../util/helpers.ts'
 import { formatQuantity } from '../../../util/text.ts'
 import { formatWait } from '../../../util/time.ts'
 import { type Html, html } from '../../html.ts'
 import { changeList } from './changes.ts'
-import { appLink, hostChips, icon, leadsTo, lookAlikeChip, openChip } from './components.ts'
+import { appLink, icon, leadsTo, lookAlikeChip, openChip, warningChips } from './components.ts'
 import { excerptOf, shortChange } from './excerpts.ts'
 import { developerRecord } from './labels.ts'
 import type { Links, QueueView } from './links.ts'
@@ -17,9 +16,6 @@ import type { Links, QueueView } from './links.ts'
 
 /** `opened`: by somebody else. */
 export type ShownApp = QueuedApp & { opened?: OpenedApp | undefined }
-
-export const isLookAlike = (app: ShownApp): boolean =>
-  app.lookAlikes.length > 0 || deceptiveHosts(app).length > 0
 
 export function queuedApp(
   links: Links,
@@ -37,7 +33,7 @@ export function queuedApp(
     <h2>${appLink(links, app, view, position)}</h2>
     <p class="quiet"><a href="${links.apps(app.developer_name)}"><bdi>${app.developer_name}</bdi></a> (${developerRecord(record)}) · <bdi>${app.category_name}</bdi> · waits ${formatWait(app.waiting_since)}</p>
     ${app.opened && html`<p class="chips">${openChip(app.opened)}</p>`}
-    ${isLookAlike(app) && html`<p class="chips">${app.lookAlikes.map((one) => html`${lookAlikeChip(links, one)} `)}${hostChips(app)}</p>`}
+    ${isMarked(app) && html`<p class="chips">${app.lookAlikes.map((one) => html`${lookAlikeChip(links, one)} `)}${warningChips(app)}</p>`}
     ${app.short_description && html`<p dir="auto">${app.short_description}</p>`}
     ${leadsTo(app, changes)}
     ${view.queue === 'changed' && listOfChanges()}
