@@ -182,13 +182,26 @@ const ownActions = [
 ] as const
 export type OwnAction = (typeof ownActions)[number]
 
-export type DecidedApp = Pick<
-  AppRow,
-  'id' | 'revision' | 'name' | 'status' | 'deleted_at' | 'unreviewed_since'
->
+const decidedColumnNames = [
+  'id',
+  'revision',
+  'name',
+  'status',
+  'deleted_at',
+  'unreviewed_since',
+  'decided_at',
+] as const
 
-/** By id. `action` is the moderator's last one on the app within the last hour. */
-export type DecidedApps = { done: (DecidedApp & { action: OwnAction })[]; refused: DecidedApp[] }
+export type DecidedApp = Pick<AppRow, (typeof decidedColumnNames)[number]>
+
+/**
+ * `action` is the moderator's last one on the app within the last hour. `canUndo`: it has decided a
+ * pending app, which nobody has decided, changed or deleted since.
+ */
+export type DoneApp = DecidedApp & { action: OwnAction; canUndo: boolean }
+
+/** By id. */
+export type DecidedApps = { done: DoneApp[]; refused: DecidedApp[] }
 
 /** The apps that a moderator has decided, of the given ones, and those for which it was refused. */
 export async function findDecidedApps(
@@ -197,27 +210,38 @@ export async function findDecidedApps(
   refused: number[],
   moderatorId: string,
 ): Promise<DecidedApps> {
-  const actions = await findOwnActions(runner, decided, moderatorId)
+  const entries = await findOwnEntries(runner, decided, moderatorId)
   const apps: DecidedApp[] = await runner
     .sql('apps')
-    .whereIn('id', [...actions.keys(), ...refused])
+    .whereIn('id', [...entries.keys(), ...refused])
     .orderBy('id')
-    .select('id', 'revision', 'name', 'status', 'deleted_at', 'unreviewed_since')
+    .select(...decidedColumnNames)
   const refusedIds = new Set(refused)
   const done = apps.flatMap((app) => {
-    const action = actions.get(app.id)
-    return action === undefined || refusedIds.has(app.id) ? [] : { ...app, action }
+    const entry = entries.get(app.id)
+    if (!entry || refusedIds.has(app.id)) return []
+    return { ...app, action: entry.action, canUndo: canUndo(app, entry) }
   })
   return { done, refused: apps.filter(({ id }) => refusedIds.has(id)) }
 }
 
-async function findOwnActions(
+type OwnEntry = { app_id: number; at: string; action: OwnAction; before: string | null }
+
+const canUndo = (app: DecidedApp, { at, before }: OwnEntry): boolean =>
+  before !== null &&
+  JSON.parse(before).status === 'pending' &&
+  app.decided_at === at &&
+  app.unreviewed_since === null &&
+  app.deleted_at === null
+
+/** The last entry about each app. */
+async function findOwnEntries(
   { sql }: QueryRunner,
   ids: number[],
   moderatorId: string,
-): Promise<Map<number, OwnAction>> {
+): Promise<Map<number, OwnEntry>> {
   if (ids.length === 0) return new Map()
-  const entries: { app_id: number; action: OwnAction }[] = await sql('audit')
+  const entries: OwnEntry[] = await sql('audit')
     // Literal, as in the partial index. An app can have many entries.
     .whereRaw('operator_id is not null')
     .where({ operator_id: moderatorId })
@@ -225,6 +249,6 @@ async function findOwnActions(
     .whereRaw(`${withoutIndex('app_id')} in (${ids.map(() => '?')})`, ids)
     .whereIn('action', ownActions)
     .orderBy('id')
-    .select('app_id', 'action')
-  return new Map(entries.map(({ app_id, action }) => [Number(app_id), action]))
+    .select('app_id', 'at', 'action', 'before')
+  return new Map(entries.map((entry) => [Number(entry.app_id), entry]))
 }

@@ -195,7 +195,7 @@ test('links to the developer’s other apps in any state, and lists the newest r
 })
 
 test.for<{ state: keyof typeof apps; decisions: string[]; path: string }>([
-  { state: 'approved', decisions: ['reject', 'reopen'], path: '/decisions' },
+  { state: 'approved', decisions: ['reject'], path: '/decisions' },
   { state: 'pending', decisions: ['approve', 'reject'], path: '/decisions' },
   { state: 'rejected', decisions: ['approve', 'reopen'], path: '/decisions' },
   { state: 'deleted', decisions: [], path: '/restorations' },

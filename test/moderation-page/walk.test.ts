@@ -99,7 +99,9 @@ test.for([
     expect(shownId(text)).toBe(id)
     expect(textOf(text).includes(` 1 of ${count - index} `)).toBe(isCounted)
     const isRejected = index % 3 === 0
-    const decided = await decide(ada, text, isRejected ? 'reject' : 'approve', { reason: 'No.' })
+    const decided = await (isRejected
+      ? decide(ada, text, 'reject', { reason: 'No.' })
+      : decide(ada, text, 'approve'))
     const next = ids[index + 1]
     expect(decided.headers.location).toBe(
       `${next === undefined ? '/' : `/apps/${next}`}?${view}&decided=${id}`,
@@ -235,20 +237,25 @@ describe('the next of five apps is right', () => {
 })
 
 describe('a wrong decision', () => {
-  const reason = { reason: 'It sank.' }
+  const reasonFor = { approve: {}, reject: { reason: 'It sank.' } }
 
   test.for([
-    { wrong: 'approve', right: 'reject', reports: ['Approved', 'Rejected'] },
-    { wrong: 'reject', right: 'approve', reports: ['Rejected', 'Approved'] },
+    { wrong: 'approve', shows: ['reject'], right: 'reject', reports: ['Approved', 'Rejected'] },
+    {
+      wrong: 'reject',
+      shows: ['approve', 'reopen'],
+      right: 'approve',
+      reports: ['Rejected', 'Approved'],
+    },
   ] as const)('to $wrong is reversed with two requests, back to where one was', async (row) => {
     const { ids, ada, view, open, statusOf } = await start(4, games)
-    const wrong = await decide(ada, await open(0), row.wrong, reason)
+    const wrong = await decide(ada, await open(0), row.wrong, reasonFor[row.wrong])
     const next = (await follow(ada, wrong)).text
     expect([shownId(next), reportOf(next)]).toEqual([ids[1], `${row.reports[0]} Needle. 3 wait.`])
 
     const shown = (await ada.get(addressOf(next, 'Needle'))).text
-    expect([shownId(shown), valuesOf(shown, 'decision')]).toEqual([ids[0], [row.right, 'reopen']])
-    const reversed = await decide(ada, shown, row.right, reason)
+    expect([shownId(shown), valuesOf(shown, 'decision')]).toEqual([ids[0], row.shows])
+    const reversed = await decide(ada, shown, row.right, reasonFor[row.right])
     expect(reversed.headers.location).toBe(`/apps/${ids[1]}?${view}&decided=${ids[0]}`)
     expect(await statusOf(0)).toBe(row.reports[1].toLowerCase())
 
@@ -264,7 +271,7 @@ describe('a wrong decision', () => {
     const list = (await follow(ada, await decide(ada, await open(0), 'approve'))).text
     expect(isQueue(list)).toBe(true)
     const shown = (await ada.get(addressOf(list, 'Needle'))).text
-    const back = (await follow(ada, await decide(ada, shown, 'reject', reason))).text
+    const back = (await follow(ada, await decide(ada, shown, 'reject', reasonFor.reject))).text
     expect([isQueue(back), reportOf(back)]).toEqual([true, 'Rejected Needle. 0 wait.'])
     expect(await statusOf(0)).toBe('rejected')
   })
@@ -276,7 +283,7 @@ describe('a wrong decision', () => {
     expect([shownId(skipped), shownId(next)]).toEqual([ids[1], ids[2]])
     const shown = (await ada.get(addressOf(next, 'Needle'))).text
     expect(shownId((await skip(ada, shown)).text)).toBe(ids[2])
-    const back = await follow(ada, await decide(ada, shown, 'reject', reason))
+    const back = await follow(ada, await decide(ada, shown, 'reject', reasonFor.reject))
     expect(shownId(back.text)).toBe(ids[2])
   })
 })

@@ -104,7 +104,7 @@ async function decideSelected(
   response.redirect(303, context.links.queue(view, { decided, refused }))
 }
 
-/** From the notice above a page: takes a decision back, and leads to the page that had the notice. */
+/** Undo in the notice above a page: reopens the app, and leads to the page that had the notice. */
 export async function receiveReopening(context: PageContext, response: Response): Promise<void> {
   const { body, query } = response.req
   const app = shownApp(fieldOf(body, 'reopened'))

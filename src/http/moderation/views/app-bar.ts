@@ -90,7 +90,7 @@ function decisionForm(links: Links, page: AppBar) {
         html`${reasonField(page.reason ?? '', page.reasons)}
       <button name="decision" value="reject" class="reject">${isListed(app) ? 'Take down' : 'Reject'}</button>`
       }
-      ${canDecide('reopen', app) && html`<button name="decision" value="reopen" formnovalidate>Back to the queue</button>`}
+      ${app.status === 'rejected' && html`<button name="decision" value="reopen" formnovalidate>Reopen</button>`}
       ${skipLink(links, page)}
     </fieldset>
   </form>`

@@ -1,6 +1,5 @@
-import { canDecide } from '../../../catalogue/policy.ts'
 import { formatReference } from '../../../contract/field-rules.ts'
-import type { DecidedApp, DecidedApps, OwnAction } from '../../../moderation/decisions.ts'
+import type { DecidedApp, DecidedApps, DoneApp, OwnAction } from '../../../moderation/decisions.ts'
 import { formatCount, nounOf } from '../../../util/text.ts'
 import { type Html, html } from '../../html.ts'
 import type { Links, QueueView } from './links.ts'
@@ -18,7 +17,7 @@ const titles: Record<OwnAction, string> = {
 
 export type NoticeOptions = {
   view?: QueueView | undefined
-  /** The app that a reversed decision leads back to. */
+  /** The app that Undo leads back to. */
   next?: number
   /** Apps that wait in the queue. */
   total?: number | undefined
@@ -45,26 +44,20 @@ export function notice(
   const [only] = done.length === 1 ? done : []
   return html`<div class="report">
 <p role="status">${sentences}${problem} ${waiting}</p>
-${only && canReverse(only) && reopenForm(only)}
+${only?.canUndo && undoForm(only)}
 </div>`
 
   function appName(app: DecidedApp, index: number): Html {
     return html`${index > 0 && ', '}<a href="${links.app(app.id, view, { next })}"><bdi>${app.name}</bdi></a>`
   }
 
-  function reopenForm(app: DecidedApp): Html {
+  function undoForm(app: DoneApp): Html {
     return html`<form method="post" action="${links.form('/reopenings', view)}">
 ${next !== undefined && html`<input type="hidden" name="next" value="${next}">`}
-<button name="reopened" value="${formatReference(app)}">Back to the queue</button>
+<button name="reopened" value="${formatReference(app)}">Undo</button>
 </form>`
   }
 }
-
-/** The owner may have changed or deleted the app since it was decided. */
-const canReverse = (app: DecidedApp & { action: OwnAction }): boolean =>
-  (app.action === 'app approve' || app.action === 'app reject') &&
-  app.deleted_at === null &&
-  canDecide('reopen', app)
 
 const refusals = {
   approved: 'approved meanwhile',
