@@ -36,8 +36,7 @@ describe('several selected apps', () => {
   test('are approved, and named in the queue, with links', async () => {
     const { service, page, ada } = await startWithService()
     const { text } = await ada.get('/')
-    // The reason was filled in, and then Approve was chosen.
-    const selected = { app: valuesOf(text, 'app'), reason: 'Not needed.' }
+    const selected = { app: valuesOf(text, 'app'), reason: ' ' }
     const done = (await follow(ada, await decide(ada, text, 'approve', selected))).text
     expect(reportOf(done)).toBe('Approved Cloud Atlas, Night Train. 0 wait.')
     // A double click.
@@ -121,6 +120,44 @@ describe('several selected apps', () => {
     expect(report).toBe(`Rejected ${ids.map((_, index) => `App ${index}`).join(', ')}. 2 wait.`)
     const states = await Promise.all(ids.map((id) => stateOf(page, id)))
     expect(states.map((state) => state?.rejection_reason)).toEqual(ids.map(() => reason))
+  })
+})
+
+describe('Approve with a reason is refused, and the form keeps its contents', () => {
+  const view = '?queue=pending&developer=Ada'
+
+  test.for([
+    { path: `/${view}`, where: 'in a queue', button: 'Reject' },
+    { path: `/apps/${apps.pending}`, where: 'on the page of an app', button: 'Reject' },
+    { path: `/apps/${apps.pending}${view}`, where: 'within a queue', button: 'Reject' },
+    { path: '/?queue=changed', where: 'in the queue of changes', button: 'Take down' },
+    {
+      path: `/apps/${apps.approved}?queue=changed`,
+      where: 'within the queue of changes',
+      button: 'Take down',
+    },
+  ])('$where', async ({ path, button }) => {
+    const { service, page, ada } = await startWithService()
+    const json = { name: 'Tide Table' }
+    await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json })
+    const { text } = await ada.get(path)
+    const newest = await newestEntries(page, 1)
+    const app = valuesOf(text, 'app').filter((reference) => reference.includes('@'))
+    const form = { app, reason: 'It "rains".' }
+    const refused = await decide(ada, text, 'approve', form)
+    expect([refused.status, problemOf(refused.text)]).toEqual([
+      400,
+      `Nothing was decided: approve takes no reason; remove it, or press ${button}.`,
+    ])
+    expect(refused.text).toMatch(new RegExp(`class="reject">${button}<`))
+    expect(await newestEntries(page, 1)).toEqual(newest)
+    expect(formOf(refused.text, '/decisions')?.fields).toMatchObject({
+      app,
+      reason: [form.reason],
+    })
+    // With what was typed, the other button rejects.
+    expect((await submit(ada, refused.text, '/decisions', { decision: 'reject' })).status).toBe(303)
+    expect((await newestEntries(page, 1))[0]).toMatchObject({ action: 'app reject' })
   })
 })
 
@@ -221,7 +258,7 @@ describe('what others did since the page was shown', () => {
     expect(textOf(refused.text)).toMatch(/History before .*→ 2 /)
     // The reason is kept. This page has been seen, so its form decides.
     expect(valuesOf(refused.text, 'reason')).toEqual(['It "rains".'])
-    expect((await decide(ada, refused.text, 'approve')).status).toBe(303)
+    expect((await decide(ada, refused.text, 'approve', { reason: '' })).status).toBe(303)
   })
 
   test('a form that is wrong says it, too', async () => {

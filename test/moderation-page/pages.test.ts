@@ -426,7 +426,7 @@ describe('if others wrote as much as they may, in characters that are long as HT
   })
 
   test('so have the pages that show a form again, and that say what was decided', async () => {
-    const stale = { app: `${pending[0]}@stale`, seen: '1', decision: 'approve' }
+    const stale = { app: `${pending[0]}@stale`, seen: '1', decision: 'reject' }
     const reason = fill(1000)
     const view = `queue=pending&developer=${encodeURIComponent(fill(100))}`
     const path = `/decisions?${view}`

@@ -5,6 +5,7 @@ import type { AppRow } from '../../db/rows.ts'
 import { decideEach, findRepeated, type ReasonedDecision } from '../../moderation/decisions.ts'
 import { positionOf } from '../../moderation/queue.ts'
 import {
+  type FormFields,
   fieldOf,
   fieldsOf,
   maxSelected,
@@ -20,6 +21,7 @@ import { type PageContext, sendPage } from './pages/page.ts'
 import { type RefusedQueueForm, renderQueue } from './pages/queue.ts'
 import { moderatorOf, operatorOf } from './sessions.ts'
 import { sentenceOf } from './views/labels.ts'
+import type { QueueView } from './views/links.ts'
 
 /**
  * The forms that decide: each is parsed, decided, and leads on (303). One that is refused is shown
@@ -28,9 +30,9 @@ import { sentenceOf } from './views/labels.ts'
 
 /** From the page of an app, or the selected apps of a queue. */
 export async function receiveDecisions(context: PageContext, response: Response): Promise<void> {
-  const { body } = response.req
+  const { body, query } = response.req
   const apps = [...new Set(fieldsOf(body, 'app'))].map(shownApp)
-  const parsed = parseDecision(apps, fieldOf(body, 'decision'), fieldOf(body, 'reason'))
+  const parsed = parseDecision(apps, body, viewOf(query))
   const [first] = apps
   if (fieldOf(body, 'seen') && first) await decideApp(context, response, first, parsed)
   else await decideSelected(context, response, apps, parsed)
@@ -39,13 +41,25 @@ export async function receiveDecisions(context: PageContext, response: Response)
 type ParsedDecision = ReasonedDecision | { problem: string }
 
 /** The decision of a form, or all its errors. */
-function parseDecision(apps: AppReference[], decision: string, reason: string): ParsedDecision {
+function parseDecision(
+  apps: AppReference[],
+  body: FormFields,
+  view: QueueView | undefined,
+): ParsedDecision {
+  const decision = fieldOf(body, 'decision')
+  const reason = fieldOf(body, 'reason')
   const problems: string[] = []
   if (apps.length === 0) problems.push('Select at least one app.')
   if (apps.length > maxSelected)
     problems.push(`Select at most ${maxSelected} apps, not ${apps.length}.`)
-  const needsNoReason = decision === 'approve' || decision === 'reopen'
-  if (needsNoReason && problems.length === 0) return { decision, reason: '' }
+  const takesNoReason = decision === 'approve' || decision === 'reopen'
+  if (takesNoReason && reason.trim() !== '') {
+    const reject = view?.queue === 'changed' ? 'Take down' : 'Reject'
+    problems.push(
+      `Nothing was decided: ${decision} takes no reason; remove it, or press ${reject}.`,
+    )
+  }
+  if (takesNoReason && problems.length === 0) return { decision, reason: '' }
   if (decision === 'reject') {
     try {
       const parsed = parseReason(reason)
@@ -54,7 +68,7 @@ function parseDecision(apps: AppReference[], decision: string, reason: string): 
       if (!(error instanceof OperatorError)) throw error
       problems.push(sentenceOf(error))
     }
-  } else if (!needsNoReason) problems.push('Press Approve or Reject.')
+  } else if (!takesNoReason) problems.push('Press Approve or Reject.')
   return { problem: problems.join(' ') }
 }
 
