@@ -83,6 +83,13 @@ test('an app that somebody has open is last for others, who may decide it', asyn
   expect(openOf((await ada.get(`/apps/${ids[0]}`)).text)).toBeUndefined()
 })
 
+test('HEAD, as a preview sends it, opens no app', async () => {
+  const { ids, names, ada, bo } = await start(3)
+  await ada.request('HEAD', `/apps/${ids[0]}?${games}`)
+  expect(queued(await listOf(bo))).toEqual(names)
+  expect(openOf(await listOf(bo))).toBeUndefined()
+})
+
 test('a walk ends with the apps that others have open', async () => {
   const { names, ada, bo } = await start(4)
   await openFirst(ada, await listOf(ada))

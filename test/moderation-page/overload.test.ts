@@ -3,7 +3,8 @@ import { connect } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { findOrAddDeveloper, requireDeveloper } from '../../src/accounts/account-store.ts'
-import { queueLimits } from '../../src/db/database.ts'
+import { ServiceError } from '../../src/contract/errors.ts'
+import { openDatabase, queueLimits } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
 import { clientBuffers } from '../../src/http/connections.ts'
 import { queueTimeout } from '../../src/http/moderation/pages/page.ts'
@@ -93,6 +94,47 @@ test('each form says that nothing could be stored, and none does a half of its w
   await release()
   expect(await newestEntries(page, 1)).toEqual(before)
   expect((await ada.get('/')).status).toBe(200)
+})
+
+describe('the log of a decision that fails has the cause', () => {
+  const causesIn = ({ log }: ModerationPage) =>
+    log.map((line) => JSON.parse(line)).flatMap(({ err }) => err?.cause ?? [])
+
+  test('if another program holds the lock', async () => {
+    const { page, ada } = await startWithAda({ lockTimeout: 50 })
+    const app = await referenceTo(page, apps.pending)
+    const other = openDatabase(page.databaseUrl)
+    const release = await saturate((work) => other.write(work), 1)
+    for (const seen of [{}, { seen: '1' }])
+      expectStatuses([await ada.post('/decisions', { app, decision: 'approve', ...seen })], [503])
+    // Once a minute.
+    expect(causesIn(page)).toEqual([
+      expect.stringContaining(`Another program holds the write lock of ${page.database.name}`),
+    ])
+    await release()
+    await other.close()
+    expectStatuses([await ada.post('/decisions', { app, decision: 'approve' })], [303])
+  })
+
+  test('if it is not known whether the moderator had decided before', async () => {
+    const { page, ada } = await startWithAda()
+    const decision = { app: await referenceTo(page, apps.approved), decision: 'approve' }
+    const cause = new Error('The disk is gone.')
+    vi.spyOn(page.database, 'snapshot').mockRejectedValueOnce(
+      new ServiceError('unavailable', 'Try again.', {}, { cause }),
+    )
+    expectStatuses([await ada.post('/decisions', decision)], [503])
+    expect(causesIn(page)).toEqual(['Error: The disk is gone.'])
+  })
+
+  test('unless too many decide at once, which is no error', async () => {
+    const { page, ada } = await startWithAda()
+    const decision = { app: await referenceTo(page, apps.pending), decision: 'approve' }
+    const release = await refuseWrites(page)
+    expectStatuses([await ada.post('/decisions', decision)], [503])
+    await release()
+    expect(page.log.filter((line) => JSON.parse(line).level >= 40)).toEqual([])
+  })
 })
 
 test('pages are shown to those who are signed in, although their use cannot be stored', async () => {

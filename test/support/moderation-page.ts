@@ -58,6 +58,7 @@ type ModerationOptions = {
   refusedKeyLimit?: number
   trustProxy?: number
   isDraining?: () => boolean
+  lockTimeout?: number
   /** The database; a new copy of the world by default. */
   databaseUrl?: string
 }
@@ -69,10 +70,11 @@ export async function startModerationPage({
   refusedKeyLimit = 0,
   trustProxy = 0,
   isDraining = () => false,
+  lockTimeout,
   databaseUrl,
 }: ModerationOptions = {}): Promise<ModerationPage> {
   const address = databaseUrl ?? (await copyWorld())
-  const database = openDatabase(address)
+  const database = openDatabase(address, lockTimeout === undefined ? {} : { lockTimeout })
   const log: string[] = []
   const logger = createLogger('info', { write: (line: string) => log.push(line) })
   const moderation = { port: 0, baseUrl: origin + prefix, prefix }

@@ -150,7 +150,7 @@ async function decideAll(
   const results: Result[] = []
   for await (const result of decideEach(database, decisions, operatorOf(response, account))) {
     if (!('error' in result)) results.push({ id: result.id, before: result.before })
-    else if (result.error instanceof ServiceError) throw partlyDecided()
+    else if (result.error instanceof ServiceError) throw partlyDecided(result.error)
     else results.push({ id: result.id, error: result.error.message })
   }
   const refused = results.filter(({ error }) => error !== undefined).map(({ id }) => id)
@@ -158,13 +158,15 @@ async function decideAll(
   const repeated = await database
     .snapshot((runner) => findRepeated(runner, refused, decision, moderatorOf(response).id))
     .catch((error: unknown) => {
-      throw error instanceof ServiceError ? partlyDecided() : error
+      throw error instanceof ServiceError ? partlyDecided(error) : error
     })
   return results.map((result) => (repeated.has(result.id) ? { id: result.id } : result))
 }
 
-const partlyDecided = () =>
+const partlyDecided = ({ details, cause }: ServiceError) =>
   new ServiceError(
     'unavailable',
     'The database cannot be used now. Some of the apps may have been decided; look at them again.',
+    details,
+    { cause },
   )

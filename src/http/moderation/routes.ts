@@ -49,11 +49,11 @@ export function pageRoutes(
 }
 
 async function openAppPage(context: PageContext, response: Response): Promise<Html> {
-  const { params, query } = response.req
+  const { method, params, query } = response.req
   try {
     const id = positiveInteger('the id', String(params.id))
     const page = await renderApp(context, response, id)
-    if (fieldOf(query, 'queue')) await openApp(context.database, response, id)
+    if (method === 'GET' && fieldOf(query, 'queue')) await openApp(context.database, response, id)
     return page
   } catch (error) {
     // The path names no app.
