@@ -147,7 +147,7 @@ describe('Approve with a reason is refused, and the form keeps its contents', ()
     const refused = await decide(ada, text, 'approve', form)
     expect([refused.status, problemOf(refused.text)]).toEqual([
       400,
-      `Nothing was decided: approve takes no reason; remove it, or press ${button}.`,
+      'Nothing was decided: approve takes no reason; remove it, or reject the app.',
     ])
     expect(refused.text).toMatch(new RegExp(`class="reject">${button}<`))
     expect(await newestEntries(page, 1)).toEqual(newest)

@@ -21,7 +21,6 @@ import { type PageContext, sendPage } from './pages/page.ts'
 import { type RefusedQueueForm, renderQueue } from './pages/queue.ts'
 import { moderatorOf, operatorOf } from './sessions.ts'
 import { sentenceOf } from './views/labels.ts'
-import type { QueueView } from './views/links.ts'
 
 /**
  * The forms that decide: each is parsed, decided, and leads on (303). One that is refused is shown
@@ -30,9 +29,9 @@ import type { QueueView } from './views/links.ts'
 
 /** From the page of an app, or the selected apps of a queue. */
 export async function receiveDecisions(context: PageContext, response: Response): Promise<void> {
-  const { body, query } = response.req
+  const { body } = response.req
   const apps = [...new Set(fieldsOf(body, 'app'))].map(shownApp)
-  const parsed = parseDecision(apps, body, viewOf(query))
+  const parsed = parseDecision(apps, body)
   const [first] = apps
   if (fieldOf(body, 'seen') && first) await decideApp(context, response, first, parsed)
   else await decideSelected(context, response, apps, parsed)
@@ -41,11 +40,7 @@ export async function receiveDecisions(context: PageContext, response: Response)
 type ParsedDecision = ReasonedDecision | { problem: string }
 
 /** The decision of a form, or all its errors. */
-function parseDecision(
-  apps: AppReference[],
-  body: FormFields,
-  view: QueueView | undefined,
-): ParsedDecision {
+function parseDecision(apps: AppReference[], body: FormFields): ParsedDecision {
   const decision = fieldOf(body, 'decision')
   const reason = fieldOf(body, 'reason')
   const problems: string[] = []
@@ -53,12 +48,8 @@ function parseDecision(
   if (apps.length > maxSelected)
     problems.push(`Select at most ${maxSelected} apps, not ${apps.length}.`)
   const takesNoReason = decision === 'approve' || decision === 'reopen'
-  if (takesNoReason && reason.trim() !== '') {
-    const reject = view?.queue === 'changed' ? 'Take down' : 'Reject'
-    problems.push(
-      `Nothing was decided: ${decision} takes no reason; remove it, or press ${reject}.`,
-    )
-  }
+  if (takesNoReason && reason.trim() !== '')
+    problems.push(`Nothing was decided: ${decision} takes no reason; remove it, or reject the app.`)
   if (takesNoReason && problems.length === 0) return { decision, reason: '' }
   if (decision === 'reject') {
     try {
