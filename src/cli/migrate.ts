@@ -17,8 +17,9 @@ export const command = new Command('migrate')
       const names = await (check ? database.pendingMigrations() : database.migrate(onWait))
       if (names.length === 0) return print(`The database ${database.name} is up to date.`)
       const isNew = !check && names.length === (await knownMigrations()).length
+      if (isNew) return print(`Created the database ${database.name}.`)
       const done = check ? 'Pending migrations of' : 'Migrated'
-      print(`${done} the ${isNew ? 'new ' : ''}database ${database.name}: ${names.join(', ')}.`)
+      print(`${done} the database ${database.name}: ${names.join(', ')}.`)
       if (check) process.exitCode = 1
     }),
   )

@@ -56,7 +56,7 @@ test.for<[what: string, address: () => Promise<string>, pending: string[]]>([
 test('is followed by migrate, after which nothing is pending', async () => {
   const url = await emptyDatabaseUrl()
   expect((await check(url)).code).toBe(1)
-  expect((await run(['migrate'], { DATABASE_URL: url })).stdout).toContain(migrations.join(', '))
+  expect((await run(['migrate'], { DATABASE_URL: url })).code).toBe(0)
   expect((await check(url)).code).toBe(0)
 })
 

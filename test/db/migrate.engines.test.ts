@@ -28,7 +28,7 @@ test('four concurrent migrations and two servers of an empty database: one migra
   const { name, close } = openDatabase(address)
   await close()
   expect(ended.map(({ stdout }) => stdout).toSorted()).toEqual([
-    `Migrated the new database ${name}: ${migrations.join(', ')}.\n`,
+    `Created the database ${name}.\n`,
     ...Array.from({ length: 3 }, () => `The database ${name} is up to date.\n`),
   ])
   for (const served of serving) {
@@ -99,7 +99,7 @@ test('after kill -9 during a migration, at any time, the next one completes it',
     const killedBefore = Math.max(1, Math.floor(share * statements))
     expect((await startMigration(address, killedBefore)).signal).toBe('SIGKILL')
     const { stdout, stderr } = await commandLine(address).run('migrate')
-    expect(stdout).toMatch(/^Migrated the new database |^The database .* is up to date\.\n$/)
+    expect(stdout).toMatch(/^Created the database |^The database .* is up to date\.\n$/)
     expect(stderr).toBe('')
     expect(await ageOf(address)).toBe('current')
   }
