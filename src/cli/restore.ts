@@ -20,8 +20,9 @@ export const command = buildCommand({
   help: `
 Stop the server and the moderation page first. The database that DATABASE_URL
 names gets another name beside its place, which is printed; nothing is deleted.
-If anything fails, it stays where it is. A deleted app is restored with:
-./apps-service app restore ID
+If anything fails, it stays where it is. The restored one has the same owner and
+permissions; a new one that root restores has the owner of its directory.
+A deleted app is restored with: ./apps-service app restore ID
 
 Examples:
   ./apps-service restore /var/backups/apps-2026-11-20.sqlite

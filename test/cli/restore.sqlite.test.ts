@@ -1,7 +1,8 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import fs, {
   chmodSync,
+  chownSync,
   closeSync,
   copyFileSync,
   existsSync,
@@ -178,11 +179,240 @@ test('through a symbolic link, the file that it leads to is replaced', async () 
   expect(await hasLater(file)).toBe(false)
 })
 
-test('the database keeps its permissions', async () => {
+test.for([0o600, 0o660, 0o606])('the database keeps its permissions, %o', async (mode) => {
   const { file, backup } = await withBackup()
-  chmodSync(file, 0o600)
+  chmodSync(file, mode)
   await restore(backup, file)
-  expect(statSync(file).mode & 0o777).toBe(0o600)
+  expect(statSync(file).mode & 0o777).toBe(mode)
+})
+
+test.for(['migrate', 'restore'])('%s gives others no rights to a new database', async (command) => {
+  const { backup } = await withBackup()
+  const file = join(temporaryFolder(), 'apps.sqlite')
+  const args = command === 'restore' ? [command, backup] : [command]
+  const begun = await runProgram(
+    'sh',
+    ['-c', 'umask 0; exec "$@"', 'sh', executable, ...args],
+    envFor(file),
+    '',
+  )
+  expect(begun).toMatchObject({ code: 0, stderr: '' })
+  expect((statSync(file).mode & 0o777).toString(8)).toBe('660')
+})
+
+/** Only root can run a command as another account, which may be unable to enter the clone. */
+const canChangeAccount = spawnSync('test', ['-x', executable], { uid: 10_001 }).status === 0
+
+describe.runIf(canChangeAccount)('the account of the server', () => {
+  const server = { uid: 10_001, gid: 10_002 }
+
+  const runAs = (account: { uid: number; gid: number }, file: string, ...args: string[]) =>
+    spawnSync(executable, args, {
+      ...account,
+      cwd: '/',
+      env: { PATH: process.env.PATH, ...envFor(file) },
+      encoding: 'utf8',
+    })
+
+  async function withServersFolder() {
+    const { file: source, backup } = await withBackup()
+    for (const folder of [dirname(source), dirname(backup)]) chmodSync(folder, 0o755)
+    chmodSync(backup, 0o644)
+    const folder = temporaryFolder()
+    chownSync(folder, server.uid, server.gid)
+    const file = join(folder, 'apps.sqlite')
+    return { source, backup, folder, file }
+  }
+
+  /** Fails if the server's account cannot write to the database, or root has a file beside it. */
+  function expectServersOwn(file: string) {
+    const added = runAs(server, file, 'category', 'add', '--slug', 'own', '--name', 'Own')
+    expect(added).toMatchObject({ status: 0, stderr: '' })
+    for (const name of readdirSync(dirname(file))) {
+      const { uid, gid } = statSync(join(dirname(file), name))
+      expect([name, uid, gid]).toEqual([name, server.uid, server.gid])
+    }
+  }
+
+  test('owns the database after root has restored it, and its server was killed', async () => {
+    const { source, backup, folder, file } = await withServersFolder()
+    copyFileSync(source, file)
+    chownSync(file, server.uid, server.gid)
+    const killed = await serve(`sqlite:${file}`)
+    await addCategory(file, 'last')
+    killed.process.kill('SIGKILL')
+    await killed.exited
+    expect(readdirSync(folder)).toContain('apps.sqlite-wal')
+    expect(await restore(backup, file)).toMatchObject({ code: 0, stderr: '' })
+    expectServersOwn(file)
+    expect(await hasLater(file)).toBe(false)
+  })
+
+  test('owns a database that root restores into its directory', async () => {
+    const { backup, file } = await withServersFolder()
+    expect(await restore(backup, file)).toMatchObject({ code: 0, stderr: '' })
+    expectServersOwn(file)
+  })
+
+  test.for<[who: string, owner: typeof server, account: typeof server, sudo: string]>([
+    ['another account', server, { ...server, uid: 10_003 }, "sudo -u '#10001'"],
+    ['itself, outside of the group', { ...server, gid: 10_004 }, server, 'sudo'],
+  ])('keeps the database in a restore by %s', async ([, owner, account, sudo]) => {
+    const { source, backup, folder, file } = await withServersFolder()
+    chmodSync(folder, 0o777)
+    copyFileSync(source, file)
+    chownSync(file, owner.uid, owner.gid)
+    chmodSync(file, 0o666)
+    const before = readFileSync(file)
+    const { status, stdout, stderr } = runAs(account, file, 'restore', backup)
+    expectRefusal(
+      { code: status ?? 0, stdout, stderr },
+      new RegExp(`; nothing was changed\\. Run: ${sudo} \\S+apps-service restore FILE$`, 'm'),
+    )
+    expect(readdirSync(folder)).toEqual(['apps.sqlite'])
+    expect(readFileSync(file)).toEqual(before)
+  })
+})
+
+describe('loses no write of another process', () => {
+  /**
+   * Opens the database, and once there is input, writes to it, prints the result, and is killed, so
+   * that a log stays.
+   */
+  const writer = `
+    import sqlite3 from ${JSON.stringify(import.meta.resolve('sqlite3'))}
+    import { writeSync } from 'node:fs'
+    const database = new sqlite3.Database(process.argv[1], sqlite3.OPEN_READWRITE, () => {
+      database.configure('busyTimeout', Number(process.argv[2] ?? 100))
+      writeSync(1, 'open ')
+      process.stdin.once('data', () => {
+        database.run("insert into categories (slug, name) values ('written', 'Written')", (error) => {
+          writeSync(1, error ? error.code : 'acknowledged')
+          process.kill(process.pid, 'SIGKILL')
+        })
+      })
+    })`
+  const writerArgs = (file: string) => ['--input-type=module', '--eval', writer, file]
+
+  /** What a writer prints that opens the database and writes to it meanwhile. */
+  const write = (file: string) =>
+    spawnSync(process.execPath, writerArgs(file), { input: 'go', encoding: 'utf8' }).stdout
+
+  /** Calls `before` and `after` around each call that gives a file another name. */
+  function aroundRenames(before: () => void, after: () => void) {
+    const { linkSync, renameSync } = fs
+    const around = (call: typeof renameSync) => (from: fs.PathLike, to: fs.PathLike) => {
+      before()
+      call(from, to)
+      after()
+    }
+    const calls = [
+      vi.spyOn(fs, 'linkSync').mockImplementation(around(linkSync)),
+      vi.spyOn(fs, 'renameSync').mockImplementation(around(renameSync)),
+    ]
+    syncBuiltinESMExports()
+    return () => {
+      for (const call of calls) call.mockRestore()
+      syncBuiltinESMExports()
+    }
+  }
+
+  /** Whether the write is in one of the files, of which each must be whole. */
+  async function isKept(folder: string) {
+    const names = readdirSync(folder)
+    expect(names.filter((name) => name.endsWith('-journal'))).toEqual([])
+    const files = names.filter((name) => !/-(wal|shm)$/.test(name))
+    const found = []
+    for (const name of files) {
+      const file = join(folder, name)
+      const checked = join(temporaryFolder(), 'checked.sqlite')
+      expect(await run(['backup', checked], envFor(file))).toMatchObject({ code: 0, stderr: '' })
+      found.push(await hasLater(file, 'written'))
+    }
+    return found.includes(true)
+  }
+
+  test.for<[when: string, journal: 'wal' | 'delete', isBefore: boolean]>([
+    ['before', 'wal', true],
+    ['before', 'delete', true],
+    ['after', 'wal', false],
+    ['after', 'delete', false],
+  ])('%s a file gets another name, in mode %s', async ([, journal, isBefore]) => {
+    const { file, backup, folder } = await withBackup()
+    if (journal === 'delete') copyFileSync(backup, file)
+    const results = new Set<string>()
+    const tryIt = () => results.add(write(file))
+    const stop = aroundRenames(
+      () => isBefore && tryIt(),
+      () => isBefore || tryIt(),
+    )
+    const restored = await restore(backup, file).finally(stop)
+    expect(restored).toMatchObject({ code: 0, stderr: '' })
+    expect(results.size).toBeGreaterThan(0)
+    expect(await isKept(folder)).toBe([...results].includes('open acknowledged'))
+    expect([...results]).toEqual(['open SQLITE_BUSY'])
+  })
+
+  test.for(['wal', 'delete'])(
+    'that has opened the database, in mode %s, and writes after it',
+    async (journal) => {
+      const { file, backup, folder } = await withBackup()
+      if (journal === 'delete') copyFileSync(backup, file)
+      const child = spawn(process.execPath, writerArgs(file), {
+        stdio: ['pipe', 'pipe', 'inherit'],
+      })
+      onTestFinished(() => void child.kill('SIGKILL'))
+      const ended = text(child.stdout)
+      await once(child.stdout, 'readable')
+      expect(await restore(backup, file)).toMatchObject({ code: 0, stderr: '' })
+      child.stdin.end('go')
+      expect(await ended).toBe('open SQLITE_READONLY')
+      expect(await isKept(folder)).toBe(false)
+      expect(readdirSync(folder).filter((name) => /-(wal|shm)$/.test(name))).toEqual([])
+    },
+  )
+
+  /** Begins to write to the database as soon as it is not locked, and goes on for a second. */
+  const longWriter = `
+    import sqlite3 from ${JSON.stringify(import.meta.resolve('sqlite3'))}
+    const database = new sqlite3.Database(process.argv[1], sqlite3.OPEN_READWRITE, function begin() {
+      database.exec('pragma busy_timeout = 0; pragma cache_size = 1; begin immediate', (error) => {
+        if (error) return setTimeout(begin, 1)
+        // More than the cache holds: the journal is written out.
+        database.run("update categories set name = hex(randomblob(200000)) where slug = 'games'")
+        database.run("insert into categories (slug, name) values ('written', 'Written')", () => {
+          setTimeout(() => database.exec('commit', (error) => console.log(error?.code ?? 'acknowledged')), 1000)
+        })
+      })
+    })`
+
+  test('that waits for it, while another one writes to the restored database', async () => {
+    const { file, backup, folder } = await withBackup()
+    const start = (script: string) => {
+      const args = ['--input-type=module', '--eval', script, file, '5000']
+      const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+      onTestFinished(() => void child.kill('SIGKILL'))
+      return { child, ended: text(child.stdout) }
+    }
+    const waiting = start(writer)
+    await once(waiting.child.stdout, 'readable')
+    let writing: ReturnType<typeof start> | undefined
+    let named = 0
+    const stop = aroundRenames(
+      () => waiting.child.stdin.write('go'),
+      () => {
+        if (++named < 2) return
+        writing = start(longWriter)
+        // Until it has begun, and the other one tries again only each 100 ms.
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700)
+      },
+    )
+    expect(await restore(backup, file).finally(stop)).toMatchObject({ code: 0, stderr: '' })
+    expect(await waiting.ended).toBe('open SQLITE_READONLY')
+    expect(await writing?.ended).toBe('acknowledged\n')
+    expect(await isKept(folder)).toBe(true)
+    expect(await hasLater(join(folder, replacedIn(folder)[0] ?? ''))).toBe(true)
+  })
 })
 
 describe('changes nothing, in one line, of a backup', () => {

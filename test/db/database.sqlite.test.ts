@@ -59,7 +59,7 @@ test.for<[use: string, open: (file: string) => Knex, pragmas: Record<string, num
     { ...serving, cache_size: -24_576, query_only: 0 },
   ],
   ['check a copy', openCopy, { cache_size: -24_576, temp_store: 2 }],
-  ['lock a file', openExclusive, { busy_timeout: 1000, locking_mode: 'exclusive', query_only: 1 }],
+  ['lock a file', openExclusive, { busy_timeout: 1000, locking_mode: 'exclusive' }],
   ['inspect a file', (file) => openForInspection(file, false), { busy_timeout: 5000 }],
 ])('a connection to %s has every PRAGMA', async ([, open, pragmas]) => {
   const sql = open(copyWorldFile())
@@ -115,8 +115,12 @@ test('a driver that cannot be loaded is reported with the reason', async () => {
   ])
 })
 
-test('reports an exclusively locked database as in use, not as invalid', async () => {
-  const address = await copyWorld()
+test.for<[mode: string, open: () => Promise<string>]>([
+  ['WAL', copyWorld],
+  // SQLite shares such a file with other readers, even in its exclusive locking mode.
+  ['rollback', copyWithoutLog],
+])('reports an exclusively locked database in %s mode as in use', async ([, open]) => {
+  const address = await open()
   const other = openDatabase(address)
   await other.withExclusiveLock(async () => {
     await expect(openMigratedDatabase(address)).rejects.toThrow(
@@ -125,6 +129,15 @@ test('reports an exclusively locked database as in use, not as invalid', async (
   })
   await other.close()
 })
+
+/** A backup is not in WAL mode. */
+async function copyWithoutLog(): Promise<string> {
+  const database = openDatabase(await copyWorld())
+  const file = join(temporaryFolder(), 'apps.sqlite')
+  await database.copyTo?.(file, { verify: false })
+  await database.close()
+  return `sqlite:${file}`
+}
 
 test.for<[address: string, name: string]>([
   ['sqlite:apps.sqlite', resolve('apps.sqlite')],

@@ -296,7 +296,7 @@ export const openCopy = (filename: string): Knex =>
 
 /** A file that no other process may have open. The lock must be requested before the first read. */
 export const openExclusive = (filename: string): Knex =>
-  open(filename, 'mode=rw', clientWith({ locking_mode: 'exclusive', query_only: 1 }))
+  open(filename, 'mode=rw', clientWith({ locking_mode: 'exclusive' }))
 
 /**
  * A file that may be another program's: no byte of it is changed. The last connection to close

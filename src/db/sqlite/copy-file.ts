@@ -20,7 +20,8 @@ export async function copyTo(
 ): Promise<{ apps: number }> {
   const { mode, size } = await stat(filename)
   // SQLite would make the copy readable by everyone.
-  const copying = writeCopy(source, file, { mode, size, verify })
+  await writeFile(file, '', { flag: 'wx', mode })
+  const copying = writeCopy(source, file, { size, verify })
   const { apps, schemaAge, damage } = await copying.catch((error: unknown) => {
     const { reason } = explain(error)
     throw reason
@@ -34,18 +35,17 @@ export async function copyTo(
 }
 
 /**
- * Writes a snapshot of `size` bytes into the new `file`, and closes the source. The copy is compact
- * and not in WAL mode, so it needs no file beside it (https://sqlite.org/lang_vacuum.html).
+ * Writes a snapshot of `size` bytes into the empty `file`, and closes the source. The copy is
+ * compact and not in WAL mode, so it needs no file beside it (https://sqlite.org/lang_vacuum.html).
  */
 export async function writeCopy(
   source: Knex,
   file: string,
-  { mode, size, verify }: { mode: number; size: number; verify: boolean },
+  { size, verify }: { size: number; verify: boolean },
 ): Promise<{ apps: number; schemaAge: SchemaAge; damage: string | undefined }> {
   const copy = openCopy(file)
   try {
     await assertDiskSpace(file, size)
-    await writeFile(file, '', { flag: 'wx', mode })
     await source.raw('vacuum into ?', [file])
     const damage = verify ? await findDamage(copy) : undefined
     const counted = await copy('apps').count({ apps: '*' }).first()
@@ -55,26 +55,39 @@ export async function writeCopy(
   }
 }
 
-/**
- * Throws an OperatorError if another process has the file open. Closing the connection releases the
- * lock (https://sqlite.org/pragma.html#pragma_locking_mode).
- */
+/** See `lockExclusively`. */
 export async function withExclusiveLock<T>(
   filename: string,
   work: (sql: Knex) => Promise<T>,
 ): Promise<T> {
-  const sql = openExclusive(filename)
+  const sql = await lockExclusively(filename)
   try {
-    await sql.raw('select count(*) from sqlite_schema').catch((error: unknown) => {
-      throw isBusy(error)
-        ? new OperatorError(
-            `${filename} is in use; stop the server and every other program that has it open`,
-          )
-        : error
-    })
-    return await sql.transaction(work)
+    return await work(sql)
   } finally {
     await sql.destroy()
+  }
+}
+
+/**
+ * Returns a connection; until it is closed, no other process can read or write the file. Throws an
+ * OperatorError if one does (https://sqlite.org/pragma.html#pragma_locking_mode). Meanwhile this
+ * process must not open the file otherwise: closing that would release the lock
+ * (https://sqlite.org/howtocorrupt.html, section 2.2).
+ */
+export async function lockExclusively(filename: string): Promise<Knex> {
+  const sql = openExclusive(filename)
+  try {
+    // A mere read does not exclude other readers from a file that is not in WAL mode.
+    await sql.raw('begin exclusive')
+    await sql.raw('commit')
+    return sql
+  } catch (error) {
+    await sql.destroy()
+    throw isBusy(error)
+      ? new OperatorError(
+          `${filename} is in use; stop the server and every other program that has it open`,
+        )
+      : error
   }
 }
 

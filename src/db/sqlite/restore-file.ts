@@ -1,17 +1,24 @@
 import { existsSync, mkdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Knex } from 'knex'
 import { OperatorError } from '../../contract/errors.ts'
+import { formatCommand } from '../../util/command.ts'
 import { linkIntoPlace, syncToDisk } from '../../util/file-system.ts'
 import { withTemporaryDirectory } from '../../util/temporary-directory.ts'
 import type { RestoreResult } from '../engine.ts'
 import { schemaErrors } from '../migrations.ts'
 import { openForInspection } from './client.ts'
-import { withExclusiveLock, writeCopy } from './copy-file.ts'
+import { lockExclusively, withExclusiveLock, writeCopy } from './copy-file.ts'
 import { explain, isDamage } from './errors.ts'
 import { foreignDatabase, inspectFile, unreadable } from './inspect-file.ts'
 
 /** Permissions of a new database, of which the umask takes some away. */
-export const newFileMode = 0o664
+export const newFileMode = 0o660
+
+/** Milliseconds. A process that waits for a lock tries again after at most 100. */
+const lockRetryTime = 250
 
 /**
  * Moves the database aside, and puts a verified copy of the backup in its place. Throws
@@ -24,22 +31,52 @@ export async function restoreFrom(
   onStop: (signal: NodeJS.Signals) => void,
 ): Promise<RestoreResult> {
   await assertOwnBackup(backup)
-  const isNew = !existsSync(filename)
   // SQLite keeps the log beside the file that a symbolic link leads to.
-  const target = isNew ? filename : realpathSync(filename)
-  const mode = isNew ? newFileMode : statSync(target).mode
+  const target = existsSync(filename) ? realpathSync(filename) : filename
   if (target === realpathSync(backup)) throw new OperatorError(`${backup} is the database itself`)
   const directory = dirname(target)
   if (!existsSync(directory)) mkdirSync(directory)
   return withTemporaryDirectory(directory, 'apps-restore', onStop, async (temporary, commit) => {
     const copy = join(temporary, 'restored.sqlite')
-    const copied = await whileUnused(target, () => copyBackup(backup, copy, mode))
-    await syncToDisk(copy, 'r+')
-    const replaced = replaceDatabase(target, copy)
-    commit()
-    await syncToDisk(directory, 'r')
-    return { ...copied, replaced }
+    await createFileFor(target, copy)
+    const former = await lockFormer(target)
+    try {
+      const copied = await copyBackup(backup, copy)
+      await syncToDisk(copy, 'r+')
+      const replaced = await withExclusiveLock(copy, async () => {
+        const replaced = replaceDatabase(target, copy)
+        commit()
+        await syncToDisk(directory, 'r')
+        await former?.destroy()
+        // Processes that have opened the former file would take a new log or journal of the restored
+        // one for its own, so those that wait for its lock get it before any can be written.
+        if (former) await delay(lockRetryTime)
+        return replaced
+      })
+      return { ...copied, replaced }
+    } finally {
+      await former?.destroy()
+    }
   })
+}
+
+/**
+ * Creates the file that will take the target's place, with the same owner and permissions. If there
+ * is none yet, and root creates it, the owner of the directory gets it, as whom the server runs.
+ */
+async function createFileFor(target: string, file: string) {
+  await using handle = await open(file, 'wx', newFileMode)
+  const former = statSync(target, { throwIfNoEntry: false })
+  const account = process.getuid?.()
+  if (!former && account !== 0) return
+  const { uid, gid } = former ?? statSync(dirname(target))
+  await handle.chown(uid, gid).catch(() => {
+    const sudo = uid === account ? 'sudo' : `sudo -u '#${uid}'`
+    throw new OperatorError(
+      `${target} belongs to user ${uid} and group ${gid}, to whom this account cannot give a file; nothing was changed. Run: ${sudo} ${formatCommand('restore FILE')}`,
+    )
+  })
+  if (former) await handle.chmod(former.mode)
 }
 
 async function assertOwnBackup(backup: string) {
@@ -49,29 +86,35 @@ async function assertOwnBackup(backup: string) {
 }
 
 /**
- * Runs the work while no other process can open the database. Afterwards its log is part of it. A
- * file that is not a database cannot be locked.
+ * Locks the database, unless there is none, or it is so damaged that it cannot be locked. Moves its
+ * log into it, and leaves WAL mode: SQLite then refuses the writes of processes that have opened the
+ * file before it was moved, so none leaves a log beside the restored one.
  */
-async function whileUnused<T>(filename: string, work: () => Promise<T>): Promise<T> {
-  if (!existsSync(filename)) return work()
+async function lockFormer(filename: string): Promise<Knex | undefined> {
+  if (!existsSync(filename)) return
+  let sql: Knex | undefined
   try {
     if ((await inspectFile(filename)) === 'foreign')
       throw new OperatorError(`${filename} ${foreignDatabase}`)
-    return await withExclusiveLock(filename, work)
+    sql = await lockExclusively(filename)
+    await sql.raw('pragma journal_mode = delete')
+    // Neither holds anything now. SQLite would remove the journal at the end, and leave the other.
+    for (const suffix of ['-shm', '-journal']) rmSync(filename + suffix, { force: true })
   } catch (error) {
-    if (isDamage(error)) return work()
-    throw error
+    if (!isDamage(error)) {
+      await sql?.destroy()
+      throw error
+    }
   }
+  return sql
 }
 
-async function copyBackup(backup: string, file: string, mode: number) {
+async function copyBackup(backup: string, file: string) {
   const source = openForInspection(backup, existsSync(`${backup}-wal`))
   const { size } = statSync(backup)
-  const { apps, schemaAge, damage } = await writeCopy(source, file, {
-    mode,
-    size,
-    verify: true,
-  }).catch((error: unknown) => throwProblem(backup, error))
+  const { apps, schemaAge, damage } = await writeCopy(source, file, { size, verify: true }).catch(
+    (error: unknown) => throwProblem(backup, error),
+  )
   if (schemaAge === 'newer') throw new OperatorError(`${backup} ${schemaErrors.newer}`)
   if (damage !== undefined) throw new OperatorError(`${backup} is damaged: ${damage}`)
   return { apps, bytes: statSync(file).size, needsMigration: schemaAge === 'older' }
