@@ -1,65 +1,169 @@
 import type { AuditEntry } from '../src/audit/audit-store.ts'
+import type { Config } from '../src/config.ts'
 import type { Database } from '../src/db/database.ts'
-import { required } from '../src/util/helpers.ts'
-import { toSingleLine } from '../src/util/text.ts'
+import { entriesAfter } from '../src/moderation/entries.ts'
+import { sanitize, toSingleLine } from '../src/util/text.ts'
+import { openState, type Report, type WaitingOwner, writeState } from './notification-state.ts'
 import { sendMail } from './send-mail.ts'
 
-/** The actions that owners are told about, as they read them. */
-export const outcomes: Record<string, string> = {
-  'app approve': 'was approved',
-  'app reject': 'was rejected',
-  'app reopen': 'will be decided again',
-  'app restore': 'was restored',
-}
+/** Milliseconds. */
+const patience = 3 * 24 * 60 * 60 * 1000
 
 /** In a mail. */
 const maxApps = 20
 
+/** The actions that owners are told about. */
+const toldActions = ['app approve', 'app reject', 'app reopen', 'app restore']
+
+/** The columns of an app that owners are told about. */
+const toldColumns = ['status', 'rejection_reason', 'deleted_at']
+
+/** Columns that entries have changed: their values before the first and after the last of them. */
+type AppNews = {
+  owner: number
+  id: number
+  name: string
+  before: Record<string, unknown>
+  after: Record<string, unknown>
+}
+
+type Site = Pick<Config, 'baseUrl' | 'contact'>
+
 /**
- * Sends each owner with an address one mail about the entries, of which each is about another app.
- * Returns a problem for each mail that was refused. Throws if `sendmail` cannot be run.
+ * Sends each owner with news one mail. Stores first who is to get one, and removes each owner after
+ * `sendmail` has accepted theirs. So a mail that was not sent, for whatever reason, is sent by a later
+ * run, together with what has happened since, and a crash repeats at most one mail.
  */
-export async function mailOwners(
-  entries: Iterable<AuditEntry>,
-  baseUrl: string,
+export async function tellOwners(
+  file: string,
+  site: Site,
   database: Database,
-): Promise<string[]> {
-  const problems: string[] = []
-  for (const [id, ofOwner] of Map.groupBy(entries, ownerOf)) {
-    const owner = await database.read(({ sql }) =>
-      sql('developers').where({ id }).first('name', 'contact'),
-    )
-    if (!owner?.contact) continue
-    const subject =
-      ofOwner.length === 1
-        ? ofOwner.map(outcomeOf).join()
-        : `${ofOwner.length} decisions about your apps`
-    const name = toSingleLine(owner.name)
-    const paragraphs = ofOwner.slice(0, maxApps).map((entry) => describe(entry, baseUrl))
-    const more = ofOwner.length - maxApps
-    if (more > 0) paragraphs.push(`And ${more} more, see GET ${baseUrl}/developer/apps`)
-    paragraphs.push(`You get this mail because it is the contact of ${name} at ${baseUrl}`)
-    const problem = sendMail(owner.contact, subject, paragraphs.join('\n\n'))
-    if (problem !== undefined) problems.push(`no mail to ${name}: ${problem}`)
+  report: Report,
+): Promise<void> {
+  let state = await openState(file, database, report)
+  const now = new Date()
+  const waiting = new Map(state.owners.map((owner) => [owner.id, owner]))
+  let first = state.place
+  for (const owner of state.owners) if (isDue(owner, now)) first = Math.min(first, owner.from - 1)
+
+  let { place, time } = state
+  const apps = new Map<string, AppNews>()
+  for await (const entry of entriesAfter(database, first)) {
+    const { id, at, action, developer_id: owner } = entry
+    const isNew = id > state.place
+    if (isNew) [place, time] = [id, at]
+    if (owner === null) continue
+    if (isNew && toldActions.includes(action) && !waiting.has(owner))
+      waiting.set(owner, { id: owner, from: id, since: now.toISOString() })
+    if (id >= (waiting.get(owner)?.from ?? Number.POSITIVE_INFINITY)) addEntry(apps, owner, entry)
   }
-  return problems
+  const news = Map.groupBy(apps.values(), ({ owner }) => owner)
+  if (place > state.place) {
+    state = { place, time, owners: [...waiting.values()] }
+    writeState(file, state)()
+  }
+
+  const due = state.owners.filter((owner) => isDue(owner, now))
+  // The last refused ones last: they can take half a minute each, and the unit ends a long run.
+  due.sort((one, other) => (one.tried ?? '').localeCompare(other.tried ?? ''))
+  for (const owner of due) {
+    const others = state.owners.filter(({ id }) => id !== owner.id)
+    const told = { ...state, owners: others }
+    const store = writeState(file, told)
+    const problem = await mailOwner(owner.id, news.get(owner.id) ?? [], site, database)
+    if (problem === undefined) {
+      store()
+      state = told
+      continue
+    }
+    const tried = new Date().toISOString()
+    const isLast = Date.parse(tried) - Date.parse(owner.since) >= patience
+    report(isLast ? `${problem}; given up after three days` : problem)
+    state = isLast ? told : { ...state, owners: [...others, { ...owner, tried }] }
+    writeState(file, state)()
+  }
 }
 
-const ownerOf = ({ id, developer_id }: AuditEntry) =>
-  required(developer_id, `the owner of the app of entry ${id}`)
-
-/** A paragraph about an app. A name or a reason is one line, so that it looks like no other part. */
-function describe(entry: AuditEntry, baseUrl: string): string {
-  const { rejection_reason: reason } = entry.after
-  const why = typeof reason === 'string' ? `\nReason: ${toSingleLine(reason)}` : ''
-  const next =
-    entry.action === 'app approve'
-      ? `${baseUrl}/apps/${entry.app_id}`
-      : `What you can do: ${baseUrl}/docs#/section/the-life-of-an-app`
-  return `${outcomeOf(entry)}.${why}\n${next}`
+/** An owner is tried again after as long as they have waited, and once more when patience ends. */
+function isDue({ since, tried }: WaitingOwner, now: Date): boolean {
+  if (tried === undefined) return true
+  const [begin, last] = [Date.parse(since), Date.parse(tried)]
+  const pause = now.getTime() - last
+  // It is negative if the clock went back.
+  return pause >= last - begin || pause < 0 || now.getTime() - begin >= patience
 }
 
-function outcomeOf({ app_name, action, before }: AuditEntry): string {
-  const isTakenDown = action === 'app reject' && before?.status === 'approved'
-  return `${toSingleLine(app_name ?? '')} ${isTakenDown ? 'was taken down' : outcomes[action]}`
+/** Begins with what owners are told about, since they know what they did themselves. */
+function addEntry(apps: Map<string, AppNews>, owner: number, entry: AuditEntry) {
+  const { action, app_id: id, app_name } = entry
+  const key = `${owner} ${id}`
+  if (id === null || !(apps.has(key) || toldActions.includes(action))) return
+  const name = toSingleLine(app_name ?? '')
+  const app = apps.get(key) ?? { owner, id, name, before: {}, after: {} }
+  for (const column of toldColumns.filter((one) => Object.hasOwn(entry.after, one))) {
+    if (!Object.hasOwn(app.before, column)) app.before[column] = entry.before?.[column]
+    app.after[column] = entry.after[column]
+  }
+  apps.set(key, app)
 }
+
+/** What has changed, as its owner reads it; empty if nothing has, or the app is deleted. */
+function outcomeOf({ before, after }: AppNews): string {
+  if (typeof after.deleted_at === 'string') return ''
+  const isRestored = before.deleted_at !== after.deleted_at
+  const isDecided =
+    before.status !== after.status || before.rejection_reason !== after.rejection_reason
+  const decided = {
+    approved: 'was approved',
+    pending: 'will be decided again, and is hidden until then',
+    rejected: before.status === 'approved' ? 'was taken down' : 'was rejected',
+  }[String(after.status)]
+  return [isRestored && 'was restored', isDecided && decided].filter(Boolean).join(' and ')
+}
+
+/** Returns the problem if the mail was not accepted. There is none without news or an address. */
+async function mailOwner(
+  id: number,
+  apps: AppNews[],
+  { baseUrl, contact }: Site,
+  database: Database,
+): Promise<string | undefined> {
+  const owner = await database.read(({ sql }) =>
+    sql('developers').where({ id }).first('name', 'contact'),
+  )
+  const news = apps.map((app) => ({ ...app, outcome: outcomeOf(app) })).filter((app) => app.outcome)
+  const [first] = news
+  if (!owner?.contact || !first) return undefined
+  const subject =
+    news.length === 1
+      ? `${first.name} ${first.outcome}`
+      : `${news.length} decisions about your apps`
+  const paragraphs = news
+    .slice(0, maxApps)
+    .map((app) =>
+      [
+        `${app.name} (app ${app.id}) ${app.outcome}.`,
+        ...reasonLines(app.after.rejection_reason),
+        `${baseUrl}/apps/${app.id}`,
+      ].join('\n'),
+    )
+  const more = news.length - maxApps
+  if (more > 0) paragraphs.push(`And ${more} more, see GET ${baseUrl}/developer/apps`)
+  const name = toSingleLine(owner.name)
+  const asked = contact.email ?? contact.url
+  paragraphs.push(
+    [
+      `What you can do: ${baseUrl}/docs#/section/the-life-of-an-app`,
+      ...(asked === undefined ? [] : [`Whom to ask: ${asked}`]),
+      `You get this mail because it is the contact of ${name} at ${baseUrl}`,
+    ].join('\n'),
+  )
+  const problem = sendMail(owner.contact, subject, paragraphs.join('\n\n'))
+  return problem && `no mail to ${name}: ${problem}`
+}
+
+/** Further lines of a reason are indented, so that they look like no other part. */
+const reasonLines = (reason: unknown): string[] =>
+  typeof reason === 'string'
+    ? [`Reason: ${sanitize(reason)}`.split(/[\n\u2028\u2029]/).join('\n    ')]
+    : []

@@ -1,17 +1,7 @@
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-} from 'node:fs'
-import { dirname, join } from 'node:path'
-import { type AuditEntry, findLastEntryId } from '../src/audit/audit-store.ts'
-import { fileErrorReason } from '../src/cli/file-errors.ts'
+import { join } from 'node:path'
+import type { AuditEntry } from '../src/audit/audit-store.ts'
 import { messageOf } from '../src/cli/output.ts'
-import { baseUrlFormat, parseBaseUrl } from '../src/config.ts'
+import { baseUrlFormat, contactFormat, parseBaseUrl, parseContact } from '../src/config.ts'
 import type { Database } from '../src/db/database.ts'
 import { actorOf } from '../src/moderation/describe-entry.ts'
 import { entriesAfter } from '../src/moderation/entries.ts'
@@ -26,7 +16,8 @@ import {
   neutralizePlain,
   toText,
 } from './notification-formats.ts'
-import { mailOwners, outcomes } from './owner-mails.ts'
+import { claimRun, openState, type Report, type State, writeState } from './notification-state.ts'
+import { tellOwners } from './owner-mails.ts'
 import { sendMail, timeout } from './send-mail.ts'
 
 /** Environment variables. */
@@ -41,50 +32,56 @@ const defaultFormat = 'slack'
 
 /**
  * Tells moderators about decisions and waiting apps, through a chat's webhook or by mail, and owners
- * about decisions, by mail. Each of the two has its place, so that a failure of one repeats nothing of
- * the other. Throws the problems of both.
+ * about decisions, by mail. Each of the two has its state, so that a failure of one repeats nothing of
+ * the other. Returns false, having done nothing, if another run has not ended.
  */
-export async function sendNotification(settings: Settings, database: Database) {
-  const { deliver, moderationUrl, ownersBaseUrl, directory } = readSettings(settings)
-  const problems: string[] = []
-  const tell = (file: string, send: Send) =>
-    tellNews(join(directory, file), database, send).catch((error) => {
-      problems.push(messageOf(error))
-    })
+export async function sendNotification(
+  settings: Settings,
+  database: Database,
+  report: Report,
+): Promise<boolean> {
+  const { deliver, moderationUrl, site, directory } = readSettings(settings)
+  using claim = claimRun(join(directory, 'notified.lock'))
+  if (!claim) return false
+  const reportError = (error: unknown) => report(messageOf(error as Error))
   if (deliver)
-    await tell('notified', async (news, place) => {
-      if (news.decisions === 0 && news.waiting.size === 0) return
-      const counts = await database.read(countQueues)
-      await deliver({ ...news, ...counts, place, moderationUrl })
-    })
-  if (ownersBaseUrl)
-    await tell('notified-owners', async ({ forOwners }) => {
-      problems.push(...(await mailOwners(forOwners.values(), ownersBaseUrl, database)))
-    })
-  if (problems.length > 0) throw new Error(problems.join('; '))
+    await tellModerators(
+      join(directory, 'notified'),
+      deliver,
+      moderationUrl,
+      database,
+      report,
+    ).catch(reportError)
+  if (site)
+    await tellOwners(join(directory, 'notified-owners'), site, database, report).catch(reportError)
+  return true
 }
 
-/** Sends the news after a place. If it throws, the next run sends them again. */
-type Send = (news: News, place: number) => Promise<void>
-
 /**
- * Tells what is new. It writes its place, the last audit entry that it has told, beside the old one
- * before, and replaces the old one afterwards. So nothing is lost, a full disk repeats no message, and
- * a crash in between repeats what it told. The first run tells nothing.
+ * Writes the new state before the delivery, and puts it in place afterwards: nothing is lost, a full
+ * disk repeats no message, and a crash in between repeats one.
  */
-async function tellNews(file: string, database: Database, send: Send) {
-  const place = readPlace(file)
-  const newest = await database.read(findLastEntryId)
-  if (place === undefined) return writePlace(file, newest)()
-  if (place > newest) {
-    writePlace(file, newest)()
-    throw new Error(`the audit log ends before entry ${place}; the next run continues at its end`)
+async function tellModerators(
+  file: string,
+  deliver: Deliver,
+  moderationUrl: string | undefined,
+  database: Database,
+  report: Report,
+) {
+  const state = await openState(file, database, report)
+  const news: News = { decisions: 0, decided: new Map(), waiting: new Map() }
+  let end: State = state
+  for await (const entry of entriesAfter(database, state.place)) {
+    addEntry(news, entry)
+    end = { ...state, place: entry.id, time: entry.at }
   }
-  if (place === newest) return
-  const { last, ...news } = await readNews(place, database)
-  const moveToPlace = writePlace(file, last)
-  await send(news, place)
-  moveToPlace()
+  if (end === state) return
+  const store = writeState(file, end)
+  if (news.decisions > 0 || news.waiting.size > 0) {
+    const counts = await database.read(countQueues)
+    await deliver({ ...news, ...counts, place: state.place, moderationUrl })
+  }
+  store()
 }
 
 type News = {
@@ -92,21 +89,8 @@ type News = {
   decisions: number
   /** The last decision about each app. */
   decided: Map<number, AuditEntry>
-  /** The last decision or restoration of each app that was not deleted since. */
-  forOwners: Map<number, AuditEntry>
   /** Names of the apps that began to wait and were not decided since, by their ids. */
   waiting: Map<number, string>
-}
-
-/** The events after an entry, and the last id. */
-async function readNews(place: number, database: Database): Promise<News & { last: number }> {
-  const news: News = { decisions: 0, decided: new Map(), forOwners: new Map(), waiting: new Map() }
-  let last = place
-  for await (const entry of entriesAfter(database, place)) {
-    addEntry(news, entry)
-    last = entry.id
-  }
-  return { ...news, last }
 }
 
 /** Each decision, by its action in the audit log. */
@@ -119,8 +103,6 @@ const decisionWords: Record<string, string> = {
 function addEntry(news: News, entry: AuditEntry) {
   const { action, app_id, app_name, key_id } = entry
   if (app_id === null) return
-  if (action === 'app delete') news.forOwners.delete(app_id)
-  else if (Object.hasOwn(outcomes, action)) news.forOwners.set(app_id, entry)
   const isDecision = Object.hasOwn(decisionWords, action)
   if (isDecision) {
     news.decisions++
@@ -187,12 +169,13 @@ type Deliver = (facts: Facts) => Promise<void>
 
 /** Throws an error that reports all problems together. It has no value, which may be a secret. */
 function readSettings(settings: Settings) {
-  const { NOTIFY_WEBHOOK, NOTIFY_MAIL, NOTIFY_FORMAT, NOTIFY_OWNERS } = settings
-  const { BASE_URL, MODERATION_URL, STATE_DIRECTORY } = settings
+  const { NOTIFY_WEBHOOK, NOTIFY_MAIL, NOTIFY_FORMAT, NOTIFY_OWNERS = '' } = settings
+  const { BASE_URL = '', CONTACT_URL = '', MODERATION_URL, STATE_DIRECTORY } = settings
   const problems: string[] = []
   const url = NOTIFY_WEBHOOK ? URL.parse(NOTIFY_WEBHOOK) : null
   if (NOTIFY_WEBHOOK && NOTIFY_MAIL) problems.push('set only one of NOTIFY_WEBHOOK and NOTIFY_MAIL')
-  if (!NOTIFY_WEBHOOK && !NOTIFY_MAIL && !NOTIFY_OWNERS)
+  const tellsOwners = !['', '0'].includes(NOTIFY_OWNERS)
+  if (!NOTIFY_WEBHOOK && !NOTIFY_MAIL && !tellsOwners)
     problems.push('set NOTIFY_WEBHOOK, NOTIFY_MAIL or NOTIFY_OWNERS=1')
   if (NOTIFY_WEBHOOK && !['http:', 'https:'].includes(url?.protocol ?? ''))
     problems.push('NOTIFY_WEBHOOK must be an http or https address')
@@ -200,12 +183,14 @@ function readSettings(settings: Settings) {
     problems.push('NOTIFY_MAIL must be e-mail addresses, separated by a comma and a space')
   const format = new Map(Object.entries(formats)).get(NOTIFY_FORMAT || defaultFormat)
   if (!format) problems.push(`NOTIFY_FORMAT must be one of ${Object.keys(formats).join(', ')}`)
-  if (NOTIFY_OWNERS && NOTIFY_OWNERS !== '1') problems.push('NOTIFY_OWNERS must be 1')
-  const base = NOTIFY_OWNERS && BASE_URL ? parseBaseUrl(BASE_URL) : undefined
-  if (NOTIFY_OWNERS && !base) problems.push(`BASE_URL must be ${baseUrlFormat}`)
+  if (tellsOwners && NOTIFY_OWNERS !== '1') problems.push('NOTIFY_OWNERS must be 0 or 1')
+  const base = parseBaseUrl(BASE_URL)
+  const contact = parseContact(CONTACT_URL)
+  if (tellsOwners && !base) problems.push(`BASE_URL must be ${baseUrlFormat}`)
+  if (tellsOwners && !contact) problems.push(`CONTACT_URL must be ${contactFormat}`)
   const moderation = MODERATION_URL ? parseBaseUrl(MODERATION_URL) : { baseUrl: undefined }
   if (!moderation) problems.push(`MODERATION_URL must be ${baseUrlFormat}`)
-  if (!STATE_DIRECTORY) problems.push('set STATE_DIRECTORY to the directory of its places')
+  if (!STATE_DIRECTORY) problems.push('set STATE_DIRECTORY to the directory of its state')
   if (problems.length > 0 || !format || !STATE_DIRECTORY) throw new Error(problems.join('; '))
 
   let deliver: Deliver | undefined
@@ -214,7 +199,7 @@ function readSettings(settings: Settings) {
   return {
     deliver,
     moderationUrl: moderation?.baseUrl,
-    ownersBaseUrl: base?.baseUrl,
+    site: tellsOwners && base && contact ? { baseUrl: base.baseUrl, contact } : undefined,
     directory: STATE_DIRECTORY,
   }
 }
@@ -250,38 +235,4 @@ function reasonOf({ name, cause }: Error): string {
   const status = /^Proxy response \((\d+)\)/.exec(reason)?.[1]
   if (status !== undefined) return `the proxy answered ${status}`
   return 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.name
-}
-
-function readPlace(file: string): number | undefined {
-  if (!existsSync(file)) return undefined
-  const text = inStateDirectory(file, () => readFileSync(file, 'utf8'))
-  if (/^\d{1,15}\n$/.test(text)) return Number(text)
-  throw new Error(`${file} does not have the id of an audit entry; remove it to begin at the end`)
-}
-
-/**
- * Writes a place beside the file, and returns what replaces the file by it. A crash leaves the old
- * place or the new one.
- */
-function writePlace(file: string, id: number): () => void {
-  const newFile = `${file}.new`
-  inStateDirectory(newFile, () => writeFileSync(newFile, `${id}\n`, { flush: true }))
-  return () =>
-    inStateDirectory(file, () => {
-      renameSync(newFile, file)
-      // Otherwise a power cut could bring the old place back: man 2 fsync.
-      const directory = openSync(dirname(file), 'r')
-      fsyncSync(directory)
-      closeSync(directory)
-    })
-}
-
-/** Runs work on a file; its error names the setting. */
-function inStateDirectory<T>(file: string, work: () => T): T {
-  try {
-    return work()
-  } catch (error) {
-    const reason = fileErrorReason(error as Error)
-    throw new Error(`cannot use ${file} in STATE_DIRECTORY: ${reason}`)
-  }
 }

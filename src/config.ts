@@ -106,12 +106,7 @@ export function readConfig(environment = process.env): Config {
       (text) => (Number(text) === port && port !== 0 ? undefined : wholeNumber(maxPort)(text)),
       `a whole number from 0 to ${maxPort} and different from PORT`,
     ),
-    contact: read(
-      'CONTACT_URL',
-      '',
-      parseContact,
-      'an http or https address, or an e-mail address',
-    ),
+    contact: read('CONTACT_URL', '', parseContact, contactFormat),
     operator: read(
       'OPERATOR',
       '',
@@ -184,8 +179,10 @@ function isNetwork(text: string): boolean {
   return length === undefined || Number(length) <= bits
 }
 
+export const contactFormat = 'an http or https address, or an e-mail address'
+
 /** Blank text means no contact. */
-function parseContact(text: string): Config['contact'] | undefined {
+export function parseContact(text: string): Config['contact'] | undefined {
   if (text.trim() === '') return {}
   const email = /^(?:mailto:)?([^\s@/:?%]+@[^\s@/:?%]+)$/i.exec(text)?.[1]
   if (email !== undefined) return { email }

@@ -1,15 +1,17 @@
 import childProcess, { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { syncBuiltinESMExports } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { promisify } from 'node:util'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
+import { claimRun } from '../deploy/notification-state.ts'
 import { sendNotification } from '../deploy/send-notification.ts'
 import { issueKey } from '../src/accounts/account-store.ts'
-import { recordEntries } from '../src/audit/audit-store.ts'
+import { findLastEntry, recordEntries } from '../src/audit/audit-store.ts'
 import type { Decision } from '../src/catalogue/policy.ts'
 import type { Database } from '../src/db/database.ts'
 import { decideApp, restoreApp, transferApp } from '../src/moderation/decisions.ts'
@@ -24,6 +26,7 @@ import { startService } from './support/service.ts'
  */
 
 const script = join(import.meta.dirname, '../deploy/notify.ts')
+const stateModule = join(import.meta.dirname, '../deploy/notification-state.ts')
 const { apps, keys } = inject('world')
 const ada = { operator: 'apps-service', operatorName: 'Ada', operatorId: '3k9x0v2m1qzt' }
 
@@ -77,11 +80,14 @@ async function startNotifying(settings: Record<string, string> = {}) {
   const notify = (
     changed: Record<string, string | undefined> = {},
     database: Database = service.database,
-  ) =>
-    sendNotification({ ...env, ...changed }, database).then(
-      () => succeeded,
+  ) => {
+    const problems: string[] = []
+    const report = (problem: string) => problems.push(problem)
+    return sendNotification({ ...env, ...changed }, database, report).then(
+      () => (problems.length === 0 ? succeeded : failed(...problems)),
       (error: Error) => failed(error.message),
     )
+  }
   const notifyByProcess = (changed: Record<string, string | undefined> = {}) =>
     new Promise<{ code: number; stderr: string }>((resolve) => {
       const options = { env: { ...env, ...changed }, cwd: folder }
@@ -90,24 +96,27 @@ async function startNotifying(settings: Record<string, string> = {}) {
         resolve({ code: Number(error?.code ?? 0), stderr })
       })
     })
-  const place = () => readFileSync(join(folder, 'notified'), 'utf8')
-  /** The place behind the newest entry. */
+  const place = () => JSON.parse(readFileSync(join(folder, 'notified'), 'utf8'))
+  /** The state behind the newest entry. */
   const end = async () => {
-    const newest = await service.database.read(({ sql }) => sql('audit').max({ id: 'id' }).first())
-    return `${newest?.id}\n`
+    const newest = await service.database.read((runner) => findLastEntry(runner))
+    return { place: newest?.id, time: newest?.at, owners: [] }
   }
   const decide = (decision: Decision, id: number, reason?: string, actor = ada) =>
     service.database.write((runner) => decideApp(runner, decision, id, actor, { reason }))
   /** Changes an app of Ada's. */
   const change = (id: number, version: string) =>
     service.request('PUT', `/apps/${id}`, { key: keys.ada, json: { version } })
-  writeFileSync(join(folder, 'notified'), await end())
+  writeFileSync(join(folder, 'notified'), JSON.stringify(await end()))
   const sending = { folder, webhook, notify, notifyByProcess, place, end }
   return { ...service, ...sending, decide, change }
 }
 
 const succeeded = { code: 0, stderr: '' }
-const failed = (message: string) => ({ code: 1, stderr: `apps-service-notify: ${message}\n` })
+const failed = (...problems: string[]) => ({
+  code: 1,
+  stderr: problems.map((problem) => `apps-service-notify: ${problem}\n`).join(''),
+})
 
 describe('a message', () => {
   test('has the decisions since the last one, who made them, and what waits, once', async () => {
@@ -181,8 +190,8 @@ describe('a message', () => {
     })
     expect(await notify()).toEqual(succeeded)
     expect(webhook.texts).toEqual([])
-    expect(place()).not.toBe(before)
-    expect(place()).toBe(await end())
+    expect(place()).not.toEqual(before)
+    expect(place()).toEqual(await end())
   })
 
   test.for([
@@ -194,7 +203,7 @@ describe('a message', () => {
       const { webhook, notify, decide, request, place } = await startNotifying({
         NOTIFY_FORMAT: format,
       })
-      const before = place().trim()
+      const before = place().place
       // As deploy/with-settings.ts sets it for the unit.
       vi.stubEnv('APPS_SERVICE_COMMAND', 'sudo apps-service')
       onTestFinished(() => void vi.unstubAllEnvs())
@@ -246,7 +255,7 @@ test('the first run begins at the end, and tells nothing', async () => {
   rmSync(join(folder, 'notified'))
   expect(await notify()).toEqual(succeeded)
   expect(webhook.texts).toEqual([])
-  expect(place()).toBe(await end())
+  expect(place()).toEqual(await end())
 })
 
 describe('nothing is lost', () => {
@@ -266,7 +275,7 @@ describe('nothing is lost', () => {
     const settings =
       status === undefined ? { NOTIFY_WEBHOOK: `http://127.0.0.1:${await freePort()}/secret` } : {}
     expect(await notify(settings)).toEqual(failed(message))
-    expect(place()).toBe(before)
+    expect(place()).toEqual(before)
     webhook.texts = []
     webhook.status = 200
     await decide('reject', apps.approved, 'Spam.')
@@ -324,7 +333,7 @@ describe('nothing is lost', () => {
       failed('sendmail did not end within 30 seconds'),
     )
     expect(timeouts).toEqual([30_000, 30_000])
-    expect(place()).toBe(before)
+    expect(place()).toEqual(before)
   })
 
   test('if the place cannot be written: nothing is sent, and the next run tells it once', async () => {
@@ -359,7 +368,7 @@ describe('nothing is lost', () => {
     )
     await notifyByProcess({ NODE_OPTIONS: `--import=${preload}` })
     expect([place(), webhook.texts.length]).toEqual([before, 1])
-    expect(readFileSync(join(folder, 'notified.new'), 'utf8')).not.toBe(before)
+    expect(JSON.parse(readFileSync(join(folder, 'notified.new'), 'utf8'))).not.toEqual(before)
     // What it left is longer than the next one, and is not read.
     writeFileSync(join(folder, 'notified.new'), '999999999\n')
     for (let run = 0; run < 3; run++) expect(await notify()).toEqual(succeeded)
@@ -379,7 +388,7 @@ describe('nothing is lost', () => {
     }
     expect(await notify({}, { ...database, read })).toEqual(succeeded)
     expect(webhook.texts).toEqual([expect.stringMatching(/^Decisions: 2\nApp 2 .*\nApp 1 /)])
-    expect(place()).toBe(await end())
+    expect(place()).toEqual(await end())
     expect(await notify()).toEqual(succeeded)
     expect(webhook.texts).toHaveLength(1)
   })
@@ -403,7 +412,7 @@ describe('nothing is lost', () => {
     const settings = { NODE_OPTIONS: '--max-old-space-size=48' }
     expect(await notifyByProcess(settings)).toEqual(succeeded)
     expect(webhook.texts).toEqual([expect.stringMatching(/^Decisions: 1\nApp 1 /)])
-    expect(place()).toBe(await end())
+    expect(place()).toEqual(await end())
   })
 
   test('if the database cannot be read: the message says why', async () => {
@@ -416,14 +425,84 @@ describe('nothing is lost', () => {
     expect([place(), webhook.texts]).toEqual([before, []])
   })
 
-  test('except after the restore of a backup, which it reports once', async () => {
+  test('if a version before 3.1.1 stored the place: it goes on there', async () => {
+    const { webhook, notify, decide, place, folder, end } = await startNotifying()
+    writeFileSync(join(folder, 'notified'), `${place().place}\n`)
+    for (let run = 0; run < 2; run++) expect(await notify()).toEqual(succeeded)
+    await decide('approve', apps.pending)
+    for (let run = 0; run < 2; run++) expect(await notify()).toEqual(succeeded)
+    expect(webhook.texts).toEqual([expect.stringMatching(/^Decisions: 1\n/)])
+    expect(place()).toEqual(await end())
+  })
+
+  test.for([
+    { what: 'the log ends before its place', decisions: 1 },
+    { what: 'another entry is at its place', decisions: 4 },
+  ])('if an older backup was restored and $what', async ({ decisions }) => {
+    const { webhook, notify, decide, place, folder, end } = await startNotifying()
+    const ofBackup = place()
+    // Of an entry that the backup does not have. An app's times grow, also in one millisecond.
+    const lost = { place: ofBackup.place + 3, time: ofBackup.time, owners: [] }
+    writeFileSync(join(folder, 'notified'), JSON.stringify(lost))
+    await decide('approve', apps.pending)
+    if (decisions > 1) {
+      await decide('reject', apps.approved, 'Spam.')
+      await decide('approve', apps.bobsPending)
+      await decide('reject', apps.bobs, 'Spam.')
+    }
+    expect(await notify()).toEqual(
+      failed(
+        `entry ${lost.place} of the audit log is not the one that ${folder}/notified knows, as ` +
+          `after the restore of an older backup; continued after entry ${ofBackup.place}`,
+      ),
+    )
+    expect(webhook.texts).toEqual([expect.stringMatching(`^Decisions: ${decisions}\n`)])
+    expect(place()).toEqual(await end())
+    expect(await notify()).toEqual(succeeded)
+    expect(webhook.texts).toHaveLength(1)
+  })
+
+  test('if the place of a version before 3.1.1 is beyond the log: it goes on at the end', async () => {
     const { webhook, notify, decide, place, folder, end } = await startNotifying()
     writeFileSync(join(folder, 'notified'), '9999\n')
-    expect(await notify()).toEqual(
-      failed('the audit log ends before entry 9999; the next run continues at its end'),
-    )
-    expect(place()).toBe(await end())
+    expect(await notify()).toMatchObject({ code: 1 })
+    expect(place()).toEqual(await end())
     await decide('approve', apps.pending)
+    expect(await notify()).toEqual(succeeded)
+    expect(webhook.texts).toHaveLength(1)
+  })
+
+  test('if a run begins while another one sends: it does nothing, and says so', async () => {
+    const { webhook, notify, notifyByProcess, decide, folder, place } = await startNotifying()
+    const before = place()
+    await decide('approve', apps.pending)
+    const other = claimRun(join(folder, 'notified.lock'))
+    for (let run = 0; run < 2; run++)
+      expect(await notifyByProcess()).toEqual({
+        code: 0,
+        stderr:
+          'apps-service-notify: another run is not finished yet; this one leaves the news to it\n',
+      })
+    expect([webhook.texts, place()]).toEqual([[], before])
+    other?.close()
+    expect(await notify()).toEqual(succeeded)
+    expect(webhook.texts).toHaveLength(1)
+  })
+
+  test('if a run is killed: the next one is not kept away', async () => {
+    const { webhook, notify, decide, folder } = await startNotifying()
+    await decide('approve', apps.pending)
+    const claim = `import { claimRun } from ${JSON.stringify(stateModule)}
+      claimRun('notified.lock')
+      process.kill(process.pid, 'SIGKILL')`
+    const options = { cwd: folder }
+    const killed = await promisify(execFile)(
+      process.execPath,
+      ['--input-type=module', '--eval', claim],
+      options,
+    ).catch((error) => error)
+    expect(killed).toMatchObject({ signal: 'SIGKILL' })
+    expect(existsSync(join(folder, 'notified.lock'))).toBe(true)
     expect(await notify()).toEqual(succeeded)
     expect(webhook.texts).toHaveLength(1)
   })
@@ -434,23 +513,23 @@ test('mail goes to the addresses through sendmail, whose failure keeps the place
     NOTIFY_WEBHOOK: '',
     NOTIFY_MAIL: 'ada@example.org, bo@example.org',
   })
-  vi.stubEnv('PATH', `${folder}:${process.env.PATH}`)
   onTestFinished(() => void vi.unstubAllEnvs())
   const before = place()
   await decide('reject', apps.pending, 'Spam.\nBcc: eve@example.org\n\n.\nFrom here', {
     ...ada,
     operatorName: 'Äda\r\nBcc: eve@example.org',
   })
-  // On the PATH before any other.
-  writeFileSync(join(folder, 'sendmail'), '#!/none', { mode: 0o755 })
-  expect(await notify()).toEqual(failed('sendmail cannot be run: ENOENT'))
+  const { PATH } = process.env
+  vi.stubEnv('PATH', folder)
+  expect(await notify()).toEqual(failed('sendmail failed: ENOENT'))
+  vi.stubEnv('PATH', `${folder}:${PATH}`)
   const sendmail = addSendmail(folder)
   sendmail.exitWith(75)
   expect(await notify()).toEqual(failed('sendmail exited with 75'))
-  expect(place()).toBe(before)
+  expect(place()).toEqual(before)
   sendmail.exitWith(0)
   expect(await notify()).toEqual(succeeded)
-  expect(place()).not.toBe(before)
+  expect(place()).not.toEqual(before)
   expect(readFileSync(join(folder, 'arguments'), 'utf8')).toBe('-t -i\n')
   const [headers = '', body = ''] = sendmail.mail().split('\n\n')
   expect(headers.split('\n')).toEqual([
@@ -476,7 +555,7 @@ test('settings that are missing or wrong are reported together, without a secret
   const address = 'NOTIFY_WEBHOOK must be an http or https address'
   const mail = 'NOTIFY_MAIL must be e-mail addresses, separated by a comma and a space'
   const format = 'NOTIFY_FORMAT must be one of text, slack, teams, discord, ntfy'
-  const directory = 'set STATE_DIRECTORY to the directory of its places'
+  const directory = 'set STATE_DIRECTORY to the directory of its state'
   const ofMail = (NOTIFY_MAIL: string) => ({ NOTIFY_WEBHOOK: '', NOTIFY_MAIL })
   const missing = join(folder, 'missing')
   const cases: { settings: Record<string, string>; message: string }[] = [
@@ -497,12 +576,12 @@ test('settings that are missing or wrong are reported together, without a secret
     },
     {
       settings: { STATE_DIRECTORY: missing },
-      message: `cannot use ${missing}/notified.new in STATE_DIRECTORY: no such file or directory`,
+      message: `cannot use ${missing}/notified.lock in STATE_DIRECTORY: no such file or directory`,
     },
   ]
   for (const { settings, message } of cases) expect(await notify(settings)).toEqual(failed(message))
   expect((await notify({ MODERATION_URL: 'x\ny' })).stderr).toMatch(/: MODERATION_URL must be /)
-  for (const content of ['', '12', 'x\n', '-1\n']) {
+  for (const content of ['', 'null', 'x\n', '-1\n', '1.5', '{"place":"1"}']) {
     writeFileSync(join(folder, 'notified'), content)
     expect(await notify()).toEqual(
       failed(

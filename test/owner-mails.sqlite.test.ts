@@ -1,5 +1,15 @@
-import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import {
+  appendFileSync,
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { sendNotification } from '../deploy/send-notification.ts'
 import { renameDeveloper, setContact } from '../src/accounts/account-store.ts'
@@ -13,10 +23,12 @@ import { startService } from './support/service.ts'
 
 /** The mails to owners, on a real database, with a sendmail of the test. */
 
+const script = join(import.meta.dirname, '../deploy/notify.ts')
 const { apps, keys } = inject('world')
 const operator = { operator: 'apps-service' }
 const ada = 'ada@example.org'
 const bob = 'bob@example.org'
+const hour = 60 * 60_000
 
 type Mail = { to: string; subject: string; text: string }
 
@@ -34,16 +46,15 @@ async function startNotifying() {
   const folder = temporaryFolder()
   const mailsFolder = join(folder, 'mails')
   mkdirSync(mailsFolder)
-  // It refuses addresses that begin with "wrong".
+  // Addresses that begin with "wrong" are not accepted: it runs the file `failure` instead.
   const sendmail = `#!/bin/sh
     mail="${mailsFolder}/$(ls "${mailsFolder}" | wc -l)"
     cat >"$mail"
-    if grep -q '^To: wrong' "$mail"; then rm "$mail"; exit 67; fi\n`
-  const installSendmail = () => {
-    writeFileSync(join(folder, 'sendmail'), sendmail)
-    chmodSync(join(folder, 'sendmail'), 0o755)
-  }
-  installSendmail()
+    if grep -q '^To: wrong' "$mail"; then rm "$mail"; . "${folder}/failure"; fi\n`
+  writeFileSync(join(folder, 'sendmail'), sendmail)
+  chmodSync(join(folder, 'sendmail'), 0o755)
+  const failBy = (script: string) => writeFileSync(join(folder, 'failure'), script)
+  failBy('exit 67')
   vi.stubEnv('PATH', `${folder}:${process.env.PATH}`)
   onTestFinished(() => void vi.unstubAllEnvs())
   const { write } = service.database
@@ -56,13 +67,18 @@ async function startNotifying() {
     BASE_URL: 'https://apps.example.org/v1/',
     STATE_DIRECTORY: folder,
   }
-  /** Returns the problem, if there is one. */
-  const notify = (changed: Record<string, string> = {}) =>
-    sendNotification({ ...settings, ...changed }, service.database).then(
-      () => undefined,
-      (error: Error) => error.message,
+  /** Returns the problems. */
+  const notify = async (changed: Record<string, string> = {}) => {
+    const problems: string[] = []
+    const report = (problem: string) => problems.push(problem)
+    await sendNotification({ ...settings, ...changed }, service.database, report).catch((error) =>
+      report(error.message),
     )
-  expect(await notify()).toBeUndefined()
+    return problems
+  }
+  const stateFile = join(folder, 'notified-owners')
+  const state = () => JSON.parse(readFileSync(stateFile, 'utf8'))
+  expect(await notify()).toEqual([])
   /** What was sent since the last call, by address. */
   function takeMails(): Mail[] {
     const mails = readdirSync(mailsFolder).map((name) =>
@@ -78,23 +94,37 @@ async function startNotifying() {
     const { body } = await service.request('POST', '/apps', { key: keys.ada, json })
     return body.data.app_id
   }
-  const own = { folder, installSendmail, changeContact, notify, takeMails, decide, create }
+  const own = {
+    folder,
+    settings,
+    stateFile,
+    state,
+    failBy,
+    changeContact,
+    notify,
+    takeMails,
+    decide,
+    create,
+  }
   return { ...service, ...own }
 }
 
-const footerOf = (name: string) =>
-  `You get this mail because it is the contact of ${name} at https://apps.example.org/v1\n`
+const ending = (name: string) =>
+  [
+    'What you can do: https://apps.example.org/v1/docs#/section/the-life-of-an-app',
+    `You get this mail because it is the contact of ${name} at https://apps.example.org/v1\n`,
+  ].join('\n')
 
 describe('a mail', () => {
   test('is sent once to each owner, with all of their decisions', async () => {
     const { decide, notify, takeMails, database, request } = await startNotifying()
     await decide('approve', apps.pending)
-    await decide('reject', apps.approved, 'Broken links.')
+    await decide('reject', apps.approved, 'Broken links.\nSee https://example.org/broken')
     await database.write((runner) => restoreApp(runner, apps.deleted, operator))
     await decide('reopen', apps.bobs)
     await decide('reject', apps.bobsPending, 'Spam.')
     await request('POST', '/apps', { key: keys.ada, json: newApp })
-    for (let run = 0; run < 2; run++) expect(await notify()).toBeUndefined()
+    for (let run = 0; run < 2; run++) expect(await notify()).toEqual([])
     // The mail's link.
     expect((await request('GET', `/apps/${apps.pending}`)).status).toBe(200)
     expect(takeMails()).toEqual([
@@ -102,44 +132,55 @@ describe('a mail', () => {
         to: ada,
         subject: '3 decisions about your apps',
         text: [
-          'Cloud Atlas was approved.',
+          `Cloud Atlas (app ${apps.pending}) was approved.`,
           `https://apps.example.org/v1/apps/${apps.pending}`,
           '',
-          'Tide Clock was taken down.',
+          `Tide Clock (app ${apps.approved}) was taken down.`,
           'Reason: Broken links.',
-          'What you can do: https://apps.example.org/v1/docs#/section/the-life-of-an-app',
+          '    See https://example.org/broken',
+          `https://apps.example.org/v1/apps/${apps.approved}`,
           '',
-          'Gone was restored.',
-          'What you can do: https://apps.example.org/v1/docs#/section/the-life-of-an-app',
+          `Gone (app ${apps.deleted}) was restored.`,
+          `https://apps.example.org/v1/apps/${apps.deleted}`,
           '',
-          footerOf('Ada'),
+          ending('Ada'),
         ].join('\n'),
       },
       {
         to: bob,
         subject: '2 decisions about your apps',
-        text: expect.stringMatching(
-          /^Bird Song will be decided again\.\n(?:.*\n)*Reason: Spam\.\n/,
-        ),
+        text: [
+          `Bird Song (app ${apps.bobs}) will be decided again, and is hidden until then.`,
+          `https://apps.example.org/v1/apps/${apps.bobs}`,
+          '',
+          `Night Train (app ${apps.bobsPending}) was rejected.`,
+          'Reason: Spam.',
+          `https://apps.example.org/v1/apps/${apps.bobsPending}`,
+          '',
+          ending('Bob'),
+        ].join('\n'),
       },
     ])
   })
 
-  test('about one app has its name in the subject, and its last decision', async () => {
+  test.for([
+    { setting: 'https://example.org/contact', shown: 'https://example.org/contact' },
+    { setting: 'mailto:help@example.org', shown: 'help@example.org' },
+  ])('says whom to ask if CONTACT_URL is $setting', async ({ setting, shown }) => {
     const { decide, notify, takeMails } = await startNotifying()
     await decide('approve', apps.pending)
-    await decide('reject', apps.pending, 'On second thoughts, no.')
-    await decide('approve', apps.pending)
-    expect(await notify()).toBeUndefined()
-    expect(takeMails()).toMatchObject([{ to: ada, subject: 'Cloud Atlas was approved' }])
+    expect(await notify({ CONTACT_URL: setting })).toEqual([])
+    expect(takeMails()).toMatchObject([
+      { to: ada, text: expect.stringContaining(`\nWhom to ask: ${shown}\nYou get this mail`) },
+    ])
   })
 
   test('has no part of a name or a reason in a header or on a line of its own', async () => {
     const { decide, notify, takeMails, database } = await startNotifying()
     const name = 'Żółw\r\nBcc: eve@example.org\n\nHello =?UTF-8?Q?x?= '.concat('🐢'.repeat(12))
     await database.write(({ sql }) => sql('apps').where({ id: apps.pending }).update({ name }))
-    await decide('reject', apps.pending, 'No.\nBcc: eve@example.org\n\n.\nWhat you can do: evil')
-    expect(await notify()).toBeUndefined()
+    await decide('reject', apps.pending, 'No.\nBcc: eve@example.org\n\n.\u2028Whom to ask: evil')
+    expect(await notify()).toEqual([])
     const [mail] = takeMails()
     const words = (mail?.subject ?? '').split('\n ')
     expect(words.filter((word) => !/^=\?UTF-8\?B\?[\w+/=]{1,60}\?=$/.test(word))).toEqual([])
@@ -148,17 +189,21 @@ describe('a mail', () => {
       .join('')
     const line = name.replace(/\s+/g, ' ')
     expect(decoded).toBe(`${line} was rejected`)
-    expect(mail?.text.split('\n').slice(0, 3)).toEqual([
-      `${line} was rejected.`,
-      'Reason: No. Bcc: eve@example.org . What you can do: evil',
-      'What you can do: https://apps.example.org/v1/docs#/section/the-life-of-an-app',
+    expect(mail?.text.split('\n').slice(0, 7)).toEqual([
+      `${line} (app ${apps.pending}) was rejected.`,
+      'Reason: No.',
+      '    Bcc: eve@example.org',
+      '    ',
+      '    .',
+      '    Whom to ask: evil',
+      `https://apps.example.org/v1/apps/${apps.pending}`,
     ])
   })
 
   test('names at most 20 apps, and says how many more there are', async () => {
     const { decide, notify, takeMails, create } = await startNotifying()
     for (let number = 1; number <= 22; number++) await decide('approve', await create(number))
-    expect(await notify()).toBeUndefined()
+    expect(await notify()).toEqual([])
     const [{ subject, text } = { subject: '', text: '' }, ...others] = takeMails()
     expect([subject, others]).toEqual(['22 decisions about your apps', []])
     expect(text.match(/was approved/g)).toHaveLength(20)
@@ -180,7 +225,7 @@ describe('a mail', () => {
       what: 'has the new name of a developer who was renamed',
       act: ({ database }) =>
         database.write((runner) => renameDeveloper(runner, 'Ada', 'Ada & Co', operator)),
-      mails: [{ to: ada, text: expect.stringContaining(footerOf('Ada & Co')) }],
+      mails: [{ to: ada, text: expect.stringContaining(ending('Ada & Co')) }],
     },
     {
       what: 'has the new name of an app that was renamed',
@@ -217,63 +262,260 @@ describe('a mail', () => {
     const started = await startNotifying()
     await started.decide('approve', apps.pending)
     await act(started)
-    expect(await started.notify()).toBeUndefined()
+    expect(await started.notify()).toEqual([])
     expect(started.takeMails()).toMatchObject(mails)
   })
 })
 
 type Started = Awaited<ReturnType<typeof startNotifying>>
 
+type Act = (started: Started) => Promise<unknown>
+
+const approve: Act = ({ decide }) => decide('approve', apps.pending)
+const reject: Act = ({ decide }) => decide('reject', apps.pending, 'Spam.')
+const rejectAgain: Act = ({ decide }) => decide('reject', apps.pending, 'Still spam.')
+const reopen: Act = ({ decide }) => decide('reopen', apps.pending)
+const correct: Act = ({ request }) =>
+  request('PUT', `/apps/${apps.pending}`, { key: keys.ada, json: { version: '9' } })
+const remove: Act = ({ request }) => request('DELETE', `/apps/${apps.pending}`, { key: keys.ada })
+const restore: Act = ({ database }) =>
+  database.write((runner) => restoreApp(runner, apps.pending, operator))
+
+describe('a mail says what changed, not what happened', () => {
+  // Cloud Atlas is pending in the beginning.
+  test.for<{ what: string; told?: Act[]; acts: Act[]; subject?: string; reason?: string }>([
+    { what: 'approve and reopen cancel out', acts: [approve, reopen] },
+    { what: 'a rejection and the correction by the owner cancel out', acts: [reject, correct] },
+    { what: 'a rejection and reopen cancel out', acts: [reject, reopen] },
+    { what: 'approving the change of a listed app', told: [approve, correct], acts: [approve] },
+    { what: 'taking down and approving cancel out', told: [approve], acts: [reject, approve] },
+    { what: 'reopen and the same rejection cancel out', told: [reject], acts: [reopen, reject] },
+    { what: 'a correction by the owner', told: [reject], acts: [correct] },
+    { what: 'an app that its owner deletes', acts: [approve, remove] },
+    {
+      what: 'the last of three decisions',
+      acts: [approve, reject, approve],
+      subject: 'Cloud Atlas was approved',
+    },
+    {
+      what: 'an approval and that of a change',
+      acts: [approve, correct, approve],
+      subject: 'Cloud Atlas was approved',
+    },
+    {
+      what: 'a decision that was replaced',
+      acts: [approve, reject],
+      subject: 'Cloud Atlas was rejected',
+      reason: 'Spam.',
+    },
+    {
+      what: 'a listed app that is rejected',
+      told: [approve],
+      acts: [reject],
+      subject: 'Cloud Atlas was taken down',
+      reason: 'Spam.',
+    },
+    {
+      what: 'a rejection for another reason',
+      told: [reject],
+      acts: [reopen, rejectAgain],
+      subject: 'Cloud Atlas was rejected',
+      reason: 'Still spam.',
+    },
+    // They know what they did themselves, and wait for the decision.
+    {
+      what: 'a rejection for the same reason after a correction',
+      told: [reject],
+      acts: [correct, reject],
+      subject: 'Cloud Atlas was rejected',
+      reason: 'Spam.',
+    },
+    {
+      what: 'an approval after a correction',
+      told: [reject],
+      acts: [correct, approve],
+      subject: 'Cloud Atlas was approved',
+    },
+    {
+      what: 'a listed app that is rejected, and corrected',
+      told: [approve],
+      acts: [reject, correct],
+      subject: 'Cloud Atlas will be decided again, and is hidden until then',
+    },
+    {
+      what: 'a listed app that is reopened',
+      told: [approve],
+      acts: [reopen],
+      subject: 'Cloud Atlas will be decided again, and is hidden until then',
+    },
+    { what: 'a restoration', acts: [remove, restore], subject: 'Cloud Atlas was restored' },
+    {
+      what: 'a restoration and a decision',
+      told: [remove],
+      acts: [restore, approve],
+      subject: 'Cloud Atlas was restored and was approved',
+    },
+    { what: 'an app that is restored, and deleted again', told: [remove], acts: [restore, remove] },
+  ])('$what', async ({ told = [], acts, subject, reason }) => {
+    const started = await startNotifying()
+    for (const act of told) await act(started)
+    expect(await started.notify()).toEqual([])
+    started.takeMails()
+    for (const act of acts) await act(started)
+    for (let run = 0; run < 2; run++) expect(await started.notify()).toEqual([])
+    const mails = started.takeMails()
+    expect(mails).toMatchObject(subject === undefined ? [] : [{ to: ada, subject }])
+    for (const { text } of mails) expect(/^Reason: (.*)$/m.exec(text)?.[1]).toBe(reason)
+    expect(started.state().owners).toEqual([])
+  })
+})
+
 describe('a failure', () => {
-  test('of one mail is reported with the name, and neither it nor the others are sent again', async () => {
+  test.for([
+    {
+      script: 'echo first; echo "No such\tuser" >&2; exit 67',
+      problem: 'exited with 67: first: No such user',
+    },
+    { script: 'printf "a\\nb\\nc\\033[1m\\n"; exit 75', problem: 'exited with 75: b: c\uFFFD[1m' },
+    { script: 'kill -SEGV $$', problem: 'was ended by SIGSEGV' },
+    {
+      script: 'head -c 2000000 /dev/zero | tr "\\0" x',
+      problem: `failed: ENOBUFS: ${'x'.repeat(200)}`,
+    },
+  ])(
+    'of one mail is reported, and only that one is sent again: $script',
+    async ({ script, problem }) => {
+      const { decide, notify, takeMails, changeContact, failBy } = await startNotifying()
+      await changeContact('Ada', 'wrong@example.org')
+      failBy(script)
+      await decide('approve', apps.pending)
+      await decide('approve', apps.bobsPending)
+      expect(await notify()).toEqual([`no mail to Ada: sendmail ${problem}`])
+      expect(takeMails()).toMatchObject([{ to: bob, subject: 'Night Train was approved' }])
+      freezeClock(Date.now() + hour)
+      await changeContact('Ada', ada)
+      await decide('reject', apps.approved, 'Spam.')
+      for (let run = 0; run < 2; run++) expect(await notify()).toEqual([])
+      expect(takeMails()).toMatchObject([
+        {
+          to: ada,
+          text: expect.stringMatching(/Cloud Atlas .* approved(.*\n)*Tide Clock .* down/),
+        },
+      ])
+    },
+  )
+
+  test('is tried again after as long as the owner has waited, and given up after three days', async () => {
     const { decide, notify, takeMails, changeContact } = await startNotifying()
     await changeContact('Ada', 'wrong@example.org')
+    const begin = Date.UTC(2030, 0, 1)
+    const minutes = (count: number) => freezeClock(begin + count * 60_000)
+    minutes(0)
     await decide('approve', apps.pending)
-    await decide('approve', apps.bobsPending)
-    expect(await notify()).toBe('no mail to Ada: sendmail exited with 67')
-    expect(takeMails()).toMatchObject([{ to: bob, subject: 'Night Train was approved' }])
-    expect(await notify()).toBeUndefined()
+    const refused = 'no mail to Ada: sendmail exited with 67'
+    const day = 24 * 60
+    const tries: number[] = []
+    for (let minute = 0; minute <= 4 * day; minute += 5) {
+      minutes(minute)
+      const problems = await notify()
+      if (problems.length > 0) tries.push(minute)
+      expect(problems).toEqual(
+        problems.length === 0
+          ? []
+          : [minute < 3 * day ? refused : `${refused}; given up after three days`],
+      )
+    }
+    expect(tries).toEqual([0, 5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3 * day])
+    await changeContact('Ada', ada)
+    expect(await notify()).toEqual([])
+    expect(takeMails()).toEqual([])
+    await decide('reopen', apps.pending)
+    expect(await notify()).toEqual([])
+    expect(takeMails()).toHaveLength(1)
+  })
+
+  test('is tried again if the clock went back', async () => {
+    const { decide, notify, takeMails, changeContact } = await startNotifying()
+    await changeContact('Ada', 'wrong@example.org')
+    freezeClock(Date.UTC(2030, 0, 1))
+    await decide('approve', apps.pending)
+    expect(await notify()).toHaveLength(1)
+    freezeClock(Date.UTC(2029, 0, 1))
+    await changeContact('Ada', ada)
+    expect(await notify()).toEqual([])
+    expect(takeMails()).toMatchObject([{ to: ada }])
+  })
+
+  test('is not tried again for an owner who has no address any more, and the state has none', async () => {
+    const { decide, notify, changeContact, state, stateFile, takeMails } = await startNotifying()
+    await changeContact('Ada', 'wrong@example.org')
+    await decide('approve', apps.pending)
+    expect(await notify()).toHaveLength(1)
+    expect(state().owners).toMatchObject([{ id: 1 }])
+    expect(readFileSync(stateFile, 'utf8')).not.toContain('@')
+    await changeContact('Ada', null)
+    freezeClock(Date.now() + hour)
+    expect(await notify()).toEqual([])
+    expect(state().owners).toEqual([])
+    await changeContact('Ada', ada)
+    expect(await notify()).toEqual([])
     expect(takeMails()).toEqual([])
   })
 
-  test('to run sendmail tells all later', async () => {
-    const { decide, notify, takeMails, folder, installSendmail } = await startNotifying()
-    await decide('approve', apps.pending)
-    writeFileSync(join(folder, 'sendmail'), '#!/none')
-    expect(await notify()).toBe('sendmail cannot be run: ENOENT')
-    installSendmail()
-    expect(await notify()).toBeUndefined()
-    expect(takeMails()).toMatchObject([{ to: ada, subject: 'Cloud Atlas was approved' }])
-  })
-
-  test('between two mails repeats those of its run, and no others', async () => {
-    const { decide, notify, takeMails, folder, installSendmail } = await startNotifying()
-    await decide('reject', apps.pending, 'Spam.')
-    expect(await notify()).toBeUndefined()
-    expect(takeMails()).toHaveLength(1)
+  test('of the state to be written sends nothing, and repeats nothing', async () => {
+    const { decide, notify, takeMails, folder } = await startNotifying()
     await decide('approve', apps.pending)
     await decide('approve', apps.bobsPending)
-    writeFileSync(join(folder, 'sendmail'), `#!/bin/sh\nrm "${folder}/sendmail"\n`)
-    expect(await notify()).toBe('sendmail cannot be run: ENOENT')
-    installSendmail()
-    for (let run = 0; run < 2; run++) expect(await notify()).toBeUndefined()
-    expect(takeMails()).toMatchObject([
-      { to: ada, subject: 'Cloud Atlas was approved' },
-      { to: bob, subject: 'Night Train was approved' },
-    ])
+    mkdirSync(join(folder, 'notified-owners.new'))
+    for (let run = 0; run < 2; run++)
+      expect(await notify()).toEqual([
+        expect.stringContaining('notified-owners.new in STATE_DIRECTORY'),
+      ])
+    expect(takeMails()).toEqual([])
+    rmSync(join(folder, 'notified-owners.new'), { recursive: true })
+    for (let run = 0; run < 2; run++) expect(await notify()).toEqual([])
+    expect(takeMails()).toHaveLength(2)
   })
+
+  test.for(['after the first mail', 'while the first mail is sent'])(
+    'of the run %s repeats at most that mail',
+    async (moment) => {
+      const { decide, notify, takeMails, folder, databaseUrl, settings, failBy, changeContact } =
+        await startNotifying()
+      await decide('approve', apps.pending)
+      await decide('approve', apps.bobsPending)
+      const sendmail = readFileSync(join(folder, 'sendmail'), 'utf8')
+      // The parent is the run.
+      appendFileSync(join(folder, 'sendmail'), moment.startsWith('after') ? 'kill -9 $PPID\n' : '')
+      if (moment.startsWith('while')) {
+        await changeContact('Ada', 'wrong@example.org')
+        failBy('kill -9 $PPID')
+      }
+      const env = { ...process.env, ...settings, DATABASE_URL: databaseUrl }
+      const killed = await promisify(execFile)(process.execPath, [script], { env }).catch(
+        (error) => error,
+      )
+      expect(killed).toMatchObject({ signal: 'SIGKILL' })
+      const sent = takeMails()
+      expect(sent).toMatchObject(moment.startsWith('after') ? [{ to: ada }] : [])
+      writeFileSync(join(folder, 'sendmail'), sendmail)
+      await changeContact('Ada', ada)
+      for (let run = 0; run < 2; run++) expect(await notify()).toEqual([])
+      expect(takeMails()).toMatchObject([{ to: ada }, { to: bob }])
+    },
+  )
 
   test('of the webhook does not repeat mails', async () => {
     const { decide, notify, takeMails, folder } = await startNotifying()
     const both = { NOTIFY_WEBHOOK: `http://127.0.0.1:${await freePort()}/` }
     // Its first run begins at the end.
-    expect(await notify(both)).toBeUndefined()
+    expect(await notify(both)).toEqual([])
     const told = readFileSync(join(folder, 'notified'), 'utf8')
     await decide('approve', apps.pending)
     const unreachable = 'the webhook cannot be reached: ECONNREFUSED'
-    expect(await notify(both)).toBe(unreachable)
+    expect(await notify(both)).toEqual([unreachable])
     expect(takeMails()).toMatchObject([{ to: ada }])
-    expect(await notify(both)).toBe(unreachable)
+    expect(await notify(both)).toEqual([unreachable])
     expect(takeMails()).toEqual([])
     expect(readFileSync(join(folder, 'notified'), 'utf8')).toBe(told)
   })
@@ -282,22 +524,58 @@ describe('a failure', () => {
     const { decide, notify, takeMails, changeContact } = await startNotifying()
     const both = { NOTIFY_MAIL: 'moderators@example.org' }
     // Its first run begins at the end.
-    expect(await notify(both)).toBeUndefined()
+    expect(await notify(both)).toEqual([])
     await changeContact('Ada', 'wrong@example.org')
     await decide('approve', apps.pending)
-    expect(await notify(both)).toBe('no mail to Ada: sendmail exited with 67')
+    expect(await notify(both)).toEqual(['no mail to Ada: sendmail exited with 67'])
     expect(takeMails()).toMatchObject([{ to: 'moderators@example.org' }])
-    expect(await notify(both)).toBeUndefined()
+    freezeClock(Date.now() + hour)
+    expect(await notify(both)).toEqual(['no mail to Ada: sendmail exited with 67'])
+    expect(takeMails()).toEqual([])
+  })
+})
+
+describe('the state', () => {
+  test('of a version before 3.1.1, a bare number, is its place: nothing is lost or repeated', async () => {
+    const { decide, notify, takeMails, state, stateFile } = await startNotifying()
+    await decide('approve', apps.pending)
+    expect(await notify()).toEqual([])
+    expect(takeMails()).toHaveLength(1)
+    writeFileSync(stateFile, `${state().place}\n`)
+    expect(await notify()).toEqual([])
+    await decide('approve', apps.bobsPending)
+    for (let run = 0; run < 2; run++) expect(await notify()).toEqual([])
+    expect(takeMails()).toMatchObject([{ to: bob }])
+    expect(state()).toMatchObject({ time: expect.stringMatching(/Z$/) })
+  })
+
+  test('of a later log than that of a restored backup is left, and the new decisions are told', async () => {
+    const { decide, notify, takeMails, state, stateFile } = await startNotifying()
+    const { place, time } = state()
+    const since = new Date().toISOString()
+    const owners = [{ id: 2, from: place + 2, since, tried: since }]
+    writeFileSync(stateFile, JSON.stringify({ place: place + 31, time, owners }))
+    await decide('approve', apps.bobsPending)
+    await decide('approve', apps.pending)
+    expect(await notify()).toEqual([expect.stringContaining(`entry ${place + 31} `)])
+    expect(takeMails()).toMatchObject([
+      { to: ada },
+      { to: bob, subject: 'Night Train was approved' },
+    ])
+    expect(await notify()).toEqual([])
     expect(takeMails()).toEqual([])
   })
 })
 
 test('settings that are missing or wrong are reported together', async () => {
   const { notify } = await startNotifying()
-  expect(await notify({ NOTIFY_OWNERS: '' })).toBe(
-    'set NOTIFY_WEBHOOK, NOTIFY_MAIL or NOTIFY_OWNERS=1',
-  )
-  expect(await notify({ NOTIFY_OWNERS: 'yes', BASE_URL: '' })).toMatch(
-    /^NOTIFY_OWNERS must be 1; BASE_URL must be /,
-  )
+  for (const NOTIFY_OWNERS of ['', '0'])
+    expect(await notify({ NOTIFY_OWNERS })).toEqual([
+      'set NOTIFY_WEBHOOK, NOTIFY_MAIL or NOTIFY_OWNERS=1',
+    ])
+  expect(await notify({ NOTIFY_OWNERS: 'yes', BASE_URL: '', CONTACT_URL: 'x' })).toEqual([
+    expect.stringMatching(
+      /^NOTIFY_OWNERS must be 0 or 1; BASE_URL must be .*; CONTACT_URL must be /,
+    ),
+  ])
 })

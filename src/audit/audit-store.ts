@@ -139,10 +139,13 @@ export async function findRejectionReasons({ sql }: QueryRunner): Promise<string
   return [...new Set(reasons)].slice(0, maxReasons)
 }
 
-/** The greatest id of an entry; 0 if there is none. */
-export async function findLastEntryId({ sql }: QueryRunner): Promise<number> {
-  const last = await sql('audit').max({ id: 'id' }).first()
-  return last?.id ?? 0
+/** The entry with the greatest id, of all or of those up to a time; undefined if there is none. */
+export async function findLastEntry(
+  { sql }: QueryRunner,
+  time?: string,
+): Promise<Pick<AuditRow, 'id' | 'at'> | undefined> {
+  const query = sql('audit').orderBy('id', 'desc').first('id', 'at')
+  return time === undefined ? query : query.where('at', '<=', time)
 }
 
 /**

@@ -1,0 +1,128 @@
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { findEntry, findLastEntry } from '../src/audit/audit-store.ts'
+import { fileErrorReason } from '../src/cli/file-errors.ts'
+import type { Database } from '../src/db/database.ts'
+
+/** What the notifier knows from earlier runs: a file in STATE_DIRECTORY for each kind of reader. */
+
+/** An owner with news that no mail has told. Times are ISO. */
+export type WaitingOwner = {
+  id: number
+  /** The audit entry with which the news begin. */
+  from: number
+  /** When a run found them. */
+  since: string
+  /** When a mail was last refused. */
+  tried?: string
+}
+
+export type State = {
+  /** The last audit entry that was read; 0 if there was none. */
+  place: number
+  /** Its time. Versions before 3.1.1 did not store it. */
+  time?: string | undefined
+  owners: WaitingOwner[]
+}
+
+/** Takes a problem, which makes the run fail. */
+export type Report = (problem: string) => void
+
+/**
+ * Keeps other runs away until it is closed; undefined if another run does. The lock is SQLite's: the
+ * system releases it when the process ends, also by a crash.
+ */
+export function claimRun(file: string): DatabaseSync | undefined {
+  return inStateDirectory(file, () => {
+    // SQLite would not say why it cannot open the file.
+    accessSync(dirname(file), constants.W_OK)
+    const lock = new DatabaseSync(file)
+    try {
+      lock.exec('begin exclusive')
+      return lock
+    } catch (error) {
+      lock.close()
+      // SQLITE_BUSY, https://sqlite.org/rescode.html#busy
+      if (error instanceof Error && 'errcode' in error && error.errcode === 5) return undefined
+      throw error
+    }
+  })
+}
+
+/**
+ * The state to continue from. The first run begins at the end of the audit log. If the entry at its
+ * place is another one now, an older backup was restored: continues after the entries that it knew.
+ */
+export async function openState(file: string, database: Database, report: Report): Promise<State> {
+  const state = readState(file)
+  const { place, time, owners }: State = state ?? { place: 0, owners: [] }
+  const entry = await database.read((runner) => findEntry(runner, place))
+  if (state && (place === 0 || (entry && (time ?? entry.at) === entry.at))) return state
+
+  const last = await database.read((runner) => findLastEntry(runner, time))
+  const end = last?.id ?? 0
+  const found: State = {
+    place: end,
+    time: last?.at,
+    owners: owners.map((owner) => ({ ...owner, from: Math.min(owner.from, end + 1) })),
+  }
+  writeState(file, found)()
+  if (state)
+    report(
+      `entry ${place} of the audit log is not the one that ${file} knows, as after the restore of ` +
+        `an older backup; continued after entry ${end}`,
+    )
+  return found
+}
+
+function readState(file: string): State | undefined {
+  if (!existsSync(file)) return undefined
+  const text = inStateDirectory(file, () => readFileSync(file, 'utf8'))
+  try {
+    const content = JSON.parse(text)
+    // Versions before 3.1.1 stored only the place.
+    const state = { owners: [], ...(typeof content === 'number' ? { place: content } : content) }
+    if (Number.isSafeInteger(state.place) && state.place >= 0) return state
+  } catch {}
+  throw new Error(`${file} does not have the id of an audit entry; remove it to begin at the end`)
+}
+
+/**
+ * Writes a state beside the file, and returns what replaces the file by it. A crash leaves the old
+ * state or the new one. What is sent in between is not sent on a full disk, which would repeat it.
+ */
+export function writeState(file: string, state: State): () => void {
+  const newFile = `${file}.new`
+  inStateDirectory(newFile, () =>
+    writeFileSync(newFile, `${JSON.stringify(state)}\n`, { flush: true }),
+  )
+  return () =>
+    inStateDirectory(file, () => {
+      renameSync(newFile, file)
+      // Otherwise a power cut could bring the old state back: man 2 fsync.
+      const directory = openSync(dirname(file), 'r')
+      fsyncSync(directory)
+      closeSync(directory)
+    })
+}
+
+/** Runs work on a file; its error names the setting. */
+function inStateDirectory<T>(file: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    const reason = fileErrorReason(error as Error)
+    throw new Error(`cannot use ${file} in STATE_DIRECTORY: ${reason}`)
+  }
+}
