@@ -222,6 +222,14 @@ describe('a mail', () => {
       mails: [{ to: 'new@example.org' }],
     },
     {
+      what: 'goes to an address that was stored before the rule',
+      act: ({ database }) =>
+        database.write(({ sql }) =>
+          sql('developers').where({ id: 1 }).update({ contact: 'root@localhost' }),
+        ),
+      mails: [{ to: 'root@localhost' }],
+    },
+    {
       what: 'has the new name of a developer who was renamed',
       act: ({ database }) =>
         database.write((runner) => renameDeveloper(runner, 'Ada', 'Ada & Co', operator)),

@@ -1,3 +1,4 @@
+import { domainToASCII } from 'node:url'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { characterProblem } from './character-rules.ts'
 import { OperatorError } from './errors.ts'
@@ -58,17 +59,25 @@ export const parseKeyName = (text: string): string =>
   parseText(text, developerNameRule, 'the name of a key')
 
 /**
- * An address without white space, a comma or a bracket, so that it is one address in the header of a
- * mail.
+ * An address that is one address in the header of a mail, no option and no command of a shell, and has
+ * a host of two labels or more.
  */
-const emailAddress = /^[\w.!#$%&'*+/=?^`{|}~-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*$/
+const emailAddress =
+  /^(?!-)[\w!#$%&'*+/=?^{}~-]+(?:\.[\w!#$%&'*+/=?^{}~-]+)*@[a-z\d]+(?:-+[a-z\d]+)*(?:\.[a-z\d]+(?:-+[a-z\d]+)*)+$/i
 /** RFC 5321, section 4.5.3.1.3. */
 const maxEmailLength = 254
 
+const isEmailAddress = (text: string) => text.length <= maxEmailLength && emailAddress.test(text)
+
 export function parseEmailAddress(text: string): string {
   const address = text.trim()
-  if (address.length <= maxEmailLength && emailAddress.test(address)) return address
-  throw new OperatorError('the contact must be an e-mail address such as ada@example.org')
+  if (isEmailAddress(address)) return address
+  const ascii = address.replace(/(?<=@)[\p{L}\p{M}\p{N}.。-]+$/u, domainToASCII)
+  throw new OperatorError(
+    isEmailAddress(ascii)
+      ? `the contact must have the ASCII form of its host: ${ascii}`
+      : 'the contact must be an e-mail address such as ada@example.org',
+  )
 }
 
 /**

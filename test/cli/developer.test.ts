@@ -63,16 +63,16 @@ test('a contact is printed, changed and removed, and the audit log has no addres
 test.for([
   { args: ['Mia', 'mia@example.org'], code: 1, named: 'there is no developer "Mia"' },
   { args: ['Bob', 'bob@example.org', '--none'], code: 2, named: 'choose an address or --none' },
-  ...[
-    'bob',
-    'bob@',
-    'bob@example.org, eve@example.org',
-    'bob@example.org\nBcc: eve@example.org',
-  ].map((address) => ({
-    args: ['Bob', address],
+  {
+    args: ['Bob', 'bob'],
     code: 1,
     named: 'the contact must be an e-mail address such as ada@example.org',
-  })),
+  },
+  {
+    args: ['Bob', 'bob@bücher.example'],
+    code: 1,
+    named: 'the contact must have the ASCII form of its host: bob@xn--bcher-kva.example',
+  },
 ])('developer contact $args is refused', async ({ args, code, named }) => {
   const result = await commandLine(await copyWorld()).run('developer', 'contact', ...args)
   expect(result).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(named) })

@@ -3,6 +3,7 @@ import {
   assertSlug,
   parseCategoryName,
   parseDeveloperName,
+  parseEmailAddress,
   parseKeyName,
   parseReason,
 } from '../../src/contract/field-rules.ts'
@@ -57,4 +58,61 @@ test('a slug is letters and digits separated by single hyphens', () => {
       `the slug "${slug}" must have 1 to 80 characters, not ${slug.length}`,
     )
   }
+})
+
+test.for([
+  'ada@example.org',
+  ' ada@example.org\n',
+  'ada.lovelace+apps@mail.example.org',
+  "a1!#$%&'*+/=?^_{}~-@example.org",
+  'ada-@xn--bcher-kva.example',
+  'ADA@Example.ORG',
+  `${'a'.repeat(242)}@example.org`,
+])('an e-mail address is accepted: %j', (address) => {
+  expect(parseEmailAddress(address)).toBe(address.trim())
+})
+
+test.for([
+  '',
+  'ada',
+  'ada@',
+  '@example.org',
+  'ada@localhost',
+  'ada@example.',
+  'ada@.example.org',
+  'ada@example..org',
+  'ada@-example.org',
+  'ada@example-.org',
+  'ada@exa_mple.org',
+  'ada@example.org/x',
+  'ada@[192.0.2.1]',
+  'ada@bob@example.org',
+  '-ada@example.org',
+  '.ada@example.org',
+  'ada.@example.org',
+  'ada..lovelace@example.org',
+  'ada`id`@example.org',
+  'ada|id@example.org',
+  '"ada"@example.org',
+  'Ada <ada@example.org>',
+  'ada@example.org, eve@example.org',
+  'ada@example.org\nBcc: eve@example.org',
+  'jörg@example.org',
+  'jörg@bücher.example',
+  `${'a'.repeat(243)}@example.org`,
+])('an e-mail address is refused: %j', (address) => {
+  expect(() => parseEmailAddress(address)).toThrow(
+    'the contact must be an e-mail address such as ada@example.org',
+  )
+})
+
+test.for([
+  ['ada@bücher.example', 'ada@xn--bcher-kva.example'],
+  [' ada@BÜCHER.example', 'ada@xn--bcher-kva.example'],
+  ['ada@例え。テスト', 'ada@xn--r8jz45g.xn--zckzah'],
+])('an e-mail address is refused with the ASCII form to write: %j', ([address = '', ascii]) => {
+  expect(() => parseEmailAddress(address)).toThrow(
+    `the contact must have the ASCII form of its host: ${ascii}`,
+  )
+  expect(parseEmailAddress(String(ascii))).toBe(ascii)
 })

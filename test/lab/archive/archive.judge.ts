@@ -214,7 +214,7 @@ test('demo serves the catalogue, and every path that its pages link', async () =
     env: { STATE_DIRECTORY: data, NOTIFY_MAIL: 'ada@example.org' },
     cwd: data,
   })
-  expect(readFileSync(join(data, 'notified'), 'utf8')).toMatch(/^\d+\n$/)
+  expect(readFileSync(join(data, 'notified'), 'utf8')).toMatch(/^\{"place":\d+,/)
   server.process.kill('SIGTERM')
   expect(await server.exited).toEqual([0, null])
 })

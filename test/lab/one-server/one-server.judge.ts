@@ -181,7 +181,7 @@ describe.skipIf(!canRun)(
         install -D --mode=600 /dev/null /etc/apps-service/notify.env
         echo NOTIFY_WEBHOOK=http://127.0.0.1:1/ > /etc/apps-service/notify.env
         systemctl start apps-service-notify`)
-      expect(await run('cat /var/lib/apps-service/notified')).toMatch(/^[1-9]\d*\n$/)
+      expect(await run('cat /var/lib/apps-service/notified')).toMatch(/^\{"place":[1-9]\d*,/)
     })
 
     test('an owner gets a decision by mail', async () => {
@@ -192,10 +192,10 @@ describe.skipIf(!canRun)(
         apps-service developer contact "Harbour Software" ada@example.org
         systemctl start apps-service-notify
         apps-service moderation reject 1 --reason 'Broken links.'
-        apps-service moderation approve 1
-        systemctl start apps-service-notify`)
+        systemctl start apps-service-notify
+        apps-service moderation approve 1`)
       expect(await run('cat /var/lib/apps-service/mail')).toMatch(
-        /^To: ada@example\.org\nSubject: Tide Clock was approved\n/,
+        /^To: ada@example\.org\nSubject: Tide Clock was taken down\n/,
       )
     })
 
