@@ -319,6 +319,7 @@ describe('nothing is lost', () => {
       .spyOn(childProcess, 'spawnSync')
       .mockImplementation((_file, _args, options) => {
         timeouts.push(options?.timeout)
+        expect(options?.killSignal).toBe('SIGKILL')
         const error = Object.assign(new Error(), { code: 'ETIMEDOUT' })
         return { error, status: null, pid: 0, output: [], stdout: '', stderr: '', signal: null }
       })
