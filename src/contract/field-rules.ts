@@ -59,8 +59,8 @@ export const parseKeyName = (text: string): string =>
   parseText(text, developerNameRule, 'the name of a key')
 
 /**
- * An address that is one address in the header of a mail, no option and no command of a shell, and has
- * a host of two labels or more.
+ * One address in the header of a mail, which no program takes for an option or a pipe, with a host of
+ * two labels or more.
  */
 const emailAddress =
   /^(?!-)[\w!#$%&'*+/=?^{}~-]+(?:\.[\w!#$%&'*+/=?^{}~-]+)*@[a-z\d]+(?:-+[a-z\d]+)*(?:\.[a-z\d]+(?:-+[a-z\d]+)*)+$/i
