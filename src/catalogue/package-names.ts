@@ -20,15 +20,23 @@ export async function assertPackageNameFree(
     .first('id', 'developer_id', 'deleted_at')
   if (!holder || holder.id === ownId) return
   const isActors = 'developerId' in actor && holder.developer_id === actor.developerId
-  const advice = isActors ? describeOwnHolder(holder) : '; choose another.'
-  throw new ServiceError('package_name_taken', `The package name ${name} is taken${advice}`, {
-    errors: [{ in: 'body', field: '/package_name', message: 'is taken by another app' }],
+  const { taken, advice } = isActors ? describeOwnHolder(holder) : foreignHolder
+  throw new ServiceError('package_name_taken', `The package name ${name} ${taken}; ${advice}.`, {
+    errors: [{ in: 'body', field: '/package_name', message: taken }],
     ...(isActors && holder.deleted_at === null && { appId: holder.id }),
   })
 }
 
+const foreignHolder = { taken: 'is taken by another app', advice: 'choose another name' }
+
 /** Names the app of the developer that has the package name, and says what to do. */
 const describeOwnHolder = ({ id, deleted_at }: Pick<AppRow, 'id' | 'deleted_at'>) =>
   deleted_at === null
-    ? ` by your app ${id}; update that app, or choose another name.`
-    : ` by your deleted app ${id}; ask the operators to restore it (app restore ${id}), or choose another name.`
+    ? {
+        taken: `is taken by your app ${id}`,
+        advice: 'update that app, or choose another name',
+      }
+    : {
+        taken: `is taken by your deleted app ${id}`,
+        advice: `ask the operators to restore it (app restore ${id}), or choose another name`,
+      }

@@ -176,7 +176,8 @@ export const createAppFields: Table = ({ apps, keys, categories }) => [
     ],
     status: 409,
     code: 'package_name_taken',
-    message: /^The package name ORG\.example\.TideClock is taken; choose another\.$/,
+    message:
+      /^The package name ORG\.example\.TideClock is taken by another app; choose another name\.$/,
     // It is somebody else's.
     without: /"app_id"/,
   },
@@ -188,7 +189,7 @@ export const createAppFields: Table = ({ apps, keys, categories }) => [
       { key: keys.bob, json: { ...newApp, package_name: 'org.example.gone' } },
     ],
     status: 409,
-    message: /^The package name org\.example\.gone is taken; choose another\.$/,
+    message: /^The package name org\.example\.gone is taken by another app; choose another name\.$/,
   },
   {
     name: "says that one's own app has the package name",
@@ -199,7 +200,13 @@ export const createAppFields: Table = ({ apps, keys, categories }) => [
     ),
     data: {
       code: 'package_name_taken',
-      errors: [expect.objectContaining({ field: '/package_name' })],
+      errors: [
+        {
+          in: 'body',
+          field: '/package_name',
+          message: `is taken by your app ${apps.approved}`,
+        },
+      ],
       app_id: apps.approved,
     },
   },
@@ -210,8 +217,9 @@ export const createAppFields: Table = ({ apps, keys, categories }) => [
     message: new RegExp(
       `^The package name org\\.example\\.gone is taken by your deleted app ${apps.deleted}; ask the operators to restore it \\(app restore ${apps.deleted}\\), or choose another name\\.$`,
     ),
+    problems: ['body /package_name'],
     // Its owner cannot read or update it.
-    without: /"app_id"/,
+    without: /"app_id"|another app/,
   },
   {
     name: 'refuses an unknown category and lists the existing ones',
