@@ -40,6 +40,8 @@ export type RequestContext = {
   target?: Target
   caller?: Caller | undefined
   isCacheHit?: boolean
+  /** Set when the whole response has been sent: not if the client has disconnected before. */
+  sentStatus?: number
   /** The internal error that failed the request. */
   error?: unknown
 }
@@ -65,7 +67,10 @@ export function trackRequests(
   return (request, response, next) => {
     const started = performance.now()
     response.context = { id: requestId(request.headers['x-request-id']) }
-    // Not 'finish': a client may disconnect before it has the whole response.
+    response.once('finish', () => {
+      response.context.sentStatus = response.statusCode
+    })
+    // Without 'finish' if the client disconnects.
     response.once('close', () => {
       const duration = performance.now() - started
       logRequest(logger, request, response, duration, documented)
@@ -83,18 +88,17 @@ function logRequest(
   duration: number,
   queryParameters: ReadonlySet<string>,
 ) {
-  const { id, target, caller, isCacheHit, error } = response.context
-  const { statusCode } = response
+  const { id, target, caller, isCacheHit, error, sentStatus: statusCode } = response.context
   const line = {
     req: { id, method, url: loggedUrl(originalUrl, queryParameters) },
-    res: { statusCode, bytes: bodyBytes(response) },
+    res: statusCode === undefined ? undefined : { statusCode, bytes: bodyBytes(response) },
     operation: target?.operation?.id,
     cached: isCacheHit,
     developer: caller?.developerId,
     key: caller && keyPrefix(caller.keyId),
     responseTime: round(duration),
   }
-  const message = `${method} ${response.writableEnded ? statusCode : 'aborted'}`
+  const message = `${method} ${statusCode ?? 'aborted'}`
   if (error === undefined) logger.info(line, message)
   else
     logger.error(

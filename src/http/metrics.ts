@@ -56,14 +56,14 @@ export class Metrics {
   /** `duration` is in milliseconds. */
   readonly observeRequest = (
     { method }: IncomingMessage,
-    { statusCode, context: { target } }: ServerResponse,
+    { context: { target, sentStatus } }: ServerResponse,
     duration: number,
   ) => {
     const route = target?.operation?.route
     const labels = {
       // Node's parser knows 35 methods, and refuses others.
       http_request_method: method,
-      http_response_status_code: statusCode,
+      ...(sentStatus !== undefined && { http_response_status_code: sentStatus }),
       ...(route !== undefined && { http_route: route }),
     }
     this.#durations.observe(labels, duration / 1000)

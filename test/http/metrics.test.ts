@@ -7,6 +7,7 @@ import { closed, connected } from '../faults/sockets.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
 import { freePort } from '../support/free-port.ts'
 import { sendBytes } from '../support/raw-http.ts'
+import { concurrency, saturate } from '../support/saturate.ts'
 import { type ServiceOptions, startService } from '../support/service.ts'
 
 /** A service with metrics, read as lines of Prometheus' text format. */
@@ -56,6 +57,35 @@ test('counts requests by operation and status, with the names and buckets of Ope
   expect(bounds).toEqual(
     [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, '+Inf'].map(String),
   )
+})
+
+test('counts requests whose clients disconnect, without a status', async () => {
+  const { service, read } = await measured()
+  const { database, world, port } = service
+  const release = await saturate((work) => database.write(work), concurrency.write)
+  for (const count of [1, 2]) {
+    const socket = await connected(port)
+    const json = JSON.stringify(newApp)
+    const headers = [
+      'POST /apps HTTP/1.1',
+      'Host: x',
+      `Authorization: Bearer ${world.keys.ada}`,
+      'Content-Type: application/json',
+      `Content-Length: ${json.length}`,
+    ]
+    socket.write(`${headers.join('\r\n')}\r\n\r\n${json}`)
+    // The first write of a key records its use, too.
+    await expect.poll(() => database.usage().pools[1]?.waiting).toBe(2)
+    socket.resetAndDestroy()
+    await expect.poll(() => service.log.join('').match(/POST aborted/g)).toHaveLength(count)
+  }
+  await release()
+  const counted = [...(await read()).values()].filter((line) =>
+    /_seconds_count\{.*"POST"/.test(line),
+  )
+  expect(counted).toEqual([
+    'http_server_request_duration_seconds_count{http_request_method="POST",http_route="/apps"} 2',
+  ])
 })
 
 test('counts each method that the parser knows by itself, and no others', async () => {

@@ -173,7 +173,7 @@ test('a second visit revalidates: the service sends 304 without a body', async (
   const lines = () =>
     server.log
       .map((line) => JSON.parse(line))
-      .filter(({ req }) => req)
+      .filter(({ res }) => res)
       .map(({ req, res }) => `${req.url} ${res.statusCode}`)
   const visit = async (status: number) => {
     const before = lines().length
