@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import DataLoader from 'dataloader'
 import type { Knex } from 'knex'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
-import { Bulkhead } from '../util/bulkhead.ts'
+import { Bulkhead, maxConnections } from '../util/bulkhead.ts'
 import { required } from '../util/helpers.ts'
 import { parseFileUrl, parseServerUrl } from './database-url.ts'
 import type { DatabaseOptions, Engine, EngineQueryRunner, NewRow, QueryRunner } from './engine.ts'
@@ -149,12 +149,13 @@ export function assertUsable(name: string, reason: string | undefined): void {
 }
 
 /**
- * Cheap work queues only in bursts. Much expensive work may queue, but not for long: callers that
- * are rejected at once retry at once. Docs: docs/running.md, decision 19.
+ * Cheap work queues only in bursts. Expensive work of all clients may queue, but not for long:
+ * callers that are rejected at once retry at once. A waiting write keeps its body in memory. Docs:
+ * docs/running.md, decision 19.
  */
 export const queueLimits = {
   cheap: { queueLimit: 2000, queueTimeout: 2000 },
-  expensive: { queueLimit: 500, queueTimeout: 500 },
+  expensive: { queueLimit: maxConnections, queueTimeout: 500 },
   write: { queueLimit: 500, queueTimeout: 5000 },
 }
 

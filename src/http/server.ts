@@ -6,6 +6,7 @@ import type { Express } from 'express'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { httpVersionNotSupported, ServiceError } from '../contract/errors.ts'
+import { maxConnections } from '../util/bulkhead.ts'
 import { corsHeaders } from './common-steps.ts'
 import { type ConnectionLimits, createConnections } from './connections.ts'
 import { toErrorResponse } from './error-response.ts'
@@ -38,7 +39,10 @@ export type Timeouts = {
   drainLimit: number
 }
 
-export const defaultConnectionLimits: ConnectionLimits = { connections: 10_000, waiting: 20_000 }
+export const defaultConnectionLimits: ConnectionLimits = {
+  connections: maxConnections,
+  waiting: 20_000,
+}
 
 export const defaultTimeouts: Timeouts = {
   headers: 10_000,

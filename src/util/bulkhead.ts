@@ -1,5 +1,8 @@
 import { ServiceError } from '../contract/errors.ts'
 
+/** Open connections of a server; each has one request in flight. */
+export const maxConnections = 10_000
+
 type BulkheadLimits = Readonly<{
   /** Tasks, or groups of queued tasks, that run at once. */
   concurrency: number

@@ -83,7 +83,7 @@ test('searches and late pages that wait for more than half a second get a 503', 
 
 test.for<{ kind: keyof typeof kinds; queueLimit: number }>([
   { kind: 'reads', queueLimit: 2000 },
-  { kind: 'searches', queueLimit: 500 },
+  { kind: 'searches', queueLimit: 10_000 },
   { kind: 'writes', queueLimit: 500 },
 ])('$queueLimit $kind wait, and more are refused at once', async ({ kind, queueLimit }) => {
   const service = await startService()
