@@ -32,18 +32,21 @@ export type ImportEvents = {
   onReject?: (number: number, problems: Problem[], raw: string | Buffer) => Promise<void>
   /** Called for each line that updates an app or category, in the order of the file. */
   onUpdate?: (number: number, update: LineUpdate) => void
-  /** Called after each transaction with the counts so far. */
+  /** Called after each batch with the counts so far. */
   onProgress?: (summary: ImportSummary) => void
 }
 
-/** Functions to parse the lines of a file and to write a batch of them. */
+/** Functions to parse the lines of a file and to write those of a transaction. */
 export type LineWork = {
   parse: (text: string, number: number) => ParsedLine
   /** Sets the outcome of each line that has none. */
   write: (runner: QueryRunner, lines: ImportLine[]) => Promise<void>
 }
 
-/** One batch is a transaction. Small batches cost time, large ones memory. */
+/**
+ * One batch is a transaction, unless its lines are categories. Small batches cost time, large ones
+ * memory.
+ */
 const maxBatchLines = 1000
 const maxBatchLength = 2 * 1024 * 1024
 
@@ -73,23 +76,26 @@ export async function importLines(
     highWaterMark: 1,
   })
   for await (const batch of prefetched) {
-    try {
-      await database.write((runner) => write(runner, batch))
-    } catch (error) {
-      const reason = reasonOf(database, error)
-      if (reason === undefined) throw error
-      const { number } = required(batch[0], 'the first line of a batch')
-      const { created, updated, unchanged, rejected } = summary
-      return {
-        ...summary,
-        // Without those that were read ahead.
-        lines: created + updated + unchanged + rejected,
-        writeProblem: { line: number, reason },
+    for (const lines of transactionsOf(batch)) {
+      try {
+        await database.write((runner) => write(runner, lines))
+      } catch (error) {
+        const reason = reasonOf(database, error)
+        if (reason === undefined) throw error
+        const first = required(lines[0], 'the first line of a transaction')
+        for (const line of batch.slice(0, batch.indexOf(first))) await count(line)
+        const { created, updated, unchanged, rejected } = summary
+        return {
+          ...summary,
+          // Without those that were read ahead.
+          lines: created + updated + unchanged + rejected,
+          writeProblem: { line: first.number, reason },
+        }
       }
+      await pause()
     }
     for (const line of batch) await count(line)
     onProgress?.(summary)
-    await pause()
   }
   summary.optimizeProblem = await optimizeAtEnd(database)
   return summary
@@ -126,6 +132,23 @@ export async function importLines(
       await onReject?.(number, outcome, raw)
     } else summary[outcome]++
   }
+}
+
+/**
+ * The lines of each transaction of a batch. Each category has its own: of two whose names change in
+ * one, the second could wait for a write that moves an app between the two and waits for the first.
+ * Refused ones are tried again after the others: otherwise apps could add the category of a refused
+ * line, with a name that a later line has given up.
+ */
+function* transactionsOf(batch: ImportLine[]): Generator<ImportLine[]> {
+  let unwritten = batch.filter(({ category }) => category)
+  if (unwritten.length === 0) yield batch
+  let tried: number
+  do {
+    tried = unwritten.length
+    for (const line of unwritten) yield [line]
+    unwritten = unwritten.filter(({ outcome }) => Array.isArray(outcome))
+  } while (unwritten.length < tried)
 }
 
 /** Undefined for a refused line, which belongs to any batch. */

@@ -7,25 +7,15 @@ import { type ImportLine, type LineCategory, problem, type WriteOptions } from '
 import { listDifferences } from './line-to-row.ts'
 import { withUnusedIds } from './unused-ids.ts'
 
-/**
- * Adds and renames the categories of lines, one after the other. Refused lines are tried again after
- * the others: otherwise apps could add the category of a refused line, with a name that a later line
- * has given up.
- */
+/** Adds and renames the categories of lines, one after the other. */
 export async function writeCategories(
   runner: QueryRunner,
   lines: ImportLine[],
   options: WriteOptions,
 ): Promise<void> {
-  let tried: number
-  let unwritten = lines
-  do {
-    tried = unwritten.length
-    for (const line of unwritten) {
-      if (line.category) await writeCategory(runner, line, line.category, options)
-    }
-    unwritten = unwritten.filter(({ category, outcome }) => category && Array.isArray(outcome))
-  } while (unwritten.length > 0 && unwritten.length < tried)
+  for (const line of lines) {
+    if (line.category) await writeCategory(runner, line, line.category, options)
+  }
 }
 
 async function writeCategory(

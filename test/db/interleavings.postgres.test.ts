@@ -475,6 +475,13 @@ test
     ],
     [
       'an update to another category',
+      'an import with other slugs of both categories',
+      [toGames, importExport({ tools: { slug: 'gear' }, games: { slug: 'play' } })],
+      'search',
+      { updated: 2, unchanged: 1 },
+    ],
+    [
+      'an update to another category',
       'the removal of that category',
       [update(apps.approved, { category_id: categories.empty }), removeEmpty],
       'search',

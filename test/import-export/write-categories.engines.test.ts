@@ -1,5 +1,7 @@
 import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
+import { ServiceError } from '../../src/contract/errors.ts'
+import type { Database } from '../../src/db/database.ts'
 import { counts, exampleLine, importFrom, importLines, toLines } from '../support/catalogue-file.ts'
 import { openWorld } from '../support/database.ts'
 
@@ -113,6 +115,57 @@ test.for(scenarios)('$name', async ({ categories, reported, after }) => {
   expect(Object.fromEntries(rows.map(({ id, slug, name }) => [id, `${slug} ${name}`]))).toEqual(
     after,
   )
+})
+
+const [first, second, third] = ['First', 'Second', 'Third'].map((name, index) => ({
+  id: 50 + index,
+  slug: name.toLowerCase(),
+  name,
+  created_at,
+}))
+const chain = [
+  { ...first, slug: 'second', name: 'Second' },
+  { ...second, slug: 'third', name: 'Third' },
+  { ...third, slug: 'fourth', name: 'Fourth' },
+]
+
+const orders = ['012', '021', '102', '120', '201', '210']
+test.for(orders)('a chain of names is one import, in the order %s of its ids', async (order) => {
+  const database = await openWorld()
+  await importLines(database, [{ category: first }, { category: second }, { category: third }])
+  const lines = [
+    ...[...order].map((index) => ({ category: chain[Number(index)] })),
+    // Its category would be added if it did not exist yet.
+    { ...exampleLine, category: { slug: 'second', name: 'Second' } },
+  ]
+  expect(await importLines(database, lines)).toMatchObject(counts({ updated: 3, created: 1 }))
+  const rows = await database.read(({ sql }) => sql('categories').where('id', '>=', 50))
+  expect(Object.fromEntries(rows.map(({ id, slug }) => [id, slug]))).toEqual({
+    50: 'second',
+    51: 'third',
+    52: 'fourth',
+  })
+  expect(await importLines(database, lines)).toMatchObject(counts({ unchanged: 4 }))
+})
+
+test('an import that ends between two categories says where, and finishes when it is run again', async () => {
+  const database = await openWorld()
+  await importLines(database, [{ category: first }, { category: second }, { category: third }])
+  const lines = chain.toReversed().map((category) => ({ category }))
+  let writes = 0
+  const failing: Database = {
+    ...database,
+    write: (work, options) =>
+      ++writes === 2
+        ? Promise.reject(new ServiceError('unavailable', 'The network is down.'))
+        : database.write(work, options),
+  }
+  expect(await importLines(failing, lines)).toMatchObject({
+    ...counts({ updated: 1 }),
+    lines: 1,
+    writeProblem: { line: 2 },
+  })
+  expect(await importLines(database, lines)).toMatchObject(counts({ updated: 2, unchanged: 1 }))
 })
 
 test('categories exchange their names as the refusal advises', async () => {
