@@ -77,10 +77,11 @@ updated; importing the same file twice changes nothing.
 Invalid lines are refused and the others imported; the exit code is then 1. The
 rejects file has the refused lines as they were, and the file beside it, with
 .problems at the end of its name, a line for each of them: {line, id, slug,
-problems: [{field, message}]}. line is its number in FILE; id and slug are left
-out if the line has none. Correct the rejects, and import them like any other
-file. The next import of FILE replaces both files, or removes them if no line is
-refused. An interrupted import finishes when it is run again.
+problems: [{field, message}]}, with the first 100 problems. line is its number
+in FILE; id and slug are left out if the line has none. Correct the rejects, and
+import them like any other file. The next import of FILE replaces both files, or
+removes them if no line is refused. An interrupted import finishes when it is
+run again.
 
 Examples:
   ./apps-service import catalogue.ndjson.gz

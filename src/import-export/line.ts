@@ -1,4 +1,4 @@
-import { Ajv, type SchemaValidateFunction } from 'ajv'
+import { Ajv, type ErrorObject, type SchemaValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import type { Actor } from '../audit/audit-store.ts'
@@ -268,6 +268,12 @@ export const lineSchema = {
   } satisfies Record<keyof Line | 'removed' | keyof typeof oldFields, object>,
 }
 
+/** Reviews are validated one by one. */
+const withoutReviews = {
+  ...lineSchema,
+  properties: { ...lineSchema.properties, reviews: { type: 'array' } },
+}
+
 /** The fields of a line that is an app, in the order in which exports have them. */
 export const lineFields = Object.keys(lineSchema.properties).filter(
   (field): field is keyof Line => field !== 'removed' && !(field in oldFields),
@@ -368,17 +374,42 @@ function readValid<T>(
   // see.
   const repeated = JSON.stringify(parsed) === text ? undefined : findRepeatedField(text)
   if (repeated) return [repeated.problem]
-  const line = trimTexts(parsed)
+  const line = trimTexts(removeExcessFields(parsed))
   const isValid = ajv.validate<T>(schema, line)
-  const problems: LineProblem[] = []
-  if (!isValid) {
-    // Parsed again, because the validation has converted times.
-    const given = JSON.parse(text)
-    const found = objectProblems(required(ajv.errors, 'the errors of a line'))
-    problems.push(...found.map((one) => quoteValue(one, given)))
-  }
-  if (isObject(line)) problems.push(...orderProblems(withoutFields(line, problems)))
+  const errors = ajv.errors ?? []
+  if (schema === 'line') addReviewErrors(errors, line)
+  // Parsed again, because the validation has converted times.
+  const given = errors.length === 0 ? undefined : JSON.parse(text)
+  const found = objectProblems(errors).map((one) => quoteValue(one, given))
+  const contradictions = isObject(line) ? orderProblems(withoutFields(line, found)) : []
+  const problems = [...found, ...contradictions].slice(0, maxProblems)
   return isValid && problems.length === 0 ? line : problems
+}
+
+/** Problems of a line that are reported. */
+const maxProblems = 100
+
+/** So many fields are the known ones and at least 100 others, which are reported first. */
+const maxFields = 200
+
+/** Bounds, in place, the unknown fields of which ajv would collect an error each. */
+function removeExcessFields(line: unknown): unknown {
+  for (const object of isObject(line) ? [line, line.category, line.removed] : [])
+    if (isObject(object))
+      for (const name of Object.keys(object).slice(maxFields)) delete object[name]
+  return line
+}
+
+/** Adds the errors of reviews until there are enough. ajv would collect those of all. */
+function addReviewErrors(errors: ErrorObject[], line: unknown) {
+  const reviews: unknown = isObject(line) ? line.reviews : undefined
+  if (!Array.isArray(reviews)) return
+  for (const [index, review] of reviews.entries()) {
+    if (errors.length >= maxProblems) return
+    if (ajv.validate('review', review)) continue
+    for (const error of ajv.errors ?? [])
+      errors.push({ ...error, instancePath: `/reviews/${index}${error.instancePath}` })
+  }
 }
 
 /**
@@ -448,7 +479,8 @@ const ajv = addCharacterRules(
   ),
 )
   .addKeyword({ keyword: 'x-utc', type: 'string', modifying: true, validate: convertToUtc })
-  .addSchema(lineSchema, 'line')
+  .addSchema(withoutReviews, 'line')
+  .addSchema(lineSchema.properties.reviews.items, 'review')
   .addSchema(counterSchema, 'counters')
 
 export const isSet = <T>(value: T): value is NonNullable<T> => value !== undefined && value !== null

@@ -53,15 +53,15 @@ const groupsOf = (text: string): string[] => fold(text).match(wordGroups) ?? []
  */
 export function indexTokens(text: string): string[] {
   const words = new Set<string>()
-  const pairs: string[] = []
+  const pairs: string[][] = []
   const hasRuns = !isAscii(text)
   for (const group of groupsOf(text))
     for (const word of withJoined(wordsOfGroup(group))) {
-      if (hasRuns && isRun.test(word)) pairs.push(...pairsOf(word), ...[...word].slice(-1))
+      if (hasRuns && isRun.test(word)) pairs.push(pairsOf(word), [...word].slice(-1))
       else words.add(truncate(word))
     }
   if (hasRuns) for (const word of [...words]) words.add(word.replace(article, ''))
-  return [...words, ...pairs]
+  return [...words, ...pairs.flat()]
 }
 
 /** An Arabic article, alone or with a preposition, before three letters or more. */

@@ -50,6 +50,15 @@ test('each refused line is reported once, in order, as it was read', async () =>
   expect(reasons.all()[0]).toMatchObject({ count: 2 })
 })
 
+test('a line with very many problems is refused with the first 100, and those after it are imported', async () => {
+  const database = await openWorld()
+  const hostile = Object.fromEntries(Array.from({ length: 130_000 }, (_, index) => [index, 0]))
+  const imported = await importLines(database, [app, hostile, { ...app, name: 'Moon' }])
+  expect(imported).toMatchObject({ ...counts({ created: 2, rejected: 1 }), rejects: [{ line: 2 }] })
+  expect(imported.rejects[0]?.fields).toHaveLength(100)
+  expect(imported).not.toHaveProperty('readError')
+})
+
 test('each update is reported with its line and what it changes', async () => {
   const database = await openWorld()
   await importLines(database, [app])

@@ -313,6 +313,56 @@ test.for<[what: string, text: string, field: string, problem: RegExp]>([
 
 const timeForm = 'must be a time such as 2026-03-04T09:12:45Z or 2026-03-04T10:12:45+01:00'
 
+const unknown = (count: number, name = 'field') =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`${name}${index}`, index]))
+const manyReviews = (reviews: unknown[]) => ({
+  ...app,
+  reviews: [...Array.from({ length: 150 }, () => review), ...reviews],
+})
+
+test.for<[what: string, line: object, first: string, last: string]>([
+  ['unknown fields before those of an app', { ...unknown(130_000), ...app }, '/field0', '/field99'],
+  ['unknown fields and nothing else', unknown(130_000), '/field0', '/field99'],
+  [
+    'unknown fields after a wrong one',
+    { ...app, name: '', ...unknown(130_000) },
+    '/field0',
+    '/field99',
+  ],
+  [
+    'unknown fields of a category',
+    { category: { ...unknown(130_000), slug: 'sky', name: 'Sky' } },
+    '/category/field0',
+    '/category/field99',
+  ],
+  [
+    'unknown fields of an app to hide',
+    { removed: unknown(130_000) },
+    '/removed/field0',
+    '/removed/field99',
+  ],
+  ['invalid reviews', manyReviews(new Array(400_000).fill(0)), '/reviews/150', '/reviews/249'],
+])('a line with very many %s has its first 100 problems', ([, line, first, last]) => {
+  const problems = problemsOf(readLine(JSON.stringify(line)))
+  expect(problems.map(({ field }) => field)).toHaveLength(100)
+  expect(problems[0]?.field).toBe(first)
+  expect(problems.at(-1)?.field).toBe(last)
+})
+
+test('very many fields in a value that is refused or ignored change nothing', () => {
+  expect(fieldsOf({ ...app, version: '', more: unknown(1000) })).toEqual(['/more', '/version'])
+  expect(fieldsOf({ ...app, unreviewed_changes: unknown(1000) })).toEqual([])
+  expect(fieldsOf({ ...app, name: unknown(1000) })).toEqual(['/name'])
+  expect(fieldsOf({ ...app, reviews: [{ ...unknown(1000), ...review }] })).toEqual([])
+})
+
+test('reviews are checked to the last one', () => {
+  const { app: read } = readLine(JSON.stringify(manyReviews([review])))
+  expect(read?.reviews).toHaveLength(151)
+  const wrong = [{ ...review, rating: 6 }, review, { ...review, comment: 1 }]
+  expect(fieldsOf(manyReviews(wrong))).toEqual(['/reviews/150/rating', '/reviews/152/comment'])
+})
+
 test.for<[what: string, line: object, field: string, message: string]>([
   [
     'an id that leaves too few',
