@@ -139,6 +139,12 @@ export async function findRejectionReasons({ sql }: QueryRunner): Promise<string
   return [...new Set(reasons)].slice(0, maxReasons)
 }
 
+/** The greatest id of an entry; 0 if there is none. */
+export async function findLastEntryId({ sql }: QueryRunner): Promise<number> {
+  const last = await sql('audit').max({ id: 'id' }).first()
+  return last?.id ?? 0
+}
+
 /** The entry with the greatest id, of all or of those up to a time; undefined if there is none. */
 export async function findLastEntry(
   { sql }: QueryRunner,

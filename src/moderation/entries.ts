@@ -1,5 +1,5 @@
 import { requireDeveloper } from '../accounts/account-store.ts'
-import { type AuditEntry, findLastEntry, readAfter, readNewest } from '../audit/audit-store.ts'
+import { type AuditEntry, findLastEntryId, readAfter, readNewest } from '../audit/audit-store.ts'
 import type { AuditFilter } from '../audit/newest-entries.ts'
 import { OperatorError, UsageError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
@@ -51,10 +51,10 @@ export async function findEntries<Entry>(
  * than the last of these can appear.
  */
 export async function* entriesAfter(database: Database, after: number): AsyncGenerator<AuditEntry> {
-  const last = await database.read((runner) => findLastEntry(runner))
-  if (!last || last.id <= after) return
+  const last = await database.read(findLastEntryId)
+  if (last <= after) return
   await database.waitForSmallerIds()
-  yield* readAfter(database.read, { after, last: last.id })
+  yield* readAfter(database.read, { after, last })
 }
 
 /** The first of `entriesAfter`, and whether there are newer ones. */
