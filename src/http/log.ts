@@ -67,9 +67,7 @@ export function trackRequests(
   return (request, response, next) => {
     const started = performance.now()
     response.context = { id: requestId(request.headers['x-request-id']) }
-    response.once('finish', () => {
-      response.context.sentStatus = response.statusCode
-    })
+    response.on('finish', recordStatus)
     // Without 'finish' if the client disconnects.
     response.once('close', () => {
       const duration = performance.now() - started
@@ -78,6 +76,10 @@ export function trackRequests(
     })
     next()
   }
+}
+
+function recordStatus(this: http.ServerResponse) {
+  this.context.sentStatus = this.statusCode
 }
 
 /** Logs a line for a request. Only internal errors are errors; a client's mistake is not. */
