@@ -91,7 +91,7 @@ export type Database = Pick<
     migrate: (onWait?: () => void) => Promise<string[]>
     /**
      * The names of the migrations that `migrate` would run. Changes nothing. Throws an
-     * OperatorError if the database is unusable, or was migrated by a newer version.
+     * OperatorError if the database is unusable, or if `migrate` would refuse its version.
      */
     pendingMigrations: () => Promise<string[]>
     /** See `Engine.withExclusiveLock`. */

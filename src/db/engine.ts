@@ -202,15 +202,9 @@ export type NameIndex = Readonly<{
 
 /** Changes to the schema that engines make differently. Migrations pass their transaction. */
 export type SchemaHelpers = Readonly<{
-  /**
-   * Drops the index of earlier versions, creates the full-text index and that of names, and calls
-   * `fill`.
-   */
-  createSearchIndex: (
-    sql: Knex,
-    fill: (runner: EngineQueryRunner) => Promise<void>,
-  ) => Promise<void>
-  /** Makes a table with an `id` reject changes to existing rows. Can be repeated. */
+  /** Creates the full-text index and that of names. */
+  createSearchIndex: (sql: Knex) => Promise<void>
+  /** Makes a table with an `id` reject changes to existing rows. */
   makeAppendOnly: (sql: Knex, table: string) => Promise<void>
 }>
 

@@ -7,20 +7,27 @@ import { type Engine, notCreated, notMigrated, type SchemaHelpers } from './engi
 
 /** Compares the schema of a database with migrations/, and runs the migrations that are missing. */
 
-/** The schema of a database, compared with the one that this program needs. */
-export type SchemaAge = 'older' | 'current' | 'newer'
+/**
+ * The schema of a database, compared with the one that this program needs. `tooOld`: it was migrated
+ * by a version before 3.1, whose migrations this program no longer has.
+ */
+export type SchemaAge = 'tooOld' | 'older' | 'current' | 'newer'
 
 /** A module in migrations/. */
 type Migration = { up: (sql: Knex, schema: SchemaHelpers) => Promise<void> }
 
 const migrationsDirectory = `${import.meta.dirname}/migrations`
 
-/** Why a database of this age cannot be used, such as "is not migrated to this version; …". */
-export const schemaErrors = {
-  older: notMigrated,
-  newer: 'was migrated by a newer version of this program; run that version',
+/** Why a database of this age cannot be migrated. */
+export const migrationErrors = {
+  tooOld: 'was migrated by a version before 3.1; upgrade to 3.1.1 first',
+  older: undefined,
   current: undefined,
+  newer: 'was migrated by a newer version of this program; run that version',
 }
+
+/** Why a database of this age cannot be used, such as "is not migrated to this version; …". */
+const schemaErrors = { ...migrationErrors, older: notMigrated }
 
 /**
  * The names of all migrations, in the order in which they run. They include `.ts`, as existing
@@ -63,7 +70,11 @@ export async function migrate(
 
 /** Returns the names of the migrations that it ran. */
 async function runMigrations(sql: Knex, schema: SchemaHelpers): Promise<string[]> {
-  if ((await readSchemaAge(sql)) === 'newer') throw new OperatorError(schemaErrors.newer)
+  const { age, former } = await compareMigrations(sql)
+  const reason = migrationErrors[age]
+  if (reason) throw new OperatorError(reason)
+  // knex refuses names without a file.
+  if (former.length > 0) await sql('knex_migrations').whereIn('name', former).delete()
   // knex's lock outlives a killed process, and `engine.migrate` admits one process at a time.
   await sql.migrate.forceFreeMigrationsLock()
   const [, names] = await sql.migrate.latest({
@@ -94,17 +105,23 @@ export async function findPendingMigrations(engine: Engine): Promise<string[]> {
   const healthError = await engine.checkHealth()
   if (healthError === notCreated || healthError === notMigrated) return knownMigrations()
   if (healthError !== undefined) throw new OperatorError(`the database ${name} ${healthError}`)
-  const { pending, unknown } = await compareMigrations(engine.reader)
-  if (unknown.size > 0) throw new OperatorError(`the database ${name} ${schemaErrors.newer}`)
-  return [...pending]
+  return readPendingMigrations(engine.reader, name)
+}
+
+/**
+ * The names of the migrations that the database lacks, in their order. Throws an OperatorError if
+ * this program cannot migrate it.
+ */
+export async function readPendingMigrations(sql: Knex, name: string): Promise<string[]> {
+  const { age, pending } = await compareMigrations(sql)
+  const reason = migrationErrors[age]
+  if (reason) throw new OperatorError(`the database ${name} ${reason}`)
+  return pending
 }
 
 /** Compares the schema with the one that this program needs. */
-export async function readSchemaAge(sql: Knex): Promise<SchemaAge> {
-  const { pending, unknown } = await compareMigrations(sql)
-  if (unknown.size > 0) return 'newer'
-  return pending.size > 0 ? 'older' : 'current'
-}
+export const readSchemaAge = async (sql: Knex): Promise<SchemaAge> =>
+  (await compareMigrations(sql)).age
 
 /**
  * Why this program cannot use the schema, such as "is not migrated to this version; …"; undefined
@@ -116,12 +133,26 @@ export const findSchemaError = (sql: Knex): Promise<string | undefined> =>
     () => 'cannot be read',
   )
 
-/** The migrations that the database lacks, and those that only it knows. */
-export async function compareMigrations(
-  sql: Knex,
-): Promise<{ pending: Set<string>; unknown: Set<string> }> {
+type Comparison = {
+  age: SchemaAge
+  /** The migrations that the database lacks, in their order. */
+  pending: string[]
+  /** The migrations of versions before 4.0, whose result the first one creates now. */
+  former: string[]
+}
+
+async function compareMigrations(sql: Knex): Promise<Comparison> {
   const hasAny = await sql.schema.hasTable('knex_migrations')
-  const completed = new Set<string>(hasAny ? await sql('knex_migrations').pluck('name') : [])
-  const known = new Set(await knownMigrations())
-  return { pending: known.difference(completed), unknown: completed.difference(known) }
+  const completed: string[] = hasAny ? await sql('knex_migrations').pluck('name') : []
+  const known = await knownMigrations()
+  const [first = ''] = known
+  const pending = known.filter((name) => !completed.includes(name))
+  const former = completed.filter((name) => name < first)
+  return { age: findAge(), pending, former }
+
+  function findAge(): SchemaAge {
+    if (completed.some((name) => name > first && !known.includes(name))) return 'newer'
+    if (former.length > 0 && pending.includes(first)) return 'tooOld'
+    return pending.length > 0 ? 'older' : 'current'
+  }
 }

@@ -2,7 +2,7 @@ import type { StateCounts } from '../catalogue/app-store.ts'
 import { OperatorError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
 import type { QueryRunner } from '../db/engine.ts'
-import { compareMigrations, schemaErrors } from '../db/migrations.ts'
+import { readPendingMigrations } from '../db/migrations.ts'
 import type { AuditRow } from '../db/rows.ts'
 import { required } from '../util/helpers.ts'
 import { type Queue, queues, states } from './app-filter.ts'
@@ -43,11 +43,9 @@ export async function readStatus(database: Database, signal?: AbortSignal): Prom
     throw new OperatorError(`the database ${database.name} ${healthError}`)
   return database.snapshot(
     async (runner) => {
-      const { pending, unknown } = await compareMigrations(runner.sql)
-      if (unknown.size > 0)
-        throw new OperatorError(`the database ${database.name} ${schemaErrors.newer}`)
-      const catalogue = pending.size > 0 ? null : await readCatalogueStatus(runner)
-      return { ...(await runner.describe()), pending_migrations: [...pending], catalogue }
+      const pending = await readPendingMigrations(runner.sql, database.name)
+      const catalogue = pending.length > 0 ? null : await readCatalogueStatus(runner)
+      return { ...(await runner.describe()), pending_migrations: pending, catalogue }
     },
     { signal },
   )

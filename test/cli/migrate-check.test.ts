@@ -12,8 +12,7 @@ import { expectRefusal, run } from '../support/process.ts'
  */
 
 const migrations = await knownMigrations()
-const [last = ''] = migrations.slice(-1)
-const [beforeLast = ''] = migrations.slice(-2)
+const last = migrations.at(-1) ?? ''
 
 const check = (address: string) => run(['migrate', '--check'], { DATABASE_URL: address })
 
@@ -26,17 +25,12 @@ async function worldWith(change: Change) {
   return address
 }
 
-const withoutMigrations = (names: string[]) =>
-  worldWith(({ sql }) => sql('knex_migrations').whereIn('name', names).delete())
+const withoutLastMigration = () =>
+  worldWith(({ sql }) => sql('knex_migrations').where({ name: last }).delete())
 
 test.for<[what: string, address: () => Promise<string>, pending: string[]]>([
   ['that is up to date', copyWorld, []],
-  ['without the last migration', () => withoutMigrations([last]), [last]],
-  [
-    'without the last two, in their order',
-    () => withoutMigrations([last, beforeLast]),
-    [beforeLast, last],
-  ],
+  ['without the last migration', withoutLastMigration, [last]],
   ['that is not migrated', emptyDatabaseUrl, migrations],
 ])('of a database %s: says so each time, and changes nothing', async ([, address, pending]) => {
   const url = await address()

@@ -474,6 +474,11 @@ describe('changes nothing, in one line, of a backup', () => {
       reason: /backup\.sqlite .*\bnewer\b/,
     },
     {
+      name: 'of an older line, without the last migration of 3.1',
+      spoil: (backup) => change(backup, "update knex_migrations set name = '0024-names.ts'"),
+      reason: /backup\.sqlite was migrated by a version before 3\.1; upgrade to 3\.1\.1 first$/m,
+    },
+    {
       name: 'whose search index lacks an app',
       spoil: (backup) => change(backup, 'delete from app_search where rowid % (1 << 40) = 1'),
       reason: /backup\.sqlite is damaged: the search index lacks 1 of the listed apps, and has 0/,

@@ -7,6 +7,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase, openEngine, openMigratedDatabase } from '../../src/db/database.ts'
 import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
 import { commandLine, executable, runProcess, startListening } from '../support/process.ts'
+import { databaseOfVersion31 } from './version-3.1.ts'
 
 const migrations = readdirSync(join(import.meta.dirname, '../../src/db/migrations')).toSorted()
 
@@ -91,19 +92,36 @@ async function startMigration(address: string, killedBefore: number) {
   return { signal, statements: Number(await printed) }
 }
 
-test('after kill -9 during a migration, at any time, the next one completes it', async () => {
-  const { statements } = await startMigration(await emptyDatabaseUrl(), Infinity)
-  expect(statements).toBeGreaterThan(migrations.length)
-  for (const share of [0, 0.25, 0.5, 0.75, 1]) {
-    const address = await emptyDatabaseUrl()
-    const killedBefore = Math.max(1, Math.floor(share * statements))
-    expect((await startMigration(address, killedBefore)).signal).toBe('SIGKILL')
-    const { stdout, stderr } = await commandLine(address).run('migrate')
-    expect(stdout).toMatch(/^Created the database |^The database .* is up to date\.\n$/)
-    expect(stderr).toBe('')
-    expect(await ageOf(address)).toBe('current')
-  }
-})
+/** The names that a database has of migrations; none if it was never migrated. */
+async function readNames(address: string): Promise<string[]> {
+  const database = openDatabase(address)
+  return database
+    .read(({ sql }) => sql('knex_migrations').pluck('name'))
+    .catch(() => [])
+    .finally(() => database.close())
+}
+
+test.for<[what: string, create: () => Promise<string>]>([
+  ['an empty database', emptyDatabaseUrl],
+  ['a database of version 3.1', databaseOfVersion31],
+])(
+  'kill -9 during a migration of %s, at any time, changes nothing, and the next one completes it',
+  async ([, create]) => {
+    const { statements } = await startMigration(await create(), Infinity)
+    for (const share of [0, 0.25, 0.5, 0.75, 1]) {
+      const address = await create()
+      const names = await readNames(address)
+      const killedBefore = Math.max(1, Math.floor(share * statements))
+      expect((await startMigration(address, killedBefore)).signal).toBe('SIGKILL')
+      expect(await readNames(address)).toEqual(names)
+      const { stdout, stderr } = await commandLine(address).run('migrate')
+      expect(stdout).toMatch(/^Created the |^Migrated the |^The database .* is up to date\.\n$/)
+      expect(stderr).toBe('')
+      expect(await readNames(address)).toEqual(migrations)
+      expect(await ageOf(address)).toBe('current')
+    }
+  },
+)
 
 test('a second migration changes nothing', async () => {
   const database = openDatabase(await emptyDatabaseUrl())

@@ -1,7 +1,6 @@
 import { idLimit } from '../../search/terms.ts'
 import type { SchemaHelpers } from '../engine.ts'
 import { textType } from './client.ts'
-import { queryRunnerOf } from './query-runner.ts'
 
 export const schema: SchemaHelpers = {
   /**
@@ -10,8 +9,7 @@ export const schema: SchemaHelpers = {
    * (https://www.postgresql.org/docs/current/storage-toast.html): `spaces` makes each row as long,
    * and takes 40 bytes compressed.
    */
-  async createSearchIndex(sql, fill) {
-    await sql.raw('drop table if exists app_search')
+  async createSearchIndex(sql) {
     await sql.raw(
       `create table app_search (
          app_id bigint primary key check (app_id < ${idLimit}), rank bigint not null, name_words ${textType} not null, tokens tsvector not null,
@@ -27,7 +25,6 @@ export const schema: SchemaHelpers = {
     await sql.raw('create index app_search_rank on app_search (rank)')
     await sql.raw('create table app_names (id bigint primary key, tokens tsvector not null)')
     await sql.raw('create index app_names_tokens on app_names using gin (tokens)')
-    await fill(queryRunnerOf(sql))
   },
 
   /**
@@ -36,14 +33,13 @@ export const schema: SchemaHelpers = {
    */
   async makeAppendOnly(sql, table) {
     await sql.raw(
-      `create or replace function ${table}_refuses() returns trigger language plpgsql as
+      `create function ${table}_refuses() returns trigger language plpgsql as
        $$ begin raise exception '${table} is append-only'; end $$`,
     )
     for (const [name, changes] of [
       ['is_append_only', 'update or delete'],
       ['is_not_truncated', 'truncate'],
     ]) {
-      await sql.raw(`drop trigger if exists ${table}_${name} on ${table}`)
       await sql.raw(
         `create trigger ${table}_${name} before ${changes} on ${table}
          for each statement execute function ${table}_refuses()`,

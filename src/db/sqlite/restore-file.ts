@@ -8,7 +8,7 @@ import { formatCommand } from '../../util/command.ts'
 import { linkIntoPlace, syncToDisk } from '../../util/file-system.ts'
 import { withTemporaryDirectory } from '../../util/temporary-directory.ts'
 import type { RestoreResult } from '../engine.ts'
-import { schemaErrors } from '../migrations.ts'
+import { migrationErrors } from '../migrations.ts'
 import { openForInspection } from './client.ts'
 import { lockExclusively, withExclusiveLock, writeCopy } from './copy-file.ts'
 import { explain, isDamage } from './errors.ts'
@@ -115,7 +115,8 @@ async function copyBackup(backup: string, file: string) {
   const { apps, schemaAge, damage } = await writeCopy(source, file, { size, verify: true }).catch(
     (error: unknown) => throwProblem(backup, error),
   )
-  if (schemaAge === 'newer') throw new OperatorError(`${backup} ${schemaErrors.newer}`)
+  const reason = migrationErrors[schemaAge]
+  if (reason) throw new OperatorError(`${backup} ${reason}`)
   if (damage !== undefined) throw new OperatorError(`${backup} is damaged: ${damage}`)
   return { apps, bytes: statSync(file).size, needsMigration: schemaAge === 'older' }
 }

@@ -1,6 +1,5 @@
 import { idLimit } from '../../search/terms.ts'
 import type { SchemaHelpers } from '../engine.ts'
-import { queryRunnerOf } from './query-runner.ts'
 
 export const schema: SchemaHelpers = {
   /**
@@ -9,21 +8,7 @@ export const schema: SchemaHelpers = {
    * index keeps no text (https://sqlite.org/fts5.html#contentless_delete_tables). `prefix` makes
    * searches for a few letters quick.
    */
-  async createSearchIndex(sql, fill) {
-    // Most are of versions before 2.0.0.
-    for (const part of [
-      '_recent',
-      '_row',
-      '_instance',
-      '_lists',
-      '_changed',
-      '_state',
-      '_apps',
-      '_words',
-      '',
-    ]) {
-      await sql.raw(`drop table if exists app_search${part}`)
-    }
+  async createSearchIndex(sql) {
     const tokenizer = `tokenize="ascii tokenchars '+#~@=/%_'"`
     await sql.raw(
       `create virtual table app_search using fts5(tokens,
@@ -44,9 +29,6 @@ export const schema: SchemaHelpers = {
     // A batch of an import becomes one segment of the index instead of several: 5 % less time for
     // the index of 200,000 apps. In bytes.
     await sql.raw(`insert into app_search (app_search, rank) values ('hashsize', 8388608)`)
-    await fill(queryRunnerOf(sql))
-    // Merges the segments, which halves the time of most searches.
-    await sql.raw(`insert into app_search (app_search) values ('optimize')`)
   },
 
   async makeAppendOnly(sql, table) {
@@ -59,7 +41,7 @@ export const schema: SchemaHelpers = {
     }
     for (const [change, condition] of Object.entries(changes)) {
       await sql.raw(
-        `create trigger if not exists ${table}_refuses_${change} before ${change} on ${table} ${condition}
+        `create trigger ${table}_refuses_${change} before ${change} on ${table} ${condition}
          begin select raise(abort, '${table} is append-only'); end`,
       )
     }
