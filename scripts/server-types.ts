@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { OpenAPIBackend } from 'openapi-backend'
-import { describeOperations } from '../src/http/operations.ts'
+import { describeOperation } from '../src/http/operations.ts'
 
 /**
  * Generates what handlers rely on and openapi.d.ts, which is for callers, cannot say: which
@@ -14,16 +14,15 @@ type Body = { content: { 'application/json': { schema: { properties?: Record<str
 const generated = `${import.meta.dirname}/../generated`
 const api = new OpenAPIBackend({ definition: `${generated}/openapi.json`, quick: true })
 await api.init()
-const facts = describeOperations(api.getOperations(), '').map(
-  ({ id, isPublic, parameters, declaration }) => {
-    const query = parameters.filter((parameter) => parameter.in === 'query')
-    // openapi-backend has resolved the document's references; its type does not say so.
-    const body = declaration.requestBody as Body | undefined
-    const fields = Object.entries(body?.content['application/json'].schema.properties ?? {})
-    const bodyFields = fields.map(([name, schema]) => ({ name, schema }))
-    return `  ${id}: { needsKey: ${!isPublic}; query: ${defaulted(query)}; body: ${defaulted(bodyFields)} }`
-  },
-)
+const facts = api.getOperations().map((operation) => {
+  const { id, isPublic, parameters } = describeOperation(operation, '')
+  const query = parameters.filter((parameter) => parameter.in === 'query')
+  // openapi-backend has resolved the document's references; its type does not say so.
+  const body = operation.requestBody as Body | undefined
+  const fields = Object.entries(body?.content['application/json'].schema.properties ?? {})
+  const bodyFields = fields.map(([name, schema]) => ({ name, schema }))
+  return `  ${id}: { needsKey: ${!isPublic}; query: ${defaulted(query)}; body: ${defaulted(bodyFields)} }`
+})
 
 writeFileSync(
   `${generated}/server.d.ts`,

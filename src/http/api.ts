@@ -1,4 +1,3 @@
-import { parse } from 'node:querystring'
 import type { ErrorObject } from 'ajv'
 import addFormats from 'ajv-formats'
 import type { Request, Response } from 'express'
@@ -7,9 +6,6 @@ import {
   type Context,
   type Document,
   OpenAPIBackend,
-  type OpenAPIRouter,
-  type Operation,
-  type ParsedRequest,
 } from 'openapi-backend'
 import { addCharacterRules } from '../contract/character-rules.ts'
 import type { Caller, Handlers, Problem } from '../contract/contract.ts'
@@ -20,22 +16,20 @@ import { required } from '../util/helpers.ts'
 import { readBody } from './body.ts'
 import { methodNotAllowed } from './error-response.ts'
 import { invalidRequest } from './invalid-request.ts'
-import type { OperationFacts } from './operations.ts'
+import { maxParameters, type OperationFacts } from './operations.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { HandlerResponse } from './response.ts'
 
 /** The further arguments of hooks and handlers. */
 type HookArguments = {
   /** The request as openapi-backend got it. The body is added when the key is known. */
-  apiRequest: RoutedRequest
+  apiRequest: ApiRequest
   /** Express's. */
   request: Request
   response: Response
   /** Aborted when the client disconnects, or all clients that share the response do. */
   signal: AbortSignal
 }
-
-type RoutedRequest = ApiRequest & { operation: Operation | undefined }
 
 /**
  * Registers the handlers with openapi-backend. The checks of each request are its hooks, in this
@@ -119,7 +113,6 @@ export async function createApi(
     },
   })
   await api.init()
-  replaceRouter(api)
   return api
 }
 
@@ -133,69 +126,14 @@ export function callOperation(
   response: Response,
   signal: AbortSignal,
 ): Promise<HandlerResponse | undefined> {
-  const { path, search, operation, pathParameters } = required(
-    response.context.target,
-    'the target of the request',
-  )
-  const apiRequest: RoutedRequest = {
-    // Node leaves the body out of the response to HEAD.
-    method: request.method === 'HEAD' ? 'GET' : request.method,
-    path,
-    operation: operation?.declaration,
-    params: decodeValues(pathParameters),
-    // A repeated parameter becomes an array, which no schema here allows.
-    query: parse(search, '&', '=', { maxKeys: maxParameters + 1 }) as Values,
-    // The types have undefined for what is missing; the objects leave it out.
-    headers: request.headers as Values,
-  }
+  const apiRequest = required(response.context.apiRequest, 'the request to an operation')
   const hookArguments: HookArguments = { apiRequest, request, response, signal }
   return api.handleRequest(apiRequest, hookArguments)
 }
 
-type Values = Record<string, string | string[]>
-
-const decodeValues = (parameters: Readonly<Record<string, string>>): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(parameters).map(([name, text]) => [name, decodeURIComponent(text)]),
-  )
-
 /** The facts of the operation that a hook is called for. */
-const operationOf = ({ context: { target } }: Response): OperationFacts =>
-  required(target?.operation, 'the operation')
-
-type Router = Pick<OpenAPIRouter, 'getOperations'> & {
-  matchOperation: (request: RoutedRequest, strict: boolean) => Operation
-  parseRequest: (request: RoutedRequest) => ParsedRequest
-}
-
-/**
- * Gives openapi-backend what `findOperation` has found already. Its own router lists the operations
- * twice, compiles the pattern of each path, and parses headers, cookies and query four times for
- * each request: two thirds of what the library costs.
- */
-function replaceRouter(api: OpenAPIBackend) {
-  const operations = api.getOperations()
-  const matchOperation = api.router.matchOperation.bind(api.router)
-  const router: Router = {
-    getOperations: () => operations,
-
-    /** Leaves requests without an operation to the library, which throws 404 or 405 for them. */
-    matchOperation: (request, strict) => request.operation ?? matchOperation(request, strict),
-
-    parseRequest: ({ method, path, query, params, headers, body }) => ({
-      method: method.toLowerCase(),
-      path,
-      headers,
-      // ajv replaces values of these two by numbers, and adds defaults.
-      query: { ...(query as object) },
-      params: { ...params },
-      // No operation has any.
-      cookies: {},
-      requestBody: typeof body === 'string' ? JSON.parse(body) : body,
-    }),
-  }
-  Object.assign(api.router, router)
-}
+const operationOf = ({ context: { operation } }: Response): OperationFacts =>
+  required(operation, 'the operation')
 
 /** The handlers as openapi-backend calls them: with its context in place of the input. */
 const toApiHandlers = (handlers: Handlers) =>
@@ -239,14 +177,8 @@ const allowedMethods = (api: OpenAPIBackend, path: string): string[] => [
   'OPTIONS',
 ]
 
-/**
- * More than any operation has. Describing each of very many unknown ones would block the event
- * loop.
- */
-const maxParameters = 500
-
 /** The header parameters of an operation, by their names in the document. */
-const headerParameters = ({ headers: names }: OperationFacts, headers: Values) =>
+const headerParameters = ({ headers: names }: OperationFacts, headers: ApiRequest['headers']) =>
   Object.fromEntries(names.map((name) => [name, headers[name.toLowerCase()]]))
 
 /**

@@ -21,7 +21,7 @@ import { createHandlers } from './handlers.ts'
 import { healthRoutes } from './health.ts'
 import { trackRequests } from './log.ts'
 import type { Metrics } from './metrics.ts'
-import { describeOperations, findOperation } from './operations.ts'
+import { describeOperation, findOperation } from './operations.ts'
 import { createRateLimits, type RateLimitsConfig } from './rate-limits.ts'
 import { docsRouter } from './reference-routes.ts'
 
@@ -50,7 +50,9 @@ export async function createApp(options: AppOptions): Promise<Express> {
   const limits = createRateLimits(config)
   const handlers = createHandlers(database, baseUrl)
   const api = await createApi(document, authenticator(database), handlers, limits)
-  const operations = describeOperations(api.getOperations(), config.prefix)
+  const operations = api
+    .getOperations()
+    .map((operation) => describeOperation(operation, config.prefix))
   const cache = cacheSize > 0 ? new ResponseCache(cacheSize, database.dataVersion) : undefined
   metrics?.addService({ database, limits, cache })
 
@@ -63,7 +65,7 @@ export async function createApp(options: AppOptions): Promise<Express> {
   app.use(receiveBodies)
   app.use(rejectInvalidRequests)
   app.use(healthRoutes(database, isDraining))
-  app.use(path, findOperation(operations, limits))
+  app.use(path, findOperation(api, operations, limits))
   app.use(path, answerOperations(api, cache))
   app.use(path, docsRouter(document, docsPage, config))
   app.use(() => {

@@ -19,7 +19,7 @@ import {
 export const answerOperations =
   (api: OpenAPIBackend, cache: ResponseCache | undefined): RequestHandler =>
   async (request, response, next) => {
-    const operation = response.context.target?.operation
+    const { operation } = response.context
     if (!operation?.isRead) {
       const result = await callOperation(api, request, response, request.signal)
       return result ? sendResponse(response, result) : next()

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type http from 'node:http'
 import type { Request, RequestHandler } from 'express'
+import type { Request as ApiRequest } from 'openapi-backend'
 import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
 import { keyPrefix } from '../accounts/keys.ts'
 import type { Caller } from '../contract/contract.ts'
-import type { Target } from './operations.ts'
+import type { OperationFacts } from './operations.ts'
 import { standardOutput } from './standard-output.ts'
 
 /** Writes JSON lines. Neither headers nor API keys are logged. */
@@ -36,8 +37,9 @@ export type RequestContext = {
   id: string
   /** The request's body, if it has one. */
   body?: Promise<Buffer> | undefined
-  /** Set by `findOperation`. */
-  target?: Target
+  /** These two are set by `findOperation`; a request to another path has no operation. */
+  apiRequest?: ApiRequest
+  operation?: OperationFacts | undefined
   caller?: Caller | undefined
   isCacheHit?: boolean
   /** Set when the whole response has been sent: not if the client has disconnected before. */
@@ -90,11 +92,11 @@ function logRequest(
   duration: number,
   queryParameters: ReadonlySet<string>,
 ) {
-  const { id, target, caller, isCacheHit, error, sentStatus: statusCode } = response.context
+  const { id, operation, caller, isCacheHit, error, sentStatus: statusCode } = response.context
   const line = {
     req: { id, method, url: loggedUrl(originalUrl, queryParameters) },
     res: statusCode === undefined ? undefined : { statusCode, bytes: bodyBytes(response) },
-    operation: target?.operation?.id,
+    operation: operation?.id,
     cached: isCacheHit,
     developer: caller?.developerId,
     key: caller && keyPrefix(caller.keyId),

@@ -56,15 +56,14 @@ export class Metrics {
   /** `duration` is in milliseconds. */
   readonly observeRequest = (
     { method }: IncomingMessage,
-    { context: { target, sentStatus } }: ServerResponse,
+    { context: { operation, sentStatus } }: ServerResponse,
     duration: number,
   ) => {
-    const route = target?.operation?.route
     const labels = {
       // Node's parser knows 35 methods, and refuses others.
       http_request_method: method,
       ...(sentStatus !== undefined && { http_response_status_code: sentStatus }),
-      ...(route !== undefined && { http_route: route }),
+      ...(operation && { http_route: operation.route }),
     }
     this.#durations.observe(labels, duration / 1000)
   }

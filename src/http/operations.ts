@@ -1,20 +1,18 @@
+import { parse } from 'node:querystring'
 import type { Request, RequestHandler } from 'express'
-import type { Operation } from 'openapi-backend'
+import { LRUCache } from 'lru-cache'
+import type { Request as ApiRequest, OpenAPIBackend, Operation } from 'openapi-backend'
 import { ServiceError } from '../contract/errors.ts'
 import type { RateLimits } from './rate-limits.ts'
 
 type Parameter = { name: string; in: string; schema?: { type?: string } }
 
-/** What the document declares about an operation, and what follows from it for each request. */
+/** What follows for each request from an operation's declaration in the document. */
 export type OperationFacts = Readonly<{
   /** The operationId. */
   id: string
-  /** The operation as openapi-backend has it. */
-  declaration: Operation
   /** The path's template, with the prefix. */
   route: string
-  /** Matches paths without the prefix, with a group for each parameter. */
-  pattern: RegExp
   /** GET, which also answers HEAD. */
   isRead: boolean
   /** Takes requests without a key. */
@@ -28,94 +26,100 @@ export type OperationFacts = Readonly<{
   headers: readonly string[]
 }>
 
-/** The parts of a request's target. */
-export type Target = Readonly<{
-  /** Without the prefix. Percent signs that encode no text are encoded. */
-  path: string
-  /** Without the question mark. */
-  search: string
-  /** The operation that has the path and the method; undefined if there is none. */
-  operation: OperationFacts | undefined
-  /** The path's parameters, percent-encoded. */
-  pathParameters: Readonly<Record<string, string>>
-}>
-
-/** Computes the facts of the operations that openapi-backend has read from the document. */
-export const describeOperations = (
-  operations: readonly Operation[],
-  prefix: string,
-): OperationFacts[] =>
-  operations.map((declaration) => {
-    const { method, path, operationId = '', security = [] } = declaration
-    // openapi-backend has resolved the document's references; its type does not say so.
-    const parameters = (declaration.parameters ?? []) as Parameter[]
-    const namesIn = (place: string) =>
-      parameters.filter((parameter) => parameter.in === place).map(({ name }) => name)
-    return {
-      id: operationId,
-      declaration,
-      route: prefix + path,
-      pattern: pathPattern(path),
-      isRead: method === 'get',
-      isPublic:
-        security.length === 0 ||
-        security.some((requirement) => Object.keys(requirement).length === 0),
-      parameters,
-      integers: parameters.filter(
-        (parameter) => parameter.in !== 'header' && parameter.schema?.type === 'integer',
-      ),
-      query: namesIn('query'),
-      headers: namesIn('header'),
-    }
-  })
-
-/** The pattern of an OpenAPI path template, with a group for each parameter. */
-// recheck-ignore: each group stops at the next slash, and Node limits the request line to 16 KiB.
-const pathPattern = (path: string) =>
-  new RegExp(`^${path.replaceAll(/[^{}/\w]/g, '\\$&').replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`)
+/** Computes the facts of an operation that openapi-backend has read from the document. */
+export function describeOperation(operation: Operation, prefix: string): OperationFacts {
+  const { method, path, operationId = '', security = [] } = operation
+  // openapi-backend has resolved the document's references; its type does not say so.
+  const parameters = (operation.parameters ?? []) as Parameter[]
+  const namesIn = (place: string) =>
+    parameters.filter((parameter) => parameter.in === place).map(({ name }) => name)
+  return {
+    id: operationId,
+    route: prefix + path,
+    isRead: method === 'get',
+    isPublic:
+      security.length === 0 ||
+      security.some((requirement) => Object.keys(requirement).length === 0),
+    parameters,
+    integers: parameters.filter(
+      (parameter) => parameter.in !== 'header' && parameter.schema?.type === 'integer',
+    ),
+    query: namesIn('query'),
+    headers: namesIn('header'),
+  }
+}
 
 /**
  * The step that finds the operation of a request, which the log and the next steps need. Throws
  * `rate_limited` if it is a read over the limit, and `not_acceptable`. Other requests go on.
  */
-export const findOperation =
-  (operations: readonly OperationFacts[], limits: RateLimits): RequestHandler =>
-  (request, response, next) => {
-    const target = readTarget(operations, request)
-    response.context.target = target
-    if (target.operation?.isRead) limits.reads?.enforce(response)
-    if (target.operation) assertAcceptsJson(request.headers.accept)
+export function findOperation(
+  api: OpenAPIBackend,
+  operations: readonly OperationFacts[],
+  limits: RateLimits,
+): RequestHandler {
+  const byId = new Map(operations.map((operation) => [operation.id, operation]))
+  // openapi-backend compiles the patterns of all paths at each call. Clients choose the keys, so
+  // their number and length are bounded.
+  const known = new LRUCache<string, OperationFacts>({
+    max: 1000,
+    maxEntrySize: 100,
+    sizeCalculation: (_operation, key) => key.length,
+  })
+  const find = ({ method, path: sent }: ApiRequest) => {
+    // All ids share a key; no declared path has a digit.
+    const path = sent.replace(/\d+/g, '0')
+    const key = `${method} ${path}`
+    const remembered = known.get(key)
+    if (remembered) return remembered
+    const found = api.matchOperation({ method, path, headers: {} })
+    const operation = byId.get(found?.operationId ?? '')
+    known.set(key, operation)
+    return operation
+  }
+
+  return (request, response, next) => {
+    const apiRequest = toApiRequest(request)
+    const operation = find(apiRequest)
+    response.context.apiRequest = apiRequest
+    response.context.operation = operation
+    if (operation?.isRead) limits.reads?.enforce(response)
+    if (operation) assertAcceptsJson(request.headers.accept)
     next()
   }
-
-/** Reads a request's target, which may be an absolute URL (RFC 9112, section 3.2.2). */
-export function readTarget(
-  operations: readonly OperationFacts[],
-  { method, url }: Pick<Request, 'method' | 'url'>,
-): Target {
-  const target = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*/i, '')
-  const end = target.indexOf('?')
-  const [text, search] = end < 0 ? [target, ''] : [target.slice(0, end), target.slice(end + 1)]
-  // As openapi-backend does.
-  const path = (isDecodable(text) ? text : text.replaceAll('%', '%25')).trim()
-  const declaredMethod = method === 'HEAD' ? 'get' : method.toLowerCase()
-  for (const operation of operations) {
-    if (operation.declaration.method !== declaredMethod) continue
-    const match = operation.pattern.exec(path)
-    if (match) return { path, search, operation, pathParameters: match.groups ?? {} }
-  }
-  return { path, search, operation: undefined, pathParameters: {} }
 }
 
-/** If the percent signs encode no text, the path is taken literally. */
-function isDecodable(path: string): boolean {
-  if (!path.includes('%')) return true
+/**
+ * More than any operation has. Describing each of very many unknown ones would block the event
+ * loop.
+ */
+export const maxParameters = 500
+
+/**
+ * A request as openapi-backend takes it. The library knows neither HEAD nor absolute URLs (RFC 9112,
+ * section 3.2.2), fails on percent signs that encode no text, and would cut a query at its second
+ * question mark.
+ */
+export function toApiRequest({ method, url, headers }: RequestHead): ApiRequest {
+  let [path = '', search = ''] = url.replace(/^https?:\/\/[^/?]*/i, '').split(/\?(.*)/s)
   try {
-    return decodeURIComponent(path) !== undefined
+    decodeURIComponent(path)
   } catch {
-    return false
+    path = path.replaceAll('%', '%25')
+  }
+  return {
+    // Node leaves the body out of the response to HEAD.
+    method: method === 'HEAD' ? 'GET' : method,
+    path,
+    // A repeated parameter becomes an array, which no schema here allows.
+    query: parse(search, '&', '=', { maxKeys: maxParameters + 1 }) as Values,
+    // The types have undefined for what is missing; the objects leave it out.
+    headers: headers as Values,
   }
 }
+
+type RequestHead = Pick<Request, 'method' | 'url' | 'headers'>
+type Values = Record<string, string | string[]>
 
 /** Throws `not_acceptable` if an Accept header refuses JSON. */
 function assertAcceptsJson(accept: string | undefined) {

@@ -1,8 +1,8 @@
-import { OpenAPIBackend, type Operation } from 'openapi-backend'
+import type { Operation } from 'openapi-backend'
 import { expect, test } from 'vitest'
-import { describeOperations, readTarget } from '../../src/http/operations.ts'
-import { readDocument } from '../../src/http/reference-routes.ts'
+import { describeOperation, toApiRequest } from '../../src/http/operations.ts'
 import { share } from '../support/lifetime.ts'
+import { sendBytes } from '../support/raw-http.ts'
 import { type Service, startService } from '../support/service.ts'
 
 let service: Service
@@ -10,66 +10,72 @@ share(async () => {
   service = await startService()
 })
 
-/** openapi-backend with the document. */
-async function backend() {
-  const api = new OpenAPIBackend({
-    definition: await readDocument(),
-    ignoreTrailingSlashes: false,
-    quick: true,
-  })
-  await api.init()
-  return api
-}
-
-test.for<{ name: string; path: string; method?: string }>([
-  { name: 'a path without parameters', path: '/apps' },
-  { name: 'a path with a parameter', path: '/apps/7' },
-  { name: 'an encoded parameter', path: '/apps/a%2Fb%20c' },
-  { name: 'a parameter before a character that Unicode calls a space', path: '/apps/7\u00a0' },
-  { name: 'a slash at the end', path: '/apps/' },
-  { name: 'an empty parameter', path: '/apps//' },
-  { name: 'a longer path', path: '/apps/7/x' },
-  { name: 'an unknown path', path: '/x/apps' },
-  { name: 'an upper-case path', path: '/APPS' },
-  { name: 'another method of the same path', path: '/apps/7', method: 'DELETE' },
-  { name: 'a method without an operation', path: '/apps/7', method: 'PATCH' },
-])('finds the operation of $name as openapi-backend does', async ({ path, method = 'GET' }) => {
-  const { router } = await backend()
-  const target = readTarget(describeOperations(router.getOperations(), ''), { method, url: path })
-  const expected = router.matchOperation({ method, path, headers: {} })
-  const { params } = router.parseRequest({ method, path, headers: {} }, expected)
-  const decoded = Object.entries(target.pathParameters).map(([name, text]) => [
-    name,
-    decodeURIComponent(text),
-  ])
-  expect([target.operation?.id, Object.fromEntries(decoded)]).toEqual([
-    expected?.operationId,
-    params ?? {},
-  ])
+test.for<{ name: string; line: string; operation?: string; status: number }>([
+  { name: 'a path without parameters', line: 'GET /apps', operation: 'listApps', status: 200 },
+  { name: 'a path with a parameter', line: 'GET /apps/1', operation: 'getApp', status: 200 },
+  { name: 'another number', line: 'GET /apps/999', operation: 'getApp', status: 404 },
+  { name: 'an encoded parameter', line: 'GET /apps/%31', operation: 'getApp', status: 200 },
+  { name: 'an encoded slash', line: 'GET /apps/a%2Fb%20c', operation: 'getApp', status: 400 },
+  { name: 'a percent sign', line: 'GET /apps/%', operation: 'getApp', status: 400 },
+  { name: 'bytes that are no UTF-8', line: 'GET /apps/%FF', operation: 'getApp', status: 400 },
+  {
+    name: 'a longer path than is remembered',
+    line: `GET /apps/${'x'.repeat(200)}`,
+    operation: 'getApp',
+    status: 400,
+  },
+  { name: 'HEAD', line: 'HEAD /apps/1', operation: 'getApp', status: 200 },
+  { name: 'another method', line: 'DELETE /apps/1', operation: 'deleteApp', status: 401 },
+  {
+    name: 'an absolute URL',
+    line: 'GET HTTPS://x:1/apps?limit=1',
+    operation: 'listApps',
+    status: 200,
+  },
+  { name: 'an absolute URL without a path', line: 'GET http://x?limit=1', status: 200 },
+  { name: 'a URL in a path', line: 'GET /to/http://x/apps', status: 404 },
+  {
+    name: 'a second ? in a search',
+    line: 'GET /apps?search=a?b',
+    operation: 'listApps',
+    status: 200,
+  },
+  { name: 'a parameter without a name', line: 'GET /apps?=1', operation: 'listApps', status: 400 },
+  { name: 'a method without an operation', line: 'PATCH /apps/1', status: 405 },
+  { name: 'a slash at the end', line: 'GET /apps/', status: 404 },
+  { name: 'an empty parameter', line: 'GET /apps//', status: 404 },
+  { name: 'a longer path', line: 'GET /apps/1/x', status: 404 },
+  { name: 'an unknown path', line: 'GET /x/apps', status: 404 },
+  { name: 'a number after a path', line: 'GET /apps2', status: 404 },
+  { name: 'an upper-case path', line: 'GET /APPS', status: 404 },
+])('finds the operation of $name, again the second time', async ({ line, operation, status }) => {
+  for (const _ of ['first', 'second']) {
+    await sendBytes(service, `${line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    const logged = JSON.parse(service.log.at(-1) ?? '')
+    expect([logged.operation, logged.res.statusCode]).toEqual([operation, status])
+  }
 })
 
-test.for<{ url: string; path: string; search?: string }>([
-  { url: '/apps?limit=1&sort=latest', path: '/apps', search: 'limit=1&sort=latest' },
-  { url: '/apps?search=a?b', path: '/apps', search: 'search=a?b' },
+test.for<{ url: string; path: string; query?: Record<string, string | string[]> }>([
+  { url: '/apps?limit=1&sort=latest', path: '/apps', query: { limit: '1', sort: 'latest' } },
+  { url: '/apps?limit=1&limit=2', path: '/apps', query: { limit: ['1', '2'] } },
+  { url: '/apps?search=a?b', path: '/apps', query: { search: 'a?b' } },
   { url: '/apps?', path: '/apps' },
   { url: '', path: '' },
-  { url: 'http://apps.test:3000/apps?limit=1', path: '/apps', search: 'limit=1' },
+  { url: 'http://apps.test:3000/apps?limit=1', path: '/apps', query: { limit: '1' } },
   { url: 'HTTPS://apps.test/apps', path: '/apps' },
-  { url: 'http://apps.test?limit=1', path: '', search: 'limit=1' },
+  { url: 'http://apps.test?limit=1', path: '', query: { limit: '1' } },
   { url: '/to/http://apps.test/apps', path: '/to/http://apps.test/apps' },
   { url: '/apps/%31', path: '/apps/%31' },
   { url: '/apps/%', path: '/apps/%25' },
   { url: '/apps/%FF%31', path: '/apps/%25FF%2531' },
-])('the target "$url"', ({ url, path, search = '' }) => {
-  expect(readTarget([], { method: 'GET', url })).toMatchObject({ path, search })
-})
-
-test('HEAD is a GET', async () => {
-  const { router } = await backend()
-  const operations = describeOperations(router.getOperations(), '/store')
-  expect(readTarget(operations, { method: 'HEAD', url: '/apps/7' }).operation).toMatchObject({
-    id: 'getApp',
-    route: '/store/apps/{id}',
+])('the target "$url"', ({ url, path, query = {} }) => {
+  const request = toApiRequest({ method: 'GET', url, headers: {} })
+  expect({ ...request, query: { ...(request.query as object) } }).toEqual({
+    method: 'GET',
+    path,
+    query,
+    headers: {},
   })
 })
 
@@ -85,8 +91,7 @@ test.for<{ security: object[] | undefined; isPublic: boolean }>([
     ...(row.security && { security: row.security }),
   }
   // Only these properties of an operation matter here.
-  const [facts] = describeOperations([operation as Operation], '')
-  expect(facts?.isPublic).toBe(row.isPublic)
+  expect(describeOperation(operation as Operation, '').isPublic).toBe(row.isPublic)
 })
 
 test.for<{ accept: string; isAnswered: boolean }>([

@@ -218,7 +218,7 @@ function sectionOf(
     target('hot item / Express', 'hot item', 'hot item', 'express', 0.65),
     target('hot list + writes / hot list', 'hot list + writes', 'hot list', 'service', 0.8),
     target('cold list / fastify', 'cold list', 'cold list', 'fastify', 0.35),
-    target('cold item / fastify', 'cold item', 'cold item', 'fastify', 0.35),
+    target('cold item / fastify', 'cold item', 'cold item', 'fastify', 0.3),
     target('hot list / frameworks', 'hot list', 'hot list', 'frameworks', 6),
     target(
       'cold list of all apps / frameworks',
