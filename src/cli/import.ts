@@ -8,13 +8,12 @@ import { OperatorError } from '../contract/errors.ts'
 import { withTemporaryCopy } from '../db/copy-database.ts'
 import type { Database } from '../db/database.ts'
 import { type ImportSummary, importLines } from '../import-export/import-lines.ts'
-import { type Line, type LineUpdate, lineSchema } from '../import-export/line.ts'
+import { type Line, lineSchema } from '../import-export/line.ts'
 import { catalogueLines } from '../import-export/write-lines.ts'
 import { formatCount, nounOf } from '../util/text.ts'
 import { buildDatabaseCommand, currentOperator } from './command.ts'
 import { cannotRead } from './file-errors.ts'
 import {
-  formatChanges,
   print,
   printError,
   printInfo,
@@ -52,7 +51,7 @@ export const command = buildDatabaseCommand({
     .argument('<file>', 'path of the file, or - for standard input')
     .option(
       '--dry-run',
-      'import into a temporary copy of the database, in TMPDIR, and list what would be updated; writes only the rejects',
+      'import into a temporary copy of the database, in TMPDIR, and list the apps that would change; writes only the rejects',
     )
     .option('--only-new', 'import only new apps; leave existing ones unchanged')
     .option(
@@ -94,9 +93,8 @@ problems, reasons: [{reason, count}]}. repeated: the lines among updated whose
 app an earlier line of the file created; left out if there are none. rejects and
 problems: the files of the refused lines; they and reasons are left out if no
 line was refused. A reason for several messages has the first of them as its
-example. --dry-run adds updates, the first 1,000: line, app_id or category_id,
-slug, and changes, each with field, before and after. The values of the field
-reviews are their numbers.`,
+example. --dry-run adds updates, the first 100 apps that would change: {app_id,
+slug}.`,
   run: runImport,
   toJson: ({
     summary: { readError, writeProblem, optimizeProblem, reasons, ...counts },
@@ -107,12 +105,13 @@ reviews are their numbers.`,
   }) => ({
     ...counts,
     seconds,
-    updates,
+    updates: updates && [...updates].map(([app_id, slug]) => ({ app_id, slug })),
     ...(counts.rejected > 0 && { rejects, problems, reasons: reasons.all() }),
   }),
   print({ summary, seconds, updates }) {
     const { lines, created, updated, repeated, unchanged } = summary
-    if (updates && updated > 0) printUpdates(updates, updated)
+    if (updates?.size) printTable([...updates].map(([ID, SLUG]) => ({ ID, SLUG })))
+    if (updates?.size === maxUpdates) print(`At most ${maxUpdates} apps are listed.`)
     const own = repeated === undefined ? '' : ` (${repeated} of them created by this file)`
     const counts = `${created} created, ${updated} updated${own}, ${unchanged} unchanged`
     const end = updates ? '; nothing was written.' : '.'
@@ -123,30 +122,8 @@ reviews are their numbers.`,
   },
 })
 
-type Update = LineUpdate & { line: number }
-
-/** Maximum updates printed, and in `--json`: the texts of so many take some megabytes. */
-const maxPrintedUpdates = 100
-const maxUpdates = 1000
-
-function printUpdates(updates: Update[], total: number) {
-  const printed = updates.slice(0, maxPrintedUpdates)
-  printTable(
-    printed.map(({ line, slug, ...update }) => ({
-      LINE: line,
-      UPDATES:
-        'app_id' in update
-          ? `app ${update.app_id} ${slug}`
-          : `category ${update.category_id} ${slug}`,
-    })),
-    [],
-    printed.map(({ changes }) => formatChanges(changes)),
-  )
-  if (total <= printed.length) return
-  print(
-    `and ${formatCount(total - printed.length)} more; --json lists up to ${formatCount(maxUpdates)}`,
-  )
-}
+/** Apps that a dry run lists. */
+const maxUpdates = 100
 
 type Options = { dryRun?: true; onlyNew?: boolean; rejects?: string }
 
@@ -176,14 +153,14 @@ async function runImport(
   }
   showLines(0)
 
-  const updates: Update[] | undefined = dryRun && []
+  const updates = dryRun && new Map<number, string>()
   // Keeps V8's young generation as large as it is, as servers do.
   setFlagsFromString('--semi-space-growth-factor=1')
   const importInto = (target: Database) =>
     importLines(target, source, catalogueLines({ actor: currentOperator(), onlyNew }), {
       onReject: rejects.add,
-      onUpdate(line, update) {
-        if (updates && updates.length < maxUpdates) updates.push({ line, ...update })
+      onUpdate({ id, slug }) {
+        if (updates && updates.size < maxUpdates) updates.set(id, slug)
       },
       onProgress: ({ lines }) => showLines(lines),
     })

@@ -20,8 +20,8 @@ import { approve, decide, reject, reopen } from './decide.ts'
 import {
   addressLine,
   changedAddressLines,
+  changedFieldLine,
   detailLine,
-  formatChanges,
   noValue,
   printInfo,
   printTable,
@@ -122,11 +122,11 @@ const textLines = ({ short_description, license, ...addresses }: Texts) => [
 const changeLines = (changes: Change[]): string[] =>
   changes.length === 0
     ? ['changed and reverted']
-    : changes.flatMap((change) => {
-        const { field, before, after } = change
+    : changes.flatMap(({ field, before, after }) => {
+        const values = [before ?? noValue, after ?? noValue] as const
         return isAddressColumn(field)
-          ? changedAddressLines(field, before ?? noValue, after ?? noValue)
-          : formatChanges([change])
+          ? changedAddressLines(field, ...values)
+          : changedFieldLine(field, ...values)
       })
 
 const serve = new Command('serve')

@@ -72,15 +72,12 @@ export const formatDifference = (before: string, after: string, width: number): 
 
 export const noValue = '(none)'
 
-/** A line for each change, each with both values. */
-export const formatChanges = (
-  changes: { field: string; before: string | number | null; after: string | number | null }[],
-): string[] =>
-  changes.map(({ field, before, after }) => {
-    const label = `${field}: `
-    const width = Math.floor((detailWidth() - label.length - ' → '.length) / 2)
-    return label + formatDifference(String(before ?? noValue), String(after ?? noValue), width)
-  })
+/** The values of a changed field, in one line below a row. */
+export function changedFieldLine(field: string, before: string, after: string): string {
+  const label = `${field}: `
+  const width = Math.floor((detailWidth() - label.length - ' → '.length) / 2)
+  return label + formatDifference(before, after, width)
+}
 
 /** An address below a row; its host is whole, even if the line is then too long. */
 export const addressLine = (field: string, address: string): string =>

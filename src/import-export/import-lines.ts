@@ -6,7 +6,7 @@ import type { QueryRunner } from '../db/engine.ts'
 import { optimizeAtEnd, pauseForOthers, reasonOf } from '../db/long-writes.ts'
 import { required } from '../util/helpers.ts'
 import { batchKeys } from './find-apps-of-lines.ts'
-import { type ImportLine, type LineUpdate, type ParsedLine, problem } from './line.ts'
+import { type ImportLine, type ParsedLine, problem, type UpdatedApp } from './line.ts'
 import { readLines } from './read-lines.ts'
 import { ReasonCounts } from './reason-counts.ts'
 
@@ -30,8 +30,8 @@ export type ImportSummary = {
 export type ImportEvents = {
   /** Called in the order of the file. */
   onReject?: (number: number, problems: Problem[], raw: string | Buffer) => Promise<void>
-  /** Called for each line that updates an app or category, in the order of the file. */
-  onUpdate?: (number: number, update: LineUpdate) => void
+  /** Called for each line that updates an app which the file has not created, in its order. */
+  onUpdate?: (app: UpdatedApp) => void
   /** Called after each batch with the counts so far. */
   onProgress?: (summary: ImportSummary) => void
 }
@@ -118,13 +118,12 @@ export async function importLines(
     }
   }
 
-  async function count({ number, raw, update, ...line }: ImportLine) {
+  async function count({ number, raw, updatedApp, ...line }: ImportLine) {
     const outcome = required(line.outcome, 'the outcome of a line')
     if (outcome === 'created' && line.createdId !== undefined) createdIds.add(line.createdId)
-    if (outcome === 'updated' && update) {
-      if ('app_id' in update && createdIds.has(update.app_id))
-        summary.repeated = (summary.repeated ?? 0) + 1
-      onUpdate?.(number, update)
+    if (outcome === 'updated' && updatedApp) {
+      if (createdIds.has(updatedApp.id)) summary.repeated = (summary.repeated ?? 0) + 1
+      else onUpdate?.(updatedApp)
     }
     if (Array.isArray(outcome)) {
       summary.rejected++

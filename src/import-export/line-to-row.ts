@@ -1,5 +1,5 @@
 import { importedColumns } from '../catalogue/app-columns.ts'
-import type { NamedAppRow, NewAppRow } from '../catalogue/app-store.ts'
+import type { NewAppRow } from '../catalogue/app-store.ts'
 import { decidedColumns } from '../catalogue/policy.ts'
 import {
   addRatings,
@@ -11,15 +11,7 @@ import {
 import type { Problem } from '../contract/contract.ts'
 import { type AppRow, appDefaults, type ReviewRow } from '../db/rows.ts'
 import { pick, required } from '../util/helpers.ts'
-import {
-  defaultVersion,
-  isSet,
-  type Line,
-  type LineChange,
-  type LineReview,
-  lineFields,
-  problem,
-} from './line.ts'
+import { defaultVersion, isSet, type Line, type LineReview, problem } from './line.ts'
 
 /** Computes the columns of an app from a line of a catalogue file. Pure. */
 
@@ -97,37 +89,6 @@ export function toNewRow(line: Line, context: RowContext): NewAppRow {
     ...columns,
   }
 }
-
-/** The fields of an existing app that a line can change; its reviews are compared separately. */
-const changeableFields = lineFields.filter(
-  (field) => field !== 'id' && field !== 'slug' && field !== 'reviews',
-)
-
-/** Returns the fields of an app, except its reviews, that a line changes. */
-export const listChanges = (
-  line: Line,
-  app: NamedAppRow,
-  columns: ReturnType<typeof toColumns>,
-): LineChange[] =>
-  listDifferences(
-    { ...app, category: app.category_slug },
-    {
-      ...app,
-      ...columns,
-      developer_name: line.developer_name,
-      category: slugOf(line.category),
-    },
-    changeableFields,
-  )
-
-export const listDifferences = <Field extends string>(
-  before: Record<Field, LineChange['before']>,
-  after: Record<Field, LineChange['after']>,
-  fields: readonly Field[],
-): LineChange[] =>
-  fields
-    .filter((field) => before[field] !== after[field])
-    .map((field) => ({ field, before: before[field], after: after[field] }))
 
 /** Why the category of a line cannot be used. */
 export function categoryProblems({ category }: Line, ids: Map<string, number>): Problem[] {

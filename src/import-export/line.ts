@@ -47,27 +47,14 @@ export type ImportLine = ParsedLine & {
   raw: string | Buffer
   /** The id of the new app, if the outcome is `created`. */
   createdId?: number
-  /** Set if the outcome is `updated`, except by counters. */
-  update?: LineUpdate
+  /** The app, if the outcome is `updated`, except by counters. */
+  updatedApp?: UpdatedApp
 }
 
 /** `now` is the time of the import; `onlyNew` leaves existing apps and categories unchanged. */
 export type WriteOptions = { actor: Actor; onlyNew: boolean; now: string }
 
-/** The changes of a line to an existing app or category. */
-export type LineUpdate = ({ app_id: number } | { category_id: number }) & {
-  slug: string
-  changes: LineChange[]
-}
-
-/**
- * A field of a line. The ratings are all of the app's; the values of `reviews` are their numbers.
- */
-export type LineChange = {
-  field: string
-  before: string | number | null
-  after: string | number | null
-}
+export type UpdatedApp = Pick<AppRow, 'id' | 'slug'>
 
 /**
  * Either one of `app`, `category`, `removed` and `counters`, or the reasons why the line is refused

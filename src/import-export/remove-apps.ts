@@ -2,7 +2,6 @@ import { type AppSave, changeApps } from '../catalogue/app-store.ts'
 import { isListed } from '../catalogue/policy.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import { type ImportLine, problem, type WriteOptions } from './line.ts'
-import { listDifferences } from './line-to-row.ts'
 
 /** Hides the apps that the source has hidden. There, other apps may get their package names. */
 export async function removeApps(
@@ -27,10 +26,8 @@ export async function removeApps(
       continue
     }
     // With the time of the source, so that a line brings the app back if it is newer there.
-    const { slug, updated_at } = app
-    saves.push({ before: app, changes: { ...hidden, updated_at } })
-    const changes = listDifferences(app, hidden, ['package_name', 'deleted_at'])
-    line.update = { app_id: id, slug, changes }
+    saves.push({ before: app, changes: { ...hidden, updated_at: app.updated_at } })
+    line.updatedApp = app
     line.outcome = 'updated'
     // A later line finds it hidden.
     found.delete(id)

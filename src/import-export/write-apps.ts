@@ -24,7 +24,6 @@ import { type ImportLine, type Line, problem, type WriteOptions } from './line.t
 import {
   categoryProblems,
   hasSameReviews,
-  listChanges,
   type RowContext,
   toColumns,
   toNewRow,
@@ -188,10 +187,8 @@ async function prepareSaves(
   for (const { source, line, app } of matches) {
     if (!app) continue
     const changes = toColumns(line, app, context)
-    const changedFields = listChanges(line, app, changes)
     const existing = reviews.get(app.id) ?? []
     if (line.reviews && !hasSameReviews(line.reviews, existing)) {
-      changedFields.push({ field: 'reviews', before: existing.length, after: line.reviews.length })
       await clearReviews(runner, app)
       await insertReviews(runner, await withUnusedIds(runner, 'reviews', reviewsOf(line, app)))
       // Readers see a changed app even if none of its columns changes.
@@ -200,7 +197,7 @@ async function prepareSaves(
     if (!hasChanges(app, changes)) continue
     saves.push({ before: app, changes })
     source.outcome = 'updated'
-    source.update = { app_id: app.id, slug: app.slug, changes: changedFields }
+    source.updatedApp = app
   }
   return saves
 }

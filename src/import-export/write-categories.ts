@@ -4,7 +4,6 @@ import type { Category, Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import { type ImportLine, type LineCategory, problem, type WriteOptions } from './line.ts'
-import { listDifferences } from './line-to-row.ts'
 import { withUnusedIds } from './unused-ids.ts'
 
 /** Adds and renames the categories of lines, one after the other. */
@@ -39,9 +38,7 @@ async function writeCategory(
     return
   }
   const after = { slug, name }
-  const changes = listDifferences(before, after, ['slug', 'name'])
-  if (onlyNew || changes.length === 0) return
-  line.update = { category_id: before.id, slug: before.slug, changes }
+  if (onlyNew || (slug === before.slug && name === before.name)) return
   const refusal = await orProblems(
     updateCategory(runner, before, after, actor),
     '; give that one another in a first file',

@@ -361,83 +361,55 @@ describe('a dry run', () => {
     expect((await command('app', 'list', 'star map')).stdout).not.toContain('Star Map')
   })
 
-  test('lists what it would update, with the fields', async () => {
+  test('lists each existing app that would change, once', async () => {
     const created_at = '2026-01-01T00:00:00.000Z'
     const sky = { id: 50, slug: 'sky', name: 'Sky', created_at }
     const stars = { ...app, id: 80, slug: 'stars', package_name: 'org.example.stars', created_at }
     const moon = { ...app, id: 81, slug: 'moon', created_at, status: 'approved', reviews: [review] }
-    const { rewrite, importFile } = await withFile([{ category: sky }, stars, moon])
+    const fog = { ...moon, id: 82, slug: 'fog' }
+    const { rewrite, importFile } = await withFile([{ category: sky }, stars, moon, fog])
     await importFile()
+    expect(JSON.parse((await importFile('--dry-run', '--json')).stdout).updates).toEqual([])
     rewrite([
       { category: { ...sky, name: 'Air' } },
       moon,
-      { ...stars, developer_name: 'Grace', category: 'games', package_name: null },
-      { ...app, name: 'New' },
+      { ...stars, package_name: null },
+      { ...app, name: 'New', slug: 'new' },
+      { ...app, name: 'Newer', slug: 'new' },
       { ...moon, reviews: [{ ...review, rating: 5 }] },
       { removed: { id: 81, created_at } },
+      { removed: { id: 82, created_at } },
+      {},
     ])
+    const dry = await importFile('--dry-run')
+    expect(dry.stdout).toMatch(
+      /^ID +SLUG\n80 +stars\n81 +moon\n82 +fog\n9 lines .* 1 created, 6 updated \(1 of them created by this file\), 1 unchanged; nothing was written\.\n$/,
+    )
+    expect(dry.stderr).toMatch(/^1 refused: /)
     expect(JSON.parse((await importFile('--dry-run', '--json')).stdout)).toMatchObject({
-      updated: 4,
+      updated: 6,
       updates: [
-        {
-          line: 1,
-          category_id: 50,
-          slug: 'sky',
-          changes: [{ field: 'name', before: 'Sky', after: 'Air' }],
-        },
-        {
-          line: 3,
-          app_id: 80,
-          slug: 'stars',
-          changes: [
-            { field: 'package_name', before: 'org.example.stars', after: null },
-            { field: 'category', before: 'tools', after: 'games' },
-            { field: 'developer_name', before: 'Ada', after: 'Grace' },
-          ],
-        },
-        {
-          line: 5,
-          app_id: 81,
-          slug: 'moon',
-          changes: [
-            { field: 'average_rating', before: 4, after: 5 },
-            { field: 'reviews', before: 1, after: 1 },
-          ],
-        },
-        {
-          line: 6,
-          app_id: 81,
-          slug: 'moon',
-          changes: [{ field: 'deleted_at', before: null, after: expect.any(String) }],
-        },
+        { app_id: 80, slug: 'stars' },
+        { app_id: 81, slug: 'moon' },
+        { app_id: 82, slug: 'fog' },
       ],
     })
-    const lines = (await importFile('--dry-run')).stdout.trimEnd().split('\n')
-    expect(lines.slice(0, 7)).toEqual([
-      'LINE  UPDATES',
-      '1     category 50 sky',
-      '    name: Sky → Air',
-      '3     app 80 stars',
-      '    package_name: org.example.stars → (none)',
-      '    category: tools → games',
-      '    developer_name: Ada → Grace',
-    ])
     expect(JSON.parse((await importFile('--json')).stdout)).not.toHaveProperty('updates')
   })
 
-  test('prints the first hundred updates, and the first thousand in JSON', async () => {
-    const apps = Array.from({ length: 1001 }, (_, index) => ({ ...app, slug: `star-${index}` }))
+  test('lists the first hundred apps', async () => {
+    const apps = Array.from({ length: 101 }, (_, index) => ({ ...app, slug: `star-${index}` }))
     const { rewrite, importFile } = await withFile(apps)
     await importFile()
     const changed = apps.map((line) => ({ ...line, version: '2' }))
     rewrite(changed)
     const { updated, updates } = JSON.parse((await importFile('--dry-run', '--json')).stdout)
-    expect([updated, updates.length]).toEqual([1001, 1000])
+    expect([updated, updates.length]).toEqual([101, 100])
     const lines = (await importFile('--dry-run')).stdout.trimEnd().split('\n')
     expect(lines.filter((line) => line.includes(' star-'))).toHaveLength(100)
-    expect(lines.at(-2)).toBe('and 901 more; --json lists up to 1,000')
-    rewrite(changed.slice(0, 100))
-    expect((await importFile('--dry-run')).stdout).not.toContain(' more; --json')
+    expect(lines.at(-2)).toBe('At most 100 apps are listed.')
+    rewrite(changed.slice(0, 99))
+    expect((await importFile('--dry-run')).stdout).not.toContain('At most')
   })
 })
 

@@ -59,16 +59,17 @@ test('a line with very many problems is refused with the first 100, and those af
   expect(imported).not.toHaveProperty('readError')
 })
 
-test('each update is reported with its line and what it changes', async () => {
+test('each update of an app that the file has not created is reported', async () => {
   const database = await openWorld()
   await importLines(database, [app])
   const reported: unknown[] = []
-  const lines = [app, { ...app, version: '2' }, { category: { slug: 'sky', name: 'Sky' } }]
+  const moon = { ...app, name: 'Moon' }
+  const sky = { category: { slug: 'sky', name: 'Sky' } }
+  const lines = [app, { ...app, version: '2' }, sky, moon, { ...moon, version: '2' }]
   await importFrom(database, Readable.from([Buffer.from(toLines(lines))]), {
-    onUpdate: (line, update) => reported.push({ line, ...update }),
+    onUpdate: ({ id, slug }) => reported.push({ id, slug }),
   })
-  const changes = [{ field: 'version', before: '1.0.0', after: '2' }]
-  expect(reported).toEqual([{ line: 2, app_id: 7, slug: 'star-map', changes }])
+  expect(reported).toEqual([{ id: 7, slug: 'star-map' }])
 })
 
 type Repeated = {

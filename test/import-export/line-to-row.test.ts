@@ -4,7 +4,6 @@ import type { Line } from '../../src/import-export/line.ts'
 import {
   categoryProblems,
   hasSameReviews,
-  listChanges,
   toColumns,
   toNewRow,
 } from '../../src/import-export/line-to-row.ts'
@@ -266,31 +265,4 @@ test('reviews are the same in any order, but not if a word differs', () => {
   expect(hasSameReviews([review('B'), review('C')], rows)).toBe(false)
   expect(hasSameReviews([review('B'), review('A', 5)], rows)).toBe(false)
   expect(hasSameReviews([review('A')], rows)).toBe(false)
-})
-
-test('the changes of an update are in the fields of a line', () => {
-  const existing = {
-    ...app,
-    developer_name: 'Bob',
-    category_name: 'Games',
-    category_slug: 'games',
-    developer_id: 9,
-    package_key: 'org.example.stars',
-  }
-  const changed: Line = {
-    ...line,
-    name: 'Sky Map',
-    package_name: null,
-    average_rating: 4,
-    rating_count: 2,
-  }
-  const columns = toColumns(changed, existing, { ...lookups, categoryIds: new Map([['tools', 3]]) })
-  expect(listChanges(changed, existing, columns)).toEqual([
-    { field: 'name', before: 'Star Map', after: 'Sky Map' },
-    { field: 'package_name', before: 'org.example.stars', after: null },
-    { field: 'category', before: 'games', after: 'tools' },
-    { field: 'developer_name', before: 'Bob', after: 'Ada' },
-    { field: 'average_rating', before: 0, after: 4 },
-    { field: 'rating_count', before: 0, after: 2 },
-  ])
 })
