@@ -6,16 +6,16 @@ import { type AuditFilter, newestIds } from './newest-entries.ts'
 
 /**
  * The author of a change: a developer (by key), or an operator (by account on the machine,
- * optionally with a name). Of a moderator, the account is that of the moderation page.
+ * optionally with a name). For a moderator, this is the account that runs the moderation page.
  */
 export type Actor = Caller | Operator
 
 export type Operator = Readonly<{
   /** The account that runs the program. */
   operator: string
-  /** Claimed by `OPERATOR`, or that of the moderator. */
+  /** Claimed by `OPERATOR`, or the name of the moderator. */
   operatorName?: string
-  /** Of the sign-in key, if a moderator acts. */
+  /** The id of the sign-in key, if a moderator acts. */
   operatorId?: string
 }>
 

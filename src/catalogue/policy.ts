@@ -10,7 +10,7 @@ import { type OwnerColumn, ownerColumns } from './app-columns.ts'
  * `unreviewed_changes` holds the former values. Pure functions.
  */
 
-/** Whether an app is in the public list. The same in SQL is `listedCondition` in db/listed-apps.ts. */
+/** Whether an app is in the public list. In SQL, this is `listedCondition` in db/listed-apps.ts. */
 export const isListed = ({ status, deleted_at }: Pick<AppRow, 'status' | 'deleted_at'>): boolean =>
   status === 'approved' && deleted_at === null
 
@@ -69,7 +69,7 @@ export const reopenedColumns = (now: string): Pick<AppRow, 'unreviewed_since'> =
 
 /**
  * Since when the app, or the owner's changes of it, have waited for a decision; null if nothing does.
- * The same in SQL is `queues` in moderation/app-filter.ts.
+ * In SQL, this is `waitingSince` and `queues` in moderation/app-filter.ts.
  */
 export const waitsSince = ({
   status,

@@ -260,7 +260,7 @@ const createBulkheads = ({ concurrency, groupCommitSize, findLock }: Engine) => 
     ...queueLimits.write,
     concurrency: concurrency.write,
     groupSize: groupCommitSize,
-    // The write in front may log nothing, such as one that records a key's use.
+    // The write that another program blocks is not always logged, so waiting ones name the cause.
     findCause: () => {
       const advice = findLock?.()
       return advice === undefined ? undefined : new OperatorError(advice)

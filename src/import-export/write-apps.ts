@@ -33,7 +33,7 @@ import { addCategoryOfLine } from './write-categories.ts'
 
 /**
  * Writes the lines of apps, with their reviews, new developers and new categories. A refused line
- * leaves nothing behind, except for its new category if its package name is taken.
+ * writes nothing, with one exception: if its package name is taken, its new category is added.
  */
 export async function writeApps(
   runner: QueryRunner,

@@ -263,8 +263,8 @@ const toQueued = (
 const upToPosition = `(${waitingSince}, apps.id) <= (?, ?)`
 
 /**
- * Counts the apps that the developer and the category leave in a queue, and those of them up to a
- * position. `isIn`: whether the app of the position is one of them.
+ * Counts the apps of a queue that match the filter, and those of them up to a position. `isIn` is
+ * false if the app at the position has left the queue, or does not match.
  */
 export async function countQueue(
   runner: QueryRunner,
