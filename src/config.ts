@@ -6,7 +6,6 @@ import { OperatorError } from './contract/errors.ts'
 import { parsePersonName, personNameFormat } from './contract/field-rules.ts'
 import { databaseUrlFormats, isDatabaseUrl } from './db/database-url.ts'
 import { defaultPoolSize } from './db/engine.ts'
-import { isWithinOneEdit } from './search/typos.ts'
 import { required } from './util/helpers.ts'
 
 export type Config = Readonly<{
@@ -117,34 +116,6 @@ export function readConfig(environment = process.env): Config {
   if (problems.length > 0) throw new OperatorError(`bad environment: ${problems.join('; ')}`)
   return Object.freeze(config)
 }
-
-/** The names of the environment variables that `readConfig` reads. */
-export function settingNames(): string[] {
-  const names: string[] = []
-  readConfig(new Proxy({}, { get: (_, name) => void names.push(String(name)) }))
-  return names
-}
-
-/**
- * Variables that are no setting, but one letter away from one. Other programs have names near short
- * ones, such as PORTS: in the environment, these must have the same letters. `ownNames` are those of
- * `.env`.
- */
-export function findMisspelledSettings(ownNames: string[]): { name: string; setting: string }[] {
-  const settings = settingNames()
-  return Object.keys(process.env)
-    .filter((name) => !settings.includes(name))
-    .flatMap((name) => {
-      const setting = settings.find(
-        (one) =>
-          isWithinOneEdit(name, one) &&
-          (one.length > 4 || ownNames.includes(name) || sortLetters(name) === sortLetters(one)),
-      )
-      return setting === undefined ? [] : [{ name, setting }]
-    })
-}
-
-const sortLetters = (name: string) => [...name].toSorted().join('')
 
 export const baseUrlFormat =
   'an http or https URL without query and fragment, and with a path of letters, digits, ".", "_", "~" and "-"'

@@ -1,5 +1,5 @@
-import { expect, onTestFinished, test, vi } from 'vitest'
-import { type Config, findMisspelledSettings, readConfig } from '../src/config.ts'
+import { expect, test } from 'vitest'
+import { type Config, readConfig } from '../src/config.ts'
 import { OperatorError } from '../src/contract/errors.ts'
 
 const defaults: Config = {
@@ -198,32 +198,4 @@ test('an error about an address does not quote it, because it can contain a pass
 
 test('returns an immutable value', () => {
   expect(Object.isFrozen(readConfig({}))).toBe(true)
-})
-
-test.for<{ where: string; names: string[]; meant: Record<string, string> }>([
-  {
-    where: '.env',
-    names: ['PROT', 'PORTS', 'PRT', 'POST'],
-    meant: { PROT: 'PORT', PORTS: 'PORT', PRT: 'PORT', POST: 'PORT' },
-  },
-  {
-    where: '.env',
-    names: ['HOTS', 'HSOT', 'HOSTNAME', 'HOME'],
-    meant: { HOTS: 'HOST', HSOT: 'HOST' },
-  },
-  { where: '.env', names: ['WRITE_LIMITS', 'PGPASSWORD'], meant: { WRITE_LIMITS: 'WRITE_LIMIT' } },
-  {
-    where: 'the environment',
-    names: ['PROT', 'OPRT', 'HOTS', 'DATABSE_URL'],
-    meant: { PROT: 'PORT', OPRT: 'PORT', HOTS: 'HOST', DATABSE_URL: 'DATABASE_URL' },
-  },
-  // Variables of other programs.
-  { where: 'the environment', names: ['PORTS', 'PORT0', 'POST', 'VHOST', 'HOSTNAME'], meant: {} },
-])('of $names in $where, these are settings with a mistake: $meant', ({ where, names, meant }) => {
-  for (const name of names) vi.stubEnv(name, '')
-  onTestFinished(() => void vi.unstubAllEnvs())
-  const found = findMisspelledSettings(where === '.env' ? names : [])
-    .filter(({ name }) => names.includes(name))
-    .map(({ name, setting }) => [name, setting])
-  expect(Object.fromEntries(found)).toEqual(meant)
 })

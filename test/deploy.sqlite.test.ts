@@ -18,12 +18,12 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { parseSettings } from '../deploy/with-settings.ts'
-import { settingNames } from '../src/config.ts'
 import { exitLimit } from '../src/servers.ts'
 import { copyWorld, filePath, temporaryFolder } from './support/database.ts'
 import { freePort } from './support/free-port.ts'
 import { commandLine, executable, startListening } from './support/process.ts'
 import { settingLines } from './support/setting-lines.ts'
+import { settingNames } from './support/settings.ts'
 
 /**
  * The scripts of deploy/, and what its files must have in common with the code and the documents.

@@ -11,7 +11,7 @@ import { lifetime } from '../src/catalogue/idempotency.ts'
 import { ratingColumns } from '../src/catalogue/ratings.ts'
 import { programFor } from '../src/cli/program.ts'
 import { writeTimeout } from '../src/cli/serve.ts'
-import { readConfig, settingNames } from '../src/config.ts'
+import { readConfig } from '../src/config.ts'
 import { queueLimits } from '../src/db/database.ts'
 import { maxBytes } from '../src/http/body.ts'
 import { clientBuffers } from '../src/http/connections.ts'
@@ -21,6 +21,7 @@ import { exitLimit } from '../src/servers.ts'
 import type { Schema } from './contract/operations.ts'
 import { ownerTexts } from './contract/owner-fields.ts'
 import { leafCommands } from './support/commands.ts'
+import { settingNames } from './support/settings.ts'
 
 /** Compares the documentation with the code. */
 

@@ -9,7 +9,7 @@ import {
 import { parseEnv } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import { envFile, findMisspelledSettings } from '../config.ts'
+import { envFile } from '../config.ts'
 import { OperatorError, UsageError } from '../contract/errors.ts'
 import { readText } from '../import-export/read-lines.ts'
 import { formatCommands } from '../util/command.ts'
@@ -71,9 +71,7 @@ export async function run(args: string[]): Promise<void> {
     })
   }
   try {
-    const ownNames = await loadEnvFile()
-    for (const { name, setting } of findMisspelledSettings(ownNames))
-      printInfo(`${errorPrefix}${name} is not a setting; did you mean ${setting}?`)
+    await loadEnvFile()
     await program.parseAsync(words, { from: 'user' })
   } catch (error) {
     // commander has printed the error or the help.
@@ -99,19 +97,17 @@ const writeWhole: typeof process.stdout._write = (chunk, _encoding, done) => {
 }
 
 /**
- * Sets the variables of `.env`, if there is one, that are not set, and returns the names in it.
- * Unlike Node's own function, it refuses a file that is not UTF-8.
+ * Sets the variables of `.env`, if there is one, that are not set. Unlike Node's own function, it
+ * refuses a file that is not UTF-8.
  */
-export async function loadEnvFile(): Promise<string[]> {
+export async function loadEnvFile(): Promise<void> {
   // deploy/as-service-account.sh names an empty file to Node, and sets the variables itself.
   const isReplaced = process.execArgv.some((option) => option.startsWith('--env-file'))
-  if (isReplaced || !existsSync(envFile)) return []
+  if (isReplaced || !existsSync(envFile)) return
   const text = await readTrusted(envFile).catch((error: Error) => {
     throw new OperatorError(cannotRead(envFile, error))
   })
-  const variables = parseEnv(text)
-  for (const [name, value] of Object.entries(variables)) process.env[name] ??= value
-  return Object.keys(variables)
+  for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value
 }
 
 /**
