@@ -3,7 +3,7 @@ import type { Category, CountedCategory } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { assertSlug, maxCategories, parseCategoryName } from '../contract/field-rules.ts'
 import type { QueryRunner } from '../db/engine.ts'
-import { Conflict } from '../db/errors.ts'
+import { Conflict } from '../db/error-meaning.ts'
 import { required } from '../util/helpers.ts'
 
 type Names = Pick<Category, 'slug' | 'name'>

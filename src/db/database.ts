@@ -6,7 +6,7 @@ import { Bulkhead, maxConnections } from '../util/bulkhead.ts'
 import { required } from '../util/helpers.ts'
 import { parseFileUrl, parseServerUrl } from './database-url.ts'
 import type { DatabaseOptions, Engine, EngineQueryRunner, NewRow, QueryRunner } from './engine.ts'
-import { Conflict } from './errors.ts'
+import { Conflict } from './error-meaning.ts'
 import {
   findPendingMigrations,
   findSchemaError,

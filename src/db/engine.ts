@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { MatchFinder } from '../search/best-matches.ts'
 import type { IndexedApp, IndexedName, Phrase } from '../search/terms.ts'
 import { formatCommand } from '../util/command.ts'
-import type { ErrorMeaning } from './errors.ts'
+import type { ErrorMeaning } from './error-meaning.ts'
 
 /**
  * The interface that `sqlite/` and `postgres/` implement. database.ts adds queues and retries to an

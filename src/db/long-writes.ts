@@ -36,12 +36,15 @@ export async function optimizeAtEnd(
     await database.optimize({ isLast: true })
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code !== 'unavailable') throw error
-    return reasonOf(database, error)
+    return describeFailure(database, error)
   }
 }
 
 /** Why a long write failed, in words for operators; undefined if the database is not the cause. */
-export function reasonOf({ explain }: Pick<Engine, 'explain'>, error: unknown): string | undefined {
+export function describeFailure(
+  { explain }: Pick<Engine, 'explain'>,
+  error: unknown,
+): string | undefined {
   const isOverloaded = error instanceof ServiceError && error.code === 'unavailable'
   const cause = isOverloaded ? error.cause : error
   if (cause instanceof OperatorError) return cause.message

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Problem } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
 import type { QueryRunner } from '../db/engine.ts'
-import { optimizeAtEnd, pauseForOthers, reasonOf } from '../db/long-writes.ts'
+import { describeFailure, optimizeAtEnd, pauseForOthers } from '../db/long-writes.ts'
 import { required } from '../util/helpers.ts'
 import { batchKeys } from './find-apps-of-lines.ts'
 import { type ImportLine, type ParsedLine, problem, type UpdatedApp } from './line.ts'
@@ -80,7 +80,7 @@ export async function importLines(
       try {
         await database.write((runner) => write(runner, lines))
       } catch (error) {
-        const reason = reasonOf(database, error)
+        const reason = describeFailure(database, error)
         if (reason === undefined) throw error
         const first = required(lines[0], 'the first line of a transaction')
         for (const line of batch.slice(0, batch.indexOf(first))) await count(line)

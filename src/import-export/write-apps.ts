@@ -10,7 +10,7 @@ import {
 import { findCategories } from '../catalogue/category-store.ts'
 import { clearReviews, insertReviews, type NewReview } from '../catalogue/reviews.ts'
 import type { QueryRunner } from '../db/engine.ts'
-import { Conflict } from '../db/errors.ts'
+import { Conflict } from '../db/error-meaning.ts'
 import { required } from '../util/helpers.ts'
 import {
   isAccepted,

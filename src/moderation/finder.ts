@@ -81,7 +81,7 @@ export async function findApps(
   const ids = new Set<number>()
   for (const find of [
     findExact,
-    findLookAlikes,
+    findByLook,
     findOfDeveloper,
     findByWords,
     findByPackagePart,
@@ -104,7 +104,7 @@ async function findExact({ sql }: QueryRunner, text: string): Promise<number[]> 
   ]
 }
 
-const findLookAlikes = ({ names }: QueryRunner, text: string, limit: number): Promise<number[]> =>
+const findByLook = ({ names }: QueryRunner, text: string, limit: number): Promise<number[]> =>
   names.newestWith(
     [lookTokens(looksOf(text)).map((token) => ({ tokens: [token], isPrefix: false }))],
     limit,

@@ -4,7 +4,7 @@ import knex, { type Knex } from 'knex'
 import { LRUCache } from 'lru-cache'
 import pg from 'pg'
 import type { ServerUrl } from '../database-url.ts'
-import { separateStatements } from '../errors.ts'
+import { separateStatements } from '../error-meaning.ts'
 import { breaksConnection, isQueryTimeout, isStaleStatement } from './errors.ts'
 
 /** A connection of the driver, with what its types lack. */

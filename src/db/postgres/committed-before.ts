@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import { OperatorError } from '../../contract/errors.ts'
-import { UnusableDatabase } from '../errors.ts'
+import { UnusableDatabase } from '../error-meaning.ts'
 
 /** Milliseconds between polls, and in total. */
 const pollInterval = 20

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { codeOf, type ErrorMeaning, hasNoConnection, UnusableDatabase } from '../errors.ts'
+import { codeOf, type ErrorMeaning, hasNoConnection, UnusableDatabase } from '../error-meaning.ts'
 
 /**
  * Temporary or fixable errors: SQLSTATEs
@@ -67,7 +67,7 @@ export const explain = (error: unknown): ErrorMeaning => ({
   // Serialization failures, deadlocks, and rows that another transaction has inserted meanwhile.
   isConflict: ['40001', '40P01', '23505'].includes(codeOf(error)) || isStaleStatement(error),
   violatesForeignKey: codeOf(error) === '23503',
-  reason: reasonOf(error),
+  reason: postgresReason(error),
   advice: adviceOf(error),
 })
 
@@ -93,7 +93,7 @@ export const isQueryTimeout = (error: unknown): boolean =>
 export const breaksConnection = (error: unknown): boolean =>
   isBroken(error) || isStaleStatement(error)
 
-function reasonOf(error: unknown): string | undefined {
+function postgresReason(error: unknown): string | undefined {
   if (error instanceof UnusableDatabase) return `the database ${error.message}`
   if (!(error instanceof Error)) return undefined
   const code = codeOf(error)

@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache'
 import type { Database, RunResult, Statement } from 'sqlite3'
 import { OperatorError } from '../../contract/errors.ts'
 import { defaultLockTimeout, type EngineQueryRunner } from '../engine.ts'
-import { separateStatements } from '../errors.ts'
+import { separateStatements } from '../error-meaning.ts'
 import type { DatabaseFile } from './database-file.ts'
 import { isRolledBack } from './errors.ts'
 

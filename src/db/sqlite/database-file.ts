@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { UnusableDatabase } from '../errors.ts'
+import { UnusableDatabase } from '../error-meaning.ts'
 import { diskFull, healthErrorOf, isDamage } from './errors.ts'
 
 /** Device and inode of the database file and of its log; no two open files have the same. */

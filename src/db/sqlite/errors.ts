@@ -1,4 +1,4 @@
-import { codeOf, type ErrorMeaning, hasNoConnection, UnusableDatabase } from '../errors.ts'
+import { codeOf, type ErrorMeaning, hasNoConnection, UnusableDatabase } from '../error-meaning.ts'
 
 export const diskFull = 'has no space left on its disk'
 
@@ -48,14 +48,14 @@ export const explain = (error: unknown): ErrorMeaning => ({
   isConflict: false,
   violatesForeignKey:
     error instanceof Error && error.message.includes('FOREIGN KEY constraint failed'),
-  reason: reasonOf(error),
+  reason: sqliteReason(error),
   advice:
     codeOf(error) === 'SQLITE_FULL'
       ? 'The disk is full: free some space where the database is.'
       : undefined,
 })
 
-function reasonOf(error: unknown): string | undefined {
+function sqliteReason(error: unknown): string | undefined {
   if (error instanceof UnusableDatabase) return `the database ${error.message}`
   return error instanceof Error ? /SQLITE_[A-Z]+: (.+)/.exec(error.message)?.[1] : undefined
 }
