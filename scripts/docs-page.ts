@@ -54,20 +54,6 @@ const patches: Patch[] = [
     find: /(?<=expanded:)`expanded`in [\w$]+\?[\w$]+\.expanded:void 0/,
     replacement: '`always`',
   },
-  {
-    name: 'links',
-    loss: "until Redoc has started, and without JavaScript, the menu's links lead nowhere",
-    place: 'links of the menu in `<div id="redoc">`, such as `/section/paging`',
-    find: /href="(?=\/)/g,
-    replacement: 'href="#',
-  },
-  {
-    name: 'sections',
-    loss: 'until Redoc has started, and without JavaScript, links to a section do not scroll',
-    place: 'the elements around the sections in `<div id="redoc">`, such as `/section/paging`',
-    find: /<div data-section-id=/g,
-    replacement: '<div id=',
-  },
 ]
 
 /** Throws if a patch does not apply to this release of Redoc. */

@@ -17,8 +17,6 @@ const parts: [patch: string, found: string, made: string][] = [
     '{contentType:$h.ITEM,meta:{name:t,breadcrumbs:l}}',
   ],
   ['menu', '({expanded:`expanded`in e?e.expanded:void 0})', '({expanded:`always`})'],
-  ['links', '<a href="/section/paging">Paging</a>', '<a href="#/section/paging">Paging</a>'],
-  ['sections', '<div data-section-id="/section/paging">', '<div id="/section/paging">'],
 ]
 const page = parts.map(([, found]) => found).join('\n')
 
@@ -26,12 +24,9 @@ test.for(parts)('patches the %s', ([, , made]) => {
   expect(patchPage(page)).toContain(made)
 })
 
-test('patches each logo, link and section, so that the page loads nothing from other servers', () => {
-  const patched = patchPage(`${page}\n${page}`)
-  for (const found of ['https://cdn', 'href="/', 'data-section-id=']) {
-    expect(page).toContain(found)
-    expect(patched).not.toContain(found)
-  }
+test('patches each logo, so that the page loads nothing from other servers', () => {
+  expect(page).toContain('https://cdn')
+  expect(patchPage(`${page}\n${page}`)).not.toContain('https://cdn')
 })
 
 describe('refuses a page of Redoc that a patch does not fit, and says what to do', () => {
