@@ -51,7 +51,7 @@ export async function serveModerationUntilSignal(
   account: string,
 ): Promise<void> {
   // Imported here, so that the public server does not load it.
-  const { createModerationApp } = await import('./http/moderation/app.ts')
+  const { createModerationApp } = await import('./moderation-page/app.ts')
   const { moderation, host } = config
   const logger = startLog(config, database)
   await serveApp(

@@ -45,9 +45,9 @@ const layers = [
   'main.ts',
   'cli',
   'servers.ts',
-  'http/moderation',
+  'moderation-page',
   'http',
-  'http/moderation/views',
+  'moderation-page/parts',
   'http/html.ts',
   'import-export',
   'moderation',
@@ -77,22 +77,22 @@ test.for(files)('%s imports downwards', (file) => {
 })
 
 test.for<[file: string, name: string]>([
-  ['http/moderation/views/app.ts', '../pages/page.ts'],
-  ['http/moderation/views/app.ts', '../../body.ts'],
-  ['http/moderation/views/app.ts', '../../../servers.ts'],
-  ['http/app.ts', './moderation/app.ts'],
+  ['moderation-page/parts/layout.ts', '../pages/queue.ts'],
+  ['moderation-page/parts/layout.ts', '../../http/body.ts'],
+  ['moderation-page/parts/layout.ts', '../../servers.ts'],
+  ['http/app.ts', '../moderation-page/app.ts'],
   ['http/html.ts', './home.ts'],
-  ['moderation/queue.ts', '../http/moderation/views/links.ts'],
+  ['moderation/queue.ts', '../moderation-page/views/links.ts'],
   ['db/rows.ts', '../catalogue/app-store.ts'],
 ])('an import upwards is recognized: %s imports %s', ([file, name]) => {
   expect(upwardImports(file, resolveLocal(file, [name]))).toHaveLength(1)
 })
 
 test.for<[file: string, name: string]>([
-  ['http/moderation/pages/app.ts', '../views/app.ts'],
-  ['http/moderation/routes.ts', '../body.ts'],
-  ['http/moderation/views/app.ts', '../../html.ts'],
-  ['http/moderation/views/app.ts', './layout.ts'],
+  ['moderation-page/pages/app.ts', '../parts/layout.ts'],
+  ['moderation-page/app.ts', '../http/body.ts'],
+  ['moderation-page/parts/layout.ts', '../../http/html.ts'],
+  ['moderation-page/parts/notice.ts', './links.ts'],
   ['http/home.ts', './html.ts'],
 ])('an import downwards is not taken for one upwards: %s imports %s', ([file, name]) => {
   expect(upwardImports(file, resolveLocal(file, [name]))).toEqual([])
@@ -190,9 +190,26 @@ test.for([
   expect(writesOf('apps').test(code)).toBe(false),
 )
 
-test.for(['express', 'openapi-backend'])('only http/ imports %s', (library) => {
-  const naming = files.filter(
-    (file) => directoryOf(file) !== 'http' && importsOf(file).some((name) => name === library),
-  )
-  expect(naming).toEqual([])
+test.for([
+  { library: 'express', applications: ['http', 'moderation-page'] },
+  { library: 'openapi-backend', applications: ['http'] },
+])('only $applications import $library', ({ library, applications }) => {
+  const naming = files.filter((file) => importsOf(file).includes(library))
+  expect(new Set(naming.map(directoryOf))).toEqual(new Set(applications))
 })
+
+/** The files that one imports, directly or through others, types included. */
+function closureOf(file: string, closure = new Set<string>()): Set<string> {
+  if (closure.has(file) || !files.includes(file)) return closure
+  closure.add(file)
+  for (const imported of localImportsOf(file)) closureOf(imported, closure)
+  return closure
+}
+
+test.for(['api', 'app', 'cache', 'handlers', 'metrics', 'reference-routes', 'response'])(
+  'the moderation page can be read without http/%s.ts, which is only of the API',
+  (name) => {
+    expect(files).toContain(`http/${name}.ts`)
+    expect(closureOf('moderation-page/app.ts')).not.toContain(`http/${name}.ts`)
+  },
+)

@@ -1,4 +1,4 @@
-import express, { type Express } from 'express'
+import type { Express } from 'express'
 import type { Document } from 'openapi-backend'
 import type { Logger } from 'pino'
 import { authenticator } from '../accounts/keys.ts'
@@ -10,6 +10,7 @@ import { answerOperations, ResponseCache } from './cache.ts'
 import {
   addCommonHeaders,
   corsHeaders,
+  createExpress,
   preflightHeaders,
   receiveBodies,
   rejectInvalidRequests,
@@ -76,18 +77,5 @@ export async function createApp(options: AppOptions): Promise<Express> {
       response.status(status).set(headers).json(body)
     }),
   )
-  return app
-}
-
-/** Express as all applications here use it. */
-export function createExpress({ trustProxy }: Pick<Config, 'trustProxy'>): Express {
-  const app = express()
-  app.set('trust proxy', trustProxy)
-  app.disable('x-powered-by')
-  app.set('query parser', false)
-  // The operations set ETags; Express would add one to errors too.
-  app.set('etag', false)
-  app.set('strict routing', true)
-  app.set('case sensitive routing', true)
   return app
 }

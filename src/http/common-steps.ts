@@ -1,12 +1,26 @@
 import type { IncomingMessage } from 'node:http'
-import type { RequestHandler } from 'express'
+import express, { type Express, type RequestHandler } from 'express'
 import type { Logger } from 'pino'
+import type { Config } from '../config.ts'
 import type { Problem } from '../contract/contract.ts'
 import { httpVersionNotSupported, ServiceError } from '../contract/errors.ts'
 import { receiveBody } from './body.ts'
 import { invalidRequest } from './invalid-request.ts'
 
 /** The steps with which all applications begin, and the headers that every response has. */
+
+/** Express as all applications here use it. */
+export function createExpress({ trustProxy }: Pick<Config, 'trustProxy'>): Express {
+  const app = express()
+  app.set('trust proxy', trustProxy)
+  app.disable('x-powered-by')
+  app.set('query parser', false)
+  // The operations set ETags; Express would add one to errors too.
+  app.set('etag', false)
+  app.set('strict routing', true)
+  app.set('case sensitive routing', true)
+  return app
+}
 
 /** The step that warns once if there is a proxy that the configuration does not trust. */
 export function warnAboutProxy(logger: Logger): RequestHandler {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { excerptOf, shortChange, wholeChange } from '../../src/http/moderation/views/excerpts.ts'
+import { excerptOf, shortChange, wholeChange } from '../../src/moderation-page/parts/excerpts.ts'
 
 /** What lists show of long texts: at most 200 characters. */
 

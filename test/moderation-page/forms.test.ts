@@ -8,7 +8,7 @@ import {
   parseQueueView,
   seenEntry,
   shownApp,
-} from '../../src/http/moderation/forms.ts'
+} from '../../src/moderation-page/forms.ts'
 
 /** Fields of forms and addresses, as `node:querystring` parses them. */
 

@@ -2,7 +2,7 @@ import { describe, expect, inject, test, vi } from 'vitest'
 import { renameDeveloper } from '../../src/accounts/account-store.ts'
 import { recordEntry } from '../../src/audit/audit-store.ts'
 import type { NewAppRow } from '../../src/catalogue/app-store.ts'
-import { queueTimeout } from '../../src/http/moderation/pages/page.ts'
+import { queueTimeout } from '../../src/moderation-page/pages/page.ts'
 import { required } from '../../src/util/helpers.ts'
 import { stopTimers } from '../support/clock.ts'
 import {

@@ -1,0 +1,73 @@
+import { formatReference } from '../../contract/field-rules.ts'
+import { type Html, html } from '../../http/html.ts'
+import type { DecidedApp, DecidedApps, DoneApp, OwnAction } from '../../moderation/decisions.ts'
+import { formatCount, nounOf } from '../../util/text.ts'
+import type { Links, QueueView } from './links.ts'
+
+/** The notice above a page: what the form before it did. */
+
+/** In the order of the sentences. */
+const titles: Record<OwnAction, string> = {
+  'app approve': 'Approved',
+  'app reject': 'Rejected',
+  'app reopen': 'Reopened',
+  'app restore': 'Restored',
+  'review remove': 'Removed a review of',
+}
+
+export type NoticeOptions = {
+  view?: QueueView | undefined
+  /** The app that Undo leads back to. */
+  next?: number
+  /** Apps that wait in the queue. */
+  total?: number | undefined
+}
+
+/** False if the form was about no app that exists. */
+export function notice(
+  links: Links,
+  { done, refused }: DecidedApps,
+  { view, next, total }: NoticeOptions,
+): Html | false {
+  if (done.length + refused.length === 0) return false
+  const sentences = Object.entries(titles).map(([action, title]) => {
+    const some = done.filter((app) => app.action === action)
+    return some.length > 0 && html`${title} ${some.map(appName)}. `
+  })
+  const problem =
+    refused.length > 0 &&
+    html`<span class="problem">Not decided ${refused.map(
+      (app, index) => html`${appName(app, index)} (${refusals[stateOf(app)]})`,
+    )}. </span>`
+  const waiting =
+    total !== undefined && html`${formatCount(total)} ${nounOf(total, 'waits', 'wait')}.`
+  const [only] = done.length === 1 ? done : []
+  return html`<div class="report">
+<p role="status">${sentences}${problem} ${waiting}</p>
+${only?.canUndo && undoForm(only)}
+</div>`
+
+  function appName(app: DecidedApp, index: number): Html {
+    return html`${index > 0 && ', '}<a href="${links.app(app.id, view, { next })}"><bdi>${app.name}</bdi></a>`
+  }
+
+  function undoForm(app: DoneApp): Html {
+    return html`<form method="post" action="${links.form('/reopenings', view)}">
+${next !== undefined && html`<input type="hidden" name="next" value="${next}">`}
+<button name="reopened" value="${formatReference(app)}">Undo</button>
+</form>`
+  }
+}
+
+const refusals = {
+  approved: 'approved meanwhile',
+  rejected: 'rejected meanwhile',
+  waiting: 'changed meanwhile',
+  deleted: 'deleted meanwhile',
+}
+
+function stateOf({ status, deleted_at, unreviewed_since }: DecidedApp): keyof typeof refusals {
+  if (deleted_at) return 'deleted'
+  if (status === 'pending' || unreviewed_since) return 'waiting'
+  return status
+}
