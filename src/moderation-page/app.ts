@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { type ErrorRequestHandler, type Express, Router } from 'express'
+import { type ErrorRequestHandler, type Express, type Response, Router } from 'express'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import { notFound, OperatorError, ServiceError } from '../contract/errors.ts'
@@ -14,14 +14,26 @@ import {
 } from '../http/common-steps.ts'
 import { createErrorHandler } from '../http/error-response.ts'
 import { healthRoutes } from '../http/health.ts'
+import type { Html } from '../http/html.ts'
 import { trackRequests } from '../http/log.ts'
 import { createRateLimits } from '../http/rate-limits.ts'
-import { refuseOtherSites } from './own-origin.ts'
+import {
+  leadOn,
+  receiveDecisions,
+  receiveReopening,
+  receiveRestoration,
+  receiveReviewRemoval,
+} from './decide.ts'
+import { openAppPage } from './pages/app.ts'
+import { appsPage } from './pages/apps.ts'
+import { auditPage } from './pages/audit.ts'
+import { queuePage } from './pages/queue.ts'
+import { type PageContext, sendPage } from './parts/context.ts'
 import { sentenceOf } from './parts/labels.ts'
 import { messagePage } from './parts/layout.ts'
-import { createLinks } from './parts/links.ts'
-import { pageRoutes } from './routes.ts'
-import { createSessions } from './sessions.ts'
+import { createLinks, type FormPath } from './parts/links.ts'
+import { readForm, refuseOtherSites } from './receive-form.ts'
+import { createSessions, type Sessions, sessionOf } from './sessions.ts'
 
 /**
  * The moderation page: HTML for moderators who sign in, without scripts. `moderation serve` serves
@@ -42,7 +54,6 @@ const loggedParameters = [
   'queue',
   'developer',
   'category',
-  'look-alikes',
   'after',
   'select',
   'decided',
@@ -77,7 +88,7 @@ export async function createModerationApp(options: ModerationOptions): Promise<E
   })
   routes.use(refuseOtherSites(baseUrl))
   routes.use(sessions.routes)
-  routes.use(pageRoutes({ database, links, account }, sessions))
+  addPages(routes, sessions, contextOf)
 
   const app = createExpress(config)
   app.set('query parser', 'simple')
@@ -101,6 +112,39 @@ export async function createModerationApp(options: ModerationOptions): Promise<E
     }),
   )
   return app
+
+  function contextOf(response: Response): PageContext {
+    const session = sessionOf(response)
+    const { id, name } = session.moderator
+    const operator = { operator: account, operatorName: name, operatorId: id }
+    return { database, links, request: response.req, response, session, operator }
+  }
+}
+
+/** The pages of signed-in moderators, and the forms on them. */
+function addPages(
+  routes: Router,
+  { requireModerator, requireModeratorOrKey }: Sessions,
+  contextOf: (response: Response) => PageContext,
+): void {
+  const page = (path: string, show: (context: PageContext) => Promise<Html>) =>
+    routes.get(path, requireModerator, (_request, response) =>
+      sendPage(response, show(contextOf(response))),
+    )
+  const form = (path: FormPath, receive: (context: PageContext) => Promise<void>) =>
+    routes.post(path, readForm, requireModeratorOrKey, (_request, response) =>
+      receive(contextOf(response)),
+    )
+  page('/', queuePage)
+  page('/apps', appsPage)
+  page('/apps/:id', openAppPage)
+  page('/audit', auditPage)
+  // Found when it is opened, not when the page with the link was: others may have opened apps since.
+  routes.get('/next', requireModerator, (_request, response) => leadOn(contextOf(response)))
+  form('/decisions', receiveDecisions)
+  form('/reopenings', receiveReopening)
+  form('/restorations', receiveRestoration)
+  form('/removed-reviews', receiveReviewRemoval)
 }
 
 /** The theme that the home page has, too, and what only these pages have. */

@@ -1,15 +1,12 @@
-import { parse } from 'node:querystring'
-import type { RequestHandler } from 'express'
-import { OperatorError, ServiceError } from '../contract/errors.ts'
+import { OperatorError } from '../contract/errors.ts'
 import { type AppReference, parseReference } from '../contract/field-rules.ts'
-import { readBytes } from '../http/body.ts'
 import type { QueuePosition } from '../moderation/queue.ts'
 import { parseTime } from '../util/time.ts'
 import type { DecidedIds, QueueView } from './parts/links.ts'
 
 /**
- * Reads forms, and fields of forms and queries. A repeated field is a list. Throws an OperatorError
- * for an invalid value.
+ * Parses the fields of forms and queries. A repeated field is a list. Throws an OperatorError for an
+ * invalid value.
  */
 
 /** A parsed form or query. */
@@ -17,21 +14,6 @@ export type FormFields = Record<string, unknown>
 
 /** Apps that a form can decide at once: those of a page. */
 export const maxSelected = 50
-/** More than any form of the page has. They limit the page that repeats a form. */
-const maxFields = 1000
-const maxFormBytes = 128 * 1024
-
-/** Sets `request.body` to the fields of a form, for the handlers after it. */
-export const readForm: RequestHandler = async (request, response, next) => {
-  const body = await readBytes(request, response, 'application/x-www-form-urlencoded')
-  if (body.length > maxFormBytes)
-    throw new ServiceError('payload_too_large', 'The form is over 128 KiB; shorten its texts.')
-  const text = body.toString()
-  if (text.split('&', maxFields + 1).length > maxFields)
-    throw new OperatorError(`the form has over ${maxFields} fields; select fewer apps`)
-  request.body = parse(text, '&', '=', { maxKeys: maxFields })
-  next()
-}
 
 /** All values of a field; of one that is empty or missing, none. PostgreSQL has no NUL in texts. */
 export const fieldsOf = (fields: FormFields, name: string): string[] =>
@@ -89,17 +71,15 @@ export function parseQueueView(query: FormFields): QueueView {
     filter: {
       developer: fieldOf(query, 'developer').trim() || undefined,
       category: fieldOf(query, 'category') || undefined,
-      lookAlikes: fieldOf(query, 'look-alikes') !== '' || undefined,
     },
     after: after ? parsePosition(after) : undefined,
   }
 }
 
 function parsePosition(text: string): QueuePosition {
-  const [, waiting_since, id, isOpen] =
-    /^(\d{4}-\d{2}-\d{2}T[\d:.]{8,15}Z)~([1-9]\d{0,14})(~open)?$/.exec(text) ?? []
-  if (waiting_since !== undefined)
-    return { waiting_since, id: Number(id), ...(isOpen && { isOpen: true }) }
+  const [, waiting_since, id] =
+    /^(\d{4}-\d{2}-\d{2}T[\d:.]{8,15}Z)~([1-9]\d{0,14})$/.exec(text) ?? []
+  if (waiting_since !== undefined) return { waiting_since, id: Number(id) }
   throw new OperatorError(
     `after must be a place in the queue, as the link Next has it, not ${JSON.stringify(text)}`,
   )

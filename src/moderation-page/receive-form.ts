@@ -1,5 +1,9 @@
+import { parse } from 'node:querystring'
 import type { RequestHandler } from 'express'
-import { ServiceError } from '../contract/errors.ts'
+import { OperatorError, ServiceError } from '../contract/errors.ts'
+import { readBytes } from '../http/body.ts'
+
+/** The steps that each form passes: it comes from the page itself, and is read. */
 
 /**
  * Refuses a POST of another site. Browsers send Sec-Fetch-Site to https and localhost. They send
@@ -22,14 +26,18 @@ export function refuseOtherSites(baseUrl: string): RequestHandler {
   }
 }
 
-/**
- * The path to open after signing in. Another site may have set the text, so one that leads elsewhere
- * is replaced by the first page.
- */
-export function ownPath(text: string, baseUrl: string): string {
-  const { origin, pathname } = new URL(`${baseUrl}/`)
-  const url = URL.parse(text, baseUrl)
-  const isOwn = url?.origin === origin && url.pathname.startsWith(pathname)
-  // Browsers would take a path such as `//host/` for another host.
-  return isOwn && !url.pathname.startsWith('//') ? url.pathname + url.search : pathname
+/** More than any form of the page has. They limit the page that repeats a form. */
+const maxFields = 1000
+const maxFormBytes = 128 * 1024
+
+/** Sets `request.body` to the fields of a form, for the handlers after it. */
+export const readForm: RequestHandler = async (request, response, next) => {
+  const body = await readBytes(request, response, 'application/x-www-form-urlencoded')
+  if (body.length > maxFormBytes)
+    throw new ServiceError('payload_too_large', 'The form is over 128 KiB; shorten its texts.')
+  const text = body.toString()
+  if (text.split('&', maxFields + 1).length > maxFields)
+    throw new OperatorError(`the form has over ${maxFields} fields; select fewer apps`)
+  request.body = parse(text, '&', '=', { maxKeys: maxFields })
+  next()
 }

@@ -1,4 +1,5 @@
 import {
+  type CookieOptions,
   type ErrorRequestHandler,
   type Request,
   type RequestHandler,
@@ -11,55 +12,22 @@ import {
   endSessions,
   findSession,
   notSignedIn,
-  recordOpenedApp,
   recordSessionUse,
   type Session,
 } from '../accounts/session-store.ts'
-import type { Operator } from '../audit/audit-store.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
-import type { ModeratorRow } from '../db/rows.ts'
 import type { RateLimits } from '../http/rate-limits.ts'
 import { required } from '../util/helpers.ts'
-import { fieldOf, fieldsOf, readForm } from './forms.ts'
-import { ownPath } from './own-origin.ts'
+import { fieldOf, fieldsOf } from './forms.ts'
+import { signInPage, signInToGoOnPage } from './pages/sign-in.ts'
 import type { Links } from './parts/links.ts'
-import { signInPage, signInToGoOnPage } from './parts/sign-in.ts'
-import { sessionCookie, tokensOf } from './session-cookie.ts'
+import { readForm } from './receive-form.ts'
 
 /** Signing in to the moderation page: a cookie has a token, the database has its hash. */
 
-/** Milliseconds that a page waits at most until it is stored that its app is open. */
-export const maxStoring = 1000
-
 /** The session of a request that has passed `requireModerator`. */
 export const sessionOf = ({ locals }: Response): Session => required(locals.session, 'the session')
-
-export const moderatorOf = (response: Response): ModeratorRow => sessionOf(response).moderator
-
-/** The moderator, for the audit log. `account` runs the process. */
-export const operatorOf = (response: Response, account: string): Operator => {
-  const { id, name } = moderatorOf(response)
-  return { operator: account, operatorName: name, operatorId: id }
-}
-
-/** Stores that the session has opened an app from a queue, once for each app. */
-export async function openApp(
-  database: Database,
-  response: Response,
-  appId: number,
-): Promise<void> {
-  const session = sessionOf(response)
-  if (session.openApp === appId) return
-  // The page must not fail because of this.
-  const stored = database
-    .write((runner) => recordOpenedApp(runner, session.token, appId))
-    .catch(() => {})
-  const { promise: isLate, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, maxStoring)
-  await Promise.race([stored, isLate])
-  clearTimeout(timer)
-}
 
 type SessionOptions = {
   database: Database
@@ -157,7 +125,7 @@ export function createSessions({
     },
 
     async requireModeratorOrKey(request, response, next) {
-      const hasKey = fieldOf(request.body, 'key') !== ''
+      const hasKey = Boolean(request.body.key)
       try {
         const find = hasKey ? signIn : requireSession
         response.locals.session = await find(request, response)
@@ -185,3 +153,44 @@ const unsentFields = ({ body }: Request): [name: string, value: string][] =>
 
 const isUnauthorized = (error: unknown): error is ServiceError =>
   error instanceof ServiceError && error.code === 'unauthorized'
+
+const tokenPattern = /^[\w-]{43}$/
+/** Tokens of a request that are tried: another path or a sibling host can set a cookie, too. */
+const maxTokens = 4
+
+type SessionCookie = { name: string; options: CookieOptions }
+
+/** `baseUrl` is MODERATION_URL, and `prefix` its path. */
+export function sessionCookie(baseUrl: string, prefix: string): SessionCookie {
+  const { protocol, port } = new URL(baseUrl)
+  const secure = protocol === 'https:'
+  // Browsers accept this prefix only from the host itself, with https and without a path (RFC
+  // 6265bis, section 4.1.3.2).
+  const hostPrefix = secure && prefix === '' ? '__Host-' : ''
+  return {
+    // Browsers send the cookies of a host to all its ports.
+    name: `${hostPrefix}moderation_session${port && `_${port}`}`,
+    options: { path: prefix || '/', httpOnly: true, sameSite: 'lax', secure },
+  }
+}
+
+/** The tokens of a request, at most four. */
+const tokensOf = ({ name }: SessionCookie, { headers }: Request): string[] =>
+  (headers.cookie ?? '')
+    .split(/; ?/)
+    .filter((cookie) => cookie.startsWith(`${name}=`))
+    .map((cookie) => cookie.slice(name.length + 1))
+    .filter((value) => tokenPattern.test(value))
+    .slice(0, maxTokens)
+
+/**
+ * The path to open after signing in. Another site may have set the text, so one that leads elsewhere
+ * is replaced by the first page.
+ */
+export function ownPath(text: string, baseUrl: string): string {
+  const { origin, pathname } = new URL(`${baseUrl}/`)
+  const url = URL.parse(text, baseUrl)
+  const isOwn = url?.origin === origin && url.pathname.startsWith(pathname)
+  // Browsers would take a path such as `//host/` for another host.
+  return isOwn && !url.pathname.startsWith('//') ? url.pathname + url.search : pathname
+}

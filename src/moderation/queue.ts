@@ -22,19 +22,12 @@ import { warningsOf } from './warnings.ts'
  * decide, which the number of a page would not.
  */
 
-/** `isOpen`: among the apps that others have open, which come last. */
-export type QueuePosition = { id: number; waiting_since: string; isOpen?: true }
+export type QueuePosition = { id: number; waiting_since: string }
 
-/** `lookAlikes`: only apps that `isMarked` marks. */
-export type QueueFilter = AppFilter & { lookAlikes?: boolean | undefined }
-
-/** Look-alikes are not counted: that would read the whole queue. */
-export const isCounted = ({ lookAlikes }: QueueFilter): boolean => !lookAlikes
-
-/** The order of a queue for a moderator. `openElsewhere`: the apps that others have open. */
-export type QueueOrder = {
+/** A moderator's way through a queue, which leaves out the apps that others have open. */
+export type QueueWalk = {
   queue: Queue
-  filter: QueueFilter
+  filter: AppFilter
   openElsewhere: readonly number[]
 }
 
@@ -80,54 +73,33 @@ export const isMarked = (
   app: Parameters<typeof warningsOf>[0] & Pick<QueuedApp, 'lookAlikes'>,
 ): boolean => app.lookAlikes.length > 0 || warningsOf(app).length > 0
 
-/** The next apps of a queue. */
-export type QueueStep = {
-  apps: QueuedApp[]
-  /** More apps come after this, unless the queue has ended. */
-  last?: QueuePosition
-  /** Apps up to the last one that were read to find these. Undefined if an index found them. */
-  read?: number
-}
-
 /**
- * Apps whose look-alikes are looked for, at most: for a list, which takes some 100 ms, and for the
- * next app.
- */
-const maxRead = { forList: 500, forNext: 100 }
-
-/**
- * The first apps of a queue that pass the filter, after a position or from the beginning. Throws an
- * OperatorError if the developer or the category does not exist.
+ * The first apps of a queue that pass the filter, after a position or from the beginning; if others
+ * have all of them open, these. `last`: more apps come after it. Throws an OperatorError if the
+ * developer or the category does not exist.
  */
 export async function walkQueue(
   runner: QueryRunner,
-  order: QueueOrder,
+  walk: QueueWalk,
   after: QueuePosition | undefined,
   limit: number,
-): Promise<QueueStep> {
-  const { positions, lookAlikes, ...step } = await findPositions(
-    runner,
-    order,
-    after,
-    limit,
-    maxRead.forList,
-  )
-  const ids = positions.map(({ id }) => id)
-  return { apps: await readQueued(runner, ids, lookAlikes), ...step }
+): Promise<{ apps: QueuedApp[]; last?: QueuePosition | undefined }> {
+  const find = (openElsewhere: readonly number[]) =>
+    positionsAfter(runner, { ...walk, openElsewhere }, after, limit + 1)
+  const left = await find(walk.openElsewhere)
+  const positions = left.length > 0 ? left : await find([])
+  const ids = positions.slice(0, limit).map(({ id }) => id)
+  const last = positions.length > limit ? positions[limit - 1] : undefined
+  return { apps: await readQueued(runner, ids), last }
 }
-
-/** The next app, or where to go on if none was found yet; neither if the queue has ended. */
-export type NextApp = { next?: QueuePosition; last?: QueuePosition }
 
 /** The first app after a position that passes the filter. */
 export async function findNext(
   runner: QueryRunner,
-  order: QueueOrder,
+  walk: QueueWalk,
   position: QueuePosition,
-): Promise<NextApp> {
-  const { positions, last } = await findPositions(runner, order, position, 1, maxRead.forNext)
-  const [next] = positions
-  return next ? { next } : { ...(last && { last }) }
+): Promise<QueuePosition | undefined> {
+  return (await positionsAfter(runner, walk, position, 1))[0]
 }
 
 export const positionOf = ({
@@ -139,110 +111,32 @@ export const positionOf = ({
   waiting_since: unreviewed_since ?? created_at,
 })
 
-type Positions = Omit<QueueStep, 'apps'> & {
-  positions: QueuePosition[]
-  /** Of each app; only if the filter has looked for them. */
-  lookAlikes?: LookAlike[][]
-}
-
-async function findPositions(
-  runner: QueryRunner,
-  order: QueueOrder,
-  after: QueuePosition | undefined,
-  limit: number,
-  maxApps: number,
-): Promise<Positions> {
-  if (!order.filter.lookAlikes) {
-    const { positions, hasMore } = await positionsAfter(runner, order, after, limit)
-    return {
-      positions,
-      ...(hasMore && { last: required(positions.at(-1), 'the last position') }),
-    }
-  }
-  const { positions, hasMore } = await positionsAfter(runner, order, after, maxApps)
-  const marked = await markLookAlikes(runner, positions)
-  const found = marked.slice(0, limit)
-  const isCut = found.length < marked.length
-  const read = isCut
-    ? positions.indexOf(required(found.at(-1), 'the last app').position) + 1
-    : positions.length
-  const last = isCut || hasMore ? positions[read - 1] : undefined
-  return {
-    positions: found.map(({ position }) => position),
-    lookAlikes: found.map((app) => app.lookAlikes),
-    read,
-    ...(last && { last }),
-  }
-}
-
 async function positionsAfter(
   runner: QueryRunner,
-  { queue, filter, openElsewhere }: QueueOrder,
+  { queue, filter, openElsewhere }: QueueWalk,
   after: QueuePosition | undefined,
   limit: number,
-): Promise<{ positions: QueuePosition[]; hasMore: boolean }> {
-  const columns = await resolveColumns(runner, filter)
-  const find = (apps: ReturnType<typeof appsIn>, count: number): Promise<QueuePosition[]> =>
-    apps
-      .orderByRaw(queues[queue].order)
-      .limit(count)
-      .select('apps.id', runner.sql.raw(`${waitingSince} as waiting_since`))
-  const rest = () => {
-    const apps = appsIn(runner, queues[queue], columns)
-    return after ? apps.whereRaw(`(${waitingSince}, apps.id) > (?, ?)`, valuesOf(after)) : apps
-  }
-
-  const positions = after?.isOpen
-    ? []
-    : await find(rest().whereNotIn('apps.id', openElsewhere), limit + 1)
-  const missing = limit + 1 - positions.length
-  if (missing > 0 && openElsewhere.length > 0) {
-    const others = openElsewhere.filter((id) => id !== after?.id)
-    const apps = after?.isOpen ? rest() : appsIn(runner, queues[queue], columns)
-    const open = await find(apps.whereIn('apps.id', others), missing)
-    positions.push(...open.map((position) => ({ ...position, isOpen: true as const })))
-  }
-  return { positions: positions.slice(0, limit), hasMore: positions.length > limit }
+): Promise<QueuePosition[]> {
+  const apps = appsIn(runner, queues[queue], await resolveColumns(runner, filter))
+  if (after) apps.whereRaw(`(${waitingSince}, apps.id) > (?, ?)`, valuesOf(after))
+  return apps
+    .whereNotIn('apps.id', openElsewhere)
+    .orderByRaw(queues[queue].order)
+    .limit(limit)
+    .select('apps.id', runner.sql.raw(`${waitingSince} as waiting_since`))
 }
 
 const valuesOf = ({ waiting_since, id }: QueuePosition) => [waiting_since, id]
 
-/** The apps that pass the filter by look-alikes, in their order. */
-async function markLookAlikes(
-  runner: QueryRunner,
-  positions: QueuePosition[],
-): Promise<{ position: QueuePosition; lookAlikes: LookAlike[] }[]> {
-  const rows = await runner
-    .sql('apps')
-    .whereIn(
-      'id',
-      positions.map(({ id }) => id),
-    )
-    .select('id', 'name', 'developer_id', 'status', ...addressColumns)
-  const byId = new Map(rows.map((row) => [row.id, row]))
-  const apps = positions.map(({ id }) => required(byId.get(id), `app ${id}`))
-  const found = await findLookAlikes(runner, apps)
-  return positions.flatMap((position, index) => {
-    const lookAlikes = required(found[index], 'the look-alikes')
-    const app = required(apps[index], 'the app')
-    return isMarked({ ...app, lookAlikes }) ? { position, lookAlikes } : []
-  })
-}
-
 /** Apps that are read at a time: one can have 160 KB, and a driver makes all rows without a pause. */
 const batchSize = 16
 
-/** `lookAlikes` of each app, if they are known. */
-async function readQueued(
-  runner: QueryRunner,
-  ids: number[],
-  lookAlikes?: LookAlike[][],
-): Promise<QueuedApp[]> {
+async function readQueued(runner: QueryRunner, ids: number[]): Promise<QueuedApp[]> {
   const slugs = await readCategorySlugs(runner)
   const apps: Omit<QueuedApp, 'lookAlikes'>[] = []
   for (const batch of chunk(ids, batchSize))
     for (const app of await findNamedApps(runner, batch)) apps.push(toQueued(app, slugs))
-  const found = lookAlikes ?? (await findLookAlikes(runner, apps))
+  const found = await findLookAlikes(runner, apps)
   return apps.map((app, index) => ({
     ...app,
     lookAlikes: required(found[index], 'the look-alikes'),
@@ -260,32 +154,27 @@ const toQueued = (
   changes: ownerChanges(app, categorySlugs),
 })
 
-const upToPosition = `(${waitingSince}, apps.id) <= (?, ?)`
-
 /**
- * Counts the apps of a queue that match the filter, and those of them up to a position. `isIn` is
- * false if the app at the position has left the queue, or does not match.
+ * Counts the apps of a queue that match the filter and that nobody else has open, and those of them
+ * up to a position. `isIn` is false if the app at the position has left the queue, or does not match.
  */
 export async function countQueue(
   runner: QueryRunner,
-  { queue, filter, openElsewhere }: QueueOrder,
+  { queue, filter, openElsewhere }: QueueWalk,
   position: QueuePosition | undefined,
 ): Promise<{ total: number; upTo: number; isIn: boolean }> {
   const apps = appsIn(runner, queues[queue], await resolveColumns(runner, filter))
   const [all] = await apps.clone().count({ count: '*' })
   const total = Number(required(all, 'the count').count)
   if (!position) return { total, upTo: 0, isIn: false }
-  const before = apps.clone()
   const others = openElsewhere.filter((id) => id !== position.id)
-  if (position.isOpen)
-    before.where((apps) =>
-      apps.whereNotIn('apps.id', openElsewhere).orWhereRaw(upToPosition, valuesOf(position)),
-    )
-  else before.whereRaw(upToPosition, valuesOf(position)).whereNotIn('apps.id', others)
-  const [first] = await before.count({ count: '*' })
+  const [upTo] = await apps
+    .clone()
+    .whereRaw(`(${waitingSince}, apps.id) <= (?, ?)`, valuesOf(position))
+    .whereNotIn('apps.id', others)
+    .count({ count: '*' })
   const found = await apps.where('apps.id', position.id).first('apps.id')
-  const upTo = Number(required(first, 'the count').count)
-  return { total, upTo, isIn: found !== undefined }
+  return { total, upTo: Number(required(upTo, 'the count').count), isIn: found !== undefined }
 }
 
 /** Apps whose developers are offered as a filter. */

@@ -240,8 +240,6 @@ describe('within a queue', () => {
       what: 'of another category',
       path: () => `/apps/${apps.pending}?queue=pending&category=games`,
     },
-    // Counting would read the whole queue.
-    { what: 'with look-alikes', path: (id) => `/apps/${id}?queue=pending&look-alikes=on` },
     { what: 'without a queue', path: (id) => `/apps/${id}?developer=Bob` },
   ])('an app $what has no number', async ({ path }) => {
     const { status, text } = await ada.get(path(ids[1]))

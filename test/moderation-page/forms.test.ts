@@ -48,10 +48,6 @@ test.for([
     after: '2026-01-01T00:00:00.000Z~7',
     position: { waiting_since: '2026-01-01T00:00:00.000Z', id: 7 },
   },
-  {
-    after: '2026-01-01T00:00:00.000Z~7~open',
-    position: { waiting_since: '2026-01-01T00:00:00.000Z', id: 7, isOpen: true },
-  },
 ])('the place $after in a queue', ({ after, position }) => {
   expect(parseQueueView({ after }).after).toEqual(position)
 })
@@ -64,22 +60,14 @@ test.for(['x', '1', '2026-01-01~1', '2026-01-01T00:00:00.000Z', '2026-01-01T00:0
 )
 
 test('the filter of a queue is trimmed, and an empty one filters nothing', () => {
-  const none = { developer: undefined, category: undefined, lookAlikes: undefined }
+  const none = { developer: undefined, category: undefined }
   expect(parseQueueView({ queue: 'other', developer: ' ', category: '' })).toMatchObject({
     queue: 'pending',
     filter: none,
   })
-  expect(
-    parseQueueView({
-      queue: 'changed',
-      developer: ' Ada ',
-      category: 'games',
-      'look-alikes': 'on',
-    }),
-  ).toMatchObject({
-    queue: 'changed',
-    filter: { developer: 'Ada', category: 'games', lookAlikes: true },
-  })
+  expect(parseQueueView({ queue: 'changed', developer: ' Ada ', category: 'games' })).toMatchObject(
+    { queue: 'changed', filter: { developer: 'Ada', category: 'games' } },
+  )
 })
 
 test('the next app is a number, and the last entry that was seen is one or unknown', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, inject, test, vi } from 'vitest'
-import { maxStoring } from '../../src/moderation-page/sessions.ts'
+import { maxStoring } from '../../src/moderation-page/pages/app.ts'
 import { freezeClock, stopTimers } from '../support/clock.ts'
 import { holdWrite } from '../support/held-write.ts'
 import { addressOf, reportOf, textOf, titleOf } from '../support/html.ts'
@@ -44,15 +44,11 @@ const openOf = (text: string) => openChip.exec(textOf(text))?.[0].replace(/, sin
 
 const nameOf = (text: string) => titleOf(text).replace(/ – .*/, '')
 
-test.for([
-  { name: 'Needle', list: path },
-  { name: 'Tide Cl0ck', list: '/?queue=pending&look-alikes=on' },
-])('two who decide in turn the apps that $list leads to decide six of twelve', async (row) => {
-  const { page, ada, bo } = await start(0)
-  const ids = await addApps(page, Array(12).fill({ name: row.name }))
+test('two who decide in turn the apps of a queue decide six of twelve', async () => {
+  const { page, ids, ada, bo } = await start(12)
   let [adas, bos] = ['', '']
-  adas = await openFirst(ada, await listOf(ada, row.list))
-  bos = await openFirst(bo, await listOf(bo, row.list))
+  adas = await openFirst(ada, await listOf(ada))
+  bos = await openFirst(bo, await listOf(bo))
   for (let round = 0; round < 6; round++) {
     adas = (await follow(ada, await decide(ada, adas, 'approve'))).text
     bos = (await follow(bo, await decide(bo, bos, 'approve'))).text
@@ -64,34 +60,66 @@ test.for([
   expect(new Set(entries.map(({ app_id }) => app_id)).size).toBe(12)
 })
 
-test('an app that somebody has open is last for others, who may decide it', async () => {
+test('an app that somebody has open is left out for others, who may decide it', async () => {
   const { page, ids, names, ada, bo } = await start(3)
   await openFirst(ada, await listOf(ada))
   expect(queued(await listOf(ada))).toEqual(names)
-  expect(openOf(await listOf(ada))).toBeUndefined()
+  expect(textOf(await listOf(ada))).toContain('3 apps wait, the longest first. Select all')
 
   const list = await listOf(bo)
-  expect(queued(list)).toEqual(['Needle 2', 'Needle 3', 'Needle 1'])
-  expect(openOf(list)).toBe('Open elsewhere: Ada')
-  const shown = (await bo.get(addressOf(list, 'Needle 1'))).text
+  expect(queued(list)).toEqual(['Needle 2', 'Needle 3'])
+  expect(textOf(list)).toContain(
+    '3 apps wait, the longest first. 1 of them is open elsewhere and left out.',
+  )
+  const shown = await listOf(bo, `/apps/${ids[0]}?${games}`)
   expect(openOf(shown)).toBe('Open elsewhere: Ada')
-  expect(textOf(shown)).toContain(' 3 of 3 ')
+  expect(textOf(shown)).toContain(' 1 of 3 ')
   const decided = await follow(bo, await decide(bo, shown, 'approve'))
+  expect(nameOf(decided.text)).toBe('Needle 2')
   expect(reportOf(decided.text)).toContain('Needle 1')
   expect(await stateOf(page, ids[0] ?? 0)).toMatchObject({ status: 'approved' })
   // Decided, it waits for nobody.
   expect(openOf((await ada.get(`/apps/${ids[0]}`)).text)).toBeUndefined()
 })
 
+test('if only apps are left that others have open, a list says so and has them', async () => {
+  const { page, ids, ada, bo } = await start(3)
+  const cy = await page.signIn('Cy')
+  await ada.get(`/apps/${ids[0]}?${games}`)
+  await cy.get(`/apps/${ids[1]}?${games}`)
+  const last = await openFirst(bo, await listOf(bo))
+  expect([nameOf(last), textOf(last).includes(' 1 of 3 ')]).toEqual(['Needle 3', true])
+  const { text } = await follow(bo, await decide(bo, last, 'approve'))
+  expect(reportOf(text)).toBe('Approved Needle 3. 2 wait.')
+  expect(queued(text)).toEqual(['Needle 1', 'Needle 2'])
+  expect(textOf(text)).toContain(
+    'Only apps that are open elsewhere are left. 2 apps wait, the longest first. Select all',
+  )
+  expect(textOf(text).match(new RegExp(openChip, 'g'))).toHaveLength(2)
+  const shown = await openFirst(bo, text)
+  expect([nameOf(shown), openOf(shown)]).toEqual(['Needle 1', 'Open elsewhere: Ada'])
+  // Bo leaves the other one to Cy.
+  const done = await follow(bo, await decide(bo, shown, 'approve'))
+  expect([queued(done.text), openOf(done.text)]).toEqual([['Needle 2'], 'Open elsewhere: Cy'])
+})
+
+test('an app that is open elsewhere in another queue or filter is not missing in a list', async () => {
+  const { ada, bo } = await start(3)
+  await ada.get(`/apps/${apps.pending}?queue=pending`)
+  const list = await listOf(bo)
+  expect(queued(list)).toEqual(['Needle 1', 'Needle 2', 'Needle 3'])
+  expect(textOf(list)).not.toMatch(/elsewhere/i)
+})
+
 test('HEAD, as a preview sends it, opens no app', async () => {
   const { ids, names, ada, bo } = await start(3)
   await ada.request('HEAD', `/apps/${ids[0]}?${games}`)
   expect(queued(await listOf(bo))).toEqual(names)
-  expect(openOf(await listOf(bo))).toBeUndefined()
+  expect(textOf(await listOf(bo))).not.toMatch(/elsewhere/i)
 })
 
-test('a walk ends with the apps that others have open', async () => {
-  const { names, ada, bo } = await start(4)
+test('a walk leaves out the apps that others have open, and ends at the list', async () => {
+  const { ada, bo } = await start(4)
   await openFirst(ada, await listOf(ada))
   let text = await openFirst(bo, await listOf(bo))
   const seen = []
@@ -100,13 +128,8 @@ test('a walk ends with the apps that others have open', async () => {
     text = (await skip(bo, text)).text
     if (nameOf(text) === 'Pending apps') break
   }
-  expect(seen).toEqual([
-    'Needle 2: 1 of 4',
-    'Needle 3: 2 of 4',
-    'Needle 4: 3 of 4',
-    'Needle 1: 4 of 4',
-  ])
-  expect(queued(text).toSorted()).toEqual(names)
+  expect(seen).toEqual(['Needle 2: 1 of 4', 'Needle 3: 2 of 4', 'Needle 4: 3 of 4'])
+  expect(queued(text)).toEqual(['Needle 2', 'Needle 3', 'Needle 4'])
 })
 
 test('two who have opened the same app are led to different ones', async () => {
@@ -121,8 +144,8 @@ test('two who have opened the same app are led to different ones', async () => {
   adas = (await follow(ada, await decide(ada, adas, 'approve'))).text
   bos = (await follow(bo, await decide(bo, bos, 'approve'))).text
   expect(nameOf(adas)).toBe('Needle 4')
-  // The last one, which Ada has open.
-  expect([nameOf(bos), openOf(bos)]).toEqual(['Needle 4', 'Open elsewhere: Ada'])
+  // Ada has the last one open.
+  expect([queued(bos), openOf(bos)]).toEqual([['Needle 4'], 'Open elsewhere: Ada'])
 })
 
 test('an app that two have open is not the next one after itself', async () => {
@@ -132,7 +155,7 @@ test('an app that two have open is not the next one after itself', async () => {
   expect(nameOf((await skip(bo, await listOf(bo, address))).text)).toBe('Pending apps')
 })
 
-describe('an app is no longer last for others', () => {
+describe('an app is back in its place for others', () => {
   test.for<[when: string, act: (ada: Moderator, ids: number[]) => Promise<unknown>]>([
     ['after five minutes', async () => freezeClock(Date.now() + 5 * minute)],
     ['when the session has ended', (ada) => ada.post('/sign-out')],
@@ -141,7 +164,7 @@ describe('an app is no longer last for others', () => {
     const { ids, ada, bo } = await start(3)
     freezeClock()
     await ada.get(`/apps/${ids[0]}?${games}`)
-    expect(queued(await listOf(bo)).at(-1)).toBe('Needle 1')
+    expect(queued(await listOf(bo))).not.toContain('Needle 1')
     await act(ada, ids)
     const list = await listOf(bo)
     expect(queued(list)[0]).toBe('Needle 1')
@@ -163,32 +186,21 @@ test('one moderator in two browsers counts as two', async () => {
   const cookie = cookieOf(await page.post('/sign-in', { key: ada.key }))
   await ada.get(`/apps/${ids[0]}?${games}`)
   const list = await listOf(page.visitor(cookie))
-  expect([queued(list).at(-1), openOf(list)]).toEqual(['Needle 1', 'Open elsewhere: Ada'])
+  expect(queued(list)).toEqual(['Needle 2', 'Needle 3'])
 })
 
-test('pages of a list have each app once, those that others have open at the end', async () => {
+test('pages of a list leave out the apps that others have open, and the last one says so', async () => {
   const { page, ids, names, ada, bo } = await start(60)
   await ada.get(`/apps/${ids[9]}?${games}`)
   await bo.get(`/apps/${ids[54]}?${games}`)
   const cy = await page.signIn('Cy')
   const first = await listOf(cy)
-  expect([queued(first).length, textOf(first).includes('60 apps wait')]).toEqual([50, true])
+  expect(textOf(first)).toContain('60 apps wait, the longest first. These are 1 to 50. Select')
   const second = await listOf(cy, addressOf(first, 'Next'))
-  expect(textOf(second)).toContain('These are 51 to 60')
+  expect(textOf(second)).toContain('These are 51 to 58. 2 of them are open elsewhere and left out.')
   const open = ['Needle 10', 'Needle 55']
   const others = names.filter((name) => !open.includes(name))
-  expect([...queued(first), ...queued(second)]).toEqual([...others, ...open])
-})
-
-test('a page that begins among those that others have open', async () => {
-  const { page, ids, ada, bo } = await start(3)
-  await ada.get(`/apps/${ids[0]}?${games}`)
-  await bo.get(`/apps/${ids[1]}?${games}`)
-  const cy = await page.signIn('Cy')
-  const after = `2026-01-01T00:00:00.000Z~${ids[0]}~open`
-  const list = await listOf(cy, `${path}&after=${after}`)
-  expect(queued(list)).toEqual(['Needle 2'])
-  expect(textOf(list)).toContain('These are 3 to 3')
+  expect([...queued(first), ...queued(second)]).toEqual(others)
 })
 
 describe('what is open is written', () => {

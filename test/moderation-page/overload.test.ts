@@ -8,7 +8,7 @@ import { openDatabase, queueLimits } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
 import { clientBuffers } from '../../src/http/connections.ts'
 import { walkQueue } from '../../src/moderation/queue.ts'
-import { queueTimeout } from '../../src/moderation-page/pages/page.ts'
+import { queueTimeout } from '../../src/moderation-page/parts/context.ts'
 import { expectStatuses } from '../support/check.ts'
 import { freezeClock, stopTimers } from '../support/clock.ts'
 import { textOf, valuesOf } from '../support/html.ts'
@@ -226,11 +226,6 @@ describe('a page that takes long', () => {
   test.for<{ what: string; work: (runner: QueryRunner) => Promise<unknown> }>([
     { what: 'a step of the queue', work: (runner) => walkQueue(runner, pending, undefined, 100) },
     {
-      what: 'a step of look-alikes',
-      work: (runner) =>
-        walkQueue(runner, { ...pending, filter: { lookAlikes: true } }, undefined, 50),
-    },
-    {
       what: 'a developer who does not exist',
       work: (runner) => requireDeveloper(runner, 'Nobody').catch(() => {}),
     },
@@ -255,26 +250,23 @@ describe('a page that takes long', () => {
     await addApps(page, Array<object>(5000).fill({ ...popular, total_downloads: 10_000 }))
   })
 
-  test.for(['/', '/?look-alikes=on', '/apps/7?queue=pending&look-alikes=on'])(
-    '%s stops when its client disconnects',
-    async (path) => {
-      const client = connect(page.port)
-      const logged = page.log.length
-      let later: string[] | undefined
-      page.database.onStatement((statement) => {
-        later?.push(statement)
-        if (!/app_names/.test(statement)) return
-        later ??= []
-        // A socket that was only closed may still read.
-        client.resetAndDestroy()
-      })
-      client.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nCookie: ${ada.cookie}\r\n\r\n`)
-      await expect.poll(() => page.log.slice(logged).join()).toMatch(/GET aborted/)
-      await expect.poll(() => page.database.usage().pools[0]?.used).toBe(0)
-      // Those that were sent before the disconnection was seen. The page would need five or more.
-      expect(later?.length).toBeLessThan(5)
-      expect(later?.at(-1)).toBe('ROLLBACK')
-      expect(page.log.filter((line) => JSON.parse(line).level >= 40)).toEqual([])
-    },
-  )
+  test.for(['/', '/apps/7?queue=pending'])('%s stops when its client disconnects', async (path) => {
+    const client = connect(page.port)
+    const logged = page.log.length
+    let later: string[] | undefined
+    page.database.onStatement((statement) => {
+      later?.push(statement)
+      if (!/app_names/.test(statement)) return
+      later ??= []
+      // A socket that was only closed may still read.
+      client.resetAndDestroy()
+    })
+    client.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nCookie: ${ada.cookie}\r\n\r\n`)
+    await expect.poll(() => page.log.slice(logged).join()).toMatch(/GET aborted/)
+    await expect.poll(() => page.database.usage().pools[0]?.used).toBe(0)
+    // Those that were sent before the disconnection was seen. The page would need five or more.
+    expect(later?.length).toBeLessThan(5)
+    expect(later?.at(-1)).toBe('ROLLBACK')
+    expect(page.log.filter((line) => JSON.parse(line).level >= 40)).toEqual([])
+  })
 })

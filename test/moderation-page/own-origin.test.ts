@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ownPath } from '../../src/moderation-page/own-origin.ts'
+import { ownPath } from '../../src/moderation-page/sessions.ts'
 import { isOwnPath } from '../support/page-checker.ts'
 
 /** The path to open after signing in, of which another site may have set the text. */

@@ -186,7 +186,7 @@ describe('texts with markup, reversed and terminal characters', () => {
     const paths = (path: string, ...names: string[]) =>
       names.map((name) => `${path}${new URLSearchParams({ [name]: written })}`)
     for (const path of [
-      ...paths('/?', 'queue', 'look-alikes', 'developer', 'category', 'after', 'decided'),
+      ...paths('/?', 'queue', 'developer', 'category', 'after', 'decided'),
       ...paths('/apps?', 'text'),
       ...paths(`/apps/${pending}?`, 'queue', 'next'),
       ...paths(`/apps/${pending}?queue=x&`, 'developer'),
@@ -375,7 +375,7 @@ describe('if others wrote as much as they may, in characters that are long as HT
       what: 'a filtered queue',
       path: () => `/?${new URLSearchParams({ developer: fill(100) })}`,
     },
-    { what: 'the look-alikes of a queue', path: () => '/?look-alikes=on' },
+    { what: 'a queue', path: () => '/' },
     {
       what: 'the queue of changes with what was refused',
       path: () => `/?queue=changed&refused=${changed.join('+')}`,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { sessionCookie } from '../../src/moderation-page/session-cookie.ts'
+import { sessionCookie } from '../../src/moderation-page/sessions.ts'
 
 /** Browsers send the cookies of a host to all its ports, so that a port is a part of the name. */
 

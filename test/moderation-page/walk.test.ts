@@ -2,7 +2,7 @@ import { describe, expect, inject, test, vi } from 'vitest'
 import { renameDeveloper } from '../../src/accounts/account-store.ts'
 import { recordEntry } from '../../src/audit/audit-store.ts'
 import type { NewAppRow } from '../../src/catalogue/app-store.ts'
-import { queueTimeout } from '../../src/moderation-page/pages/page.ts'
+import { queueTimeout } from '../../src/moderation-page/parts/context.ts'
 import { required } from '../../src/util/helpers.ts'
 import { stopTimers } from '../support/clock.ts'
 import {
@@ -47,11 +47,7 @@ type Walk = { view: string; name: string }
 
 const games: Walk = { view: 'queue=pending&developer=Bob&category=games', name: 'Needle' }
 const changed: Walk = { view: 'queue=changed&category=games', name: 'Needle' }
-const lookAlikes: Walk = { view: 'queue=pending&look-alikes=on', name: 'Tide Cl0ck' }
-const allFilters: Walk = {
-  view: 'queue=changed&developer=Bob&category=games&look-alikes=on',
-  name: 'Tide Cl0ck',
-}
+const allFilters: Walk = { view: 'queue=changed&developer=Bob&category=games', name: 'Needle' }
 
 /** Changed apps, which wait from one minute to the next. */
 const toChanged = (app: Partial<NewAppRow>, index: number): Partial<NewAppRow> => ({
@@ -88,16 +84,14 @@ type Start = Awaited<ReturnType<typeof start>>
 test.for([
   // More than a page of the queue has.
   { count: 60, walk: games },
-  { count: 6, walk: lookAlikes },
   { count: 6, walk: allFilters },
 ])('each of $count apps is decided once, and no other: $walk.view', async ({ count, walk }) => {
   const { page, ids, ada, view, open } = await start(count, walk)
   const [before] = await newestEntries(page, 1)
-  const isCounted = !view.includes('look-alikes')
   let text = await open(0)
   for (const [index, id] of ids.entries()) {
     expect(shownId(text)).toBe(id)
-    expect(textOf(text).includes(` 1 of ${count - index} `)).toBe(isCounted)
+    expect(textOf(text)).toContain(` 1 of ${count - index} `)
     const isRejected = index % 3 === 0
     const decided = await (isRejected
       ? decide(ada, text, 'reject', { reason: 'No.' })
@@ -109,8 +103,7 @@ test.for([
     text = (await follow(ada, decided)).text
     const left = count - index - 1
     expect(reportOf(text)).toBe(
-      `${isRejected ? 'Rejected' : 'Approved'} ${walk.name}.` +
-        (isCounted ? ` ${left} ${left === 1 ? 'waits' : 'wait'}.` : ''),
+      `${isRejected ? 'Rejected' : 'Approved'} ${walk.name}. ${left} ${left === 1 ? 'waits' : 'wait'}.`,
     )
     expect((await stateOf(page, id))?.status).toBe(isRejected ? 'rejected' : 'approved')
   }
@@ -175,7 +168,6 @@ describe('the next of five apps is right', () => {
     { walk: games, decided: 3, what: 'others take the rest', meanwhile: take(4), next: undefined },
     { walk: games, decided: 0, what: 'its owner deletes it', meanwhile: deleteAsOwner(1), next: 2 },
     { walk: changed, decided: 1, what: 'others take two', meanwhile: take(2, 3), next: 4 },
-    { walk: lookAlikes, decided: 1, what: 'others take two', meanwhile: take(2, 3), next: 4 },
     { walk: allFilters, decided: 1, what: 'others take two', meanwhile: take(2, 3), next: 4 },
   ])('after $decided in $walk.view if $what', async ({ walk, decided, meanwhile, next }) => {
     const all = await start(5, walk)
@@ -205,21 +197,6 @@ describe('the next of five apps is right', () => {
       text = (await follow(ada, await decide(ada, text, 'approve'))).text
     }
     expect([isQueue(text), queued(text)]).toEqual([true, []])
-  })
-
-  test('if over a hundred others were read without finding a look-alike', async () => {
-    const { page, ada } = await startWithAda()
-    const ids = await addApps(
-      page,
-      Array.from({ length: 130 }, (_, index) => ({
-        name: [0, 1, 120].includes(index) ? 'Tide Cl0ck' : 'Hay',
-      })),
-    )
-    const { text } = await ada.get(`/apps/${ids[1]}?${lookAlikes.view}`)
-    const list = await follow(ada, await decide(ada, text, 'approve'))
-    expect(reportOf(list.text)).toBe('Approved Tide Cl0ck.')
-    // The list goes on from there: without the first app, which was skipped.
-    expect([isQueue(list.text), queuedIds(list.text)]).toEqual([true, [ids[120]]])
   })
 
   test('after the decision of another moderator, which moves the app in the queue', async () => {
@@ -411,6 +388,8 @@ describe('once it is made, a decision is never answered as an error', () => {
     )
     stopTimers()
     const deciding = decide(ada, text, 'approve')
+    // A busy machine may not have come so far, and a read for the session waits, too.
+    await expect.poll(() => statusOf(1)).toBe('approved')
     await expect.poll(() => page.database.usage().pools[0]?.waiting).toBe(1)
     vi.advanceTimersByTime(2 * queueTimeout)
     const decided = await deciding

@@ -1,7 +1,7 @@
 import { type Html, html } from '../../http/html.ts'
-import { alert } from './components.ts'
-import { layout } from './layout.ts'
-import type { Links } from './links.ts'
+import { alert } from '../parts/components.ts'
+import { layout } from '../parts/layout.ts'
+import type { Links } from '../parts/links.ts'
 
 /** The form for the sign-in key. `next` is the address to open after it. */
 export const signInPage = (links: Links, next: string, problem?: string): Html =>

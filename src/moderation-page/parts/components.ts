@@ -4,7 +4,6 @@ import type { NamedAppRow } from '../../catalogue/app-store.ts'
 import type { LookAlike } from '../../catalogue/look-alikes.ts'
 import { type Html, html } from '../../http/html.ts'
 import { type Fields, popularityOf } from '../../moderation/describe.ts'
-import type { QueuePosition } from '../../moderation/queue.ts'
 import { warningsOf } from '../../moderation/warnings.ts'
 import { formatDay, formatMoment } from '../../util/time.ts'
 import { shortValue, wholeValue } from './excerpts.ts'
@@ -27,8 +26,7 @@ export const appLink = (
   links: Links,
   { id, name }: { id: number; name: string },
   view?: QueueView,
-  position?: QueuePosition,
-): Html => html`<a href="${links.app(id, view, { position })}"><bdi>${name}</bdi></a>`
+): Html => html`<a href="${links.app(id, view)}"><bdi>${name}</bdi></a>`
 
 /** Says who else has the app open. */
 export const openChip = (opened: OpenedApp): Html =>
@@ -104,7 +102,3 @@ export const reasonField = (reason: string, reasons: readonly string[]): Html =>
 
 /** Is the default button of its form, so that the key Enter in a field sends nothing. */
 export const noDefaultButton = html`<button disabled hidden></button>`
-
-/** The last entry that a page shows: if its form is refused, later ones are pointed out. */
-export const seenField = (history: readonly { id: number }[]): Html =>
-  html`<input type="hidden" name="seen" value="${history.at(-1)?.id ?? 0}">`

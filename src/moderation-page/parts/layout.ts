@@ -1,12 +1,15 @@
+import type { QueryRunner } from '../../db/engine.ts'
 import type { ModeratorRow } from '../../db/rows.ts'
 import { type Html, html } from '../../http/html.ts'
 import type { Queue } from '../../moderation/app-filter.ts'
+import { countQueues } from '../../moderation/status.ts'
 import { formatCount } from '../../util/text.ts'
+import type { PageContext } from './context.ts'
 import type { Links } from './links.ts'
 
 /** The common parts of all pages. */
 
-export type Tab = Queue | 'apps' | 'audit'
+type Tab = Queue | 'apps' | 'audit'
 
 /** Around a page: who has signed in, and the tabs. `counts` are missing on pages of errors. */
 export type Frame = {
@@ -15,6 +18,17 @@ export type Frame = {
   counts?: Record<Queue, number>
   tab?: Tab
 }
+
+export const readFrame = async (
+  { links, session: { moderator } }: PageContext,
+  runner: QueryRunner,
+  tab?: Tab,
+): Promise<Frame> => ({
+  links,
+  moderator,
+  counts: await countQueues(runner),
+  ...(tab && { tab }),
+})
 
 export const layout = (frame: Frame, title: string, content: Html): Html => html`<!doctype html>
 <html lang="en">

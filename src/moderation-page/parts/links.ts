@@ -1,11 +1,11 @@
-import type { Queue } from '../../moderation/app-filter.ts'
+import type { AppFilter, Queue } from '../../moderation/app-filter.ts'
 import type { EntryFilter } from '../../moderation/entries.ts'
-import type { QueueFilter, QueuePosition } from '../../moderation/queue.ts'
+import type { QueuePosition } from '../../moderation/queue.ts'
 
 /** The addresses of the pages and of the actions of their forms. */
 
 /** A list that a moderator works through: a queue, its filter, and where in it the list begins. */
-export type QueueView = { queue: Queue; filter: QueueFilter; after?: QueuePosition | undefined }
+export type QueueView = { queue: Queue; filter: AppFilter; after?: QueuePosition | undefined }
 
 /** The ids of apps that the form before a page has decided, and those that it has not. */
 export type DecidedIds = { decided?: number[] | undefined; refused?: number[] | undefined }
@@ -14,8 +14,6 @@ type AppOptions = DecidedIds & {
   /** The app to go on with instead of the next one. */
   next?: number | undefined
   review?: number
-  /** Where the app is, which follows from the app unless others have it open. */
-  position?: QueuePosition | undefined
 }
 
 export type FormPath = '/decisions' | '/reopenings' | '/restorations' | '/removed-reviews'
@@ -55,9 +53,9 @@ export function createLinks(prefix: string, publicUrl: string): Links {
     signOut: link('/sign-out'),
     queue: (view, { select, ...ids } = {}) =>
       link('/', { ...viewParameters(view), select, ...idParameters(ids) }),
-    app: (id, view, { next, review, position, ...ids } = {}) =>
+    app: (id, view, { next, review, ...ids } = {}) =>
       link(`/apps/${id}`, {
-        ...(view && viewParameters({ ...view, after: position?.isOpen && position })),
+        ...(view && viewParameters({ ...view, after: undefined })),
         next,
         review,
         ...idParameters(ids),
@@ -76,8 +74,7 @@ const viewParameters = ({ queue, filter, after }: QueueView): Parameters => ({
   queue,
   developer: filter.developer,
   category: filter.category,
-  'look-alikes': filter.lookAlikes && 'on',
-  after: after && `${after.waiting_since}~${after.id}${after.isOpen ? '~open' : ''}`,
+  after: after && `${after.waiting_since}~${after.id}`,
 })
 
 const idParameters = ({ decided = [], refused = [] }: DecidedIds): Parameters => ({

@@ -1,8 +1,15 @@
 import { formatReference } from '../../contract/field-rules.ts'
+import type { QueryRunner } from '../../db/engine.ts'
 import { type Html, html } from '../../http/html.ts'
-import type { DecidedApp, DecidedApps, DoneApp, OwnAction } from '../../moderation/decisions.ts'
+import {
+  type DecidedApp,
+  type DoneApp,
+  findDecidedApps,
+  type OwnAction,
+} from '../../moderation/decisions.ts'
 import { formatCount, nounOf } from '../../util/text.ts'
-import type { Links, QueueView } from './links.ts'
+import type { PageContext } from './context.ts'
+import type { DecidedIds, QueueView } from './links.ts'
 
 /** The notice above a page: what the form before it did. */
 
@@ -15,7 +22,7 @@ const titles: Record<OwnAction, string> = {
   'review remove': 'Removed a review of',
 }
 
-export type NoticeOptions = {
+type NoticeOptions = {
   view?: QueueView | undefined
   /** The app that Undo leads back to. */
   next?: number
@@ -23,12 +30,20 @@ export type NoticeOptions = {
   total?: number | undefined
 }
 
-/** False if the form was about no app that exists. */
-export function notice(
-  links: Links,
-  { done, refused }: DecidedApps,
+/**
+ * The address has only the ids, so that a reload sends nothing again. The audit log says what the
+ * moderator has decided about them, so that an address that somebody else has made reports no
+ * decision. False if there is nothing to report.
+ */
+export async function readNotice(
+  { links, session }: PageContext,
+  runner: QueryRunner,
+  { decided = [], refused: refusedIds = [] }: DecidedIds,
   { view, next, total }: NoticeOptions,
-): Html | false {
+): Promise<Html | false> {
+  if (decided.length + refusedIds.length === 0) return false
+  const { id } = session.moderator
+  const { done, refused } = await findDecidedApps(runner, decided, refusedIds, id)
   if (done.length + refused.length === 0) return false
   const sentences = Object.entries(titles).map(([action, title]) => {
     const some = done.filter((app) => app.action === action)
