@@ -6,14 +6,15 @@ import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 
 /**
- * Prints the files of src/ that a request enters, in their order: how much code one has to read to
- * follow it; and the files of http/ that it enters, leaves upwards and enters again. `--functions`
- * also prints the functions. The service has handled other requests before, so what happens once
- * does not count.
+ * Prints the files of src/ that requests of the API, and a decision on the moderation page, enter,
+ * in their order: how much code one has to read to follow them; and the files of http/ and
+ * moderation-page/ that they enter, leave upwards and enter again. `--functions` also prints the
+ * functions. Other requests were handled before, so what happens once does not count.
  */
 
-/** An approved app of the demo catalogue. */
+/** Apps of the demo catalogue: an approved one, and two that wait. */
 const listedApp = 11
+const pendingApps = { first: 37, second: 38 }
 
 const src = join(import.meta.dirname, '../src/')
 
@@ -63,6 +64,7 @@ function nameOf(node: ts.SignatureDeclaration): string {
 
 const { addDemoCatalogue } = await import('../seeds/demo-catalogue.ts')
 const { findOrAddDeveloper, issueKey } = await import('../src/accounts/account-store.ts')
+const { addModerator } = await import('../src/accounts/moderator-store.ts')
 const { findApp } = await import('../src/catalogue/app-store.ts')
 const { readConfig } = await import('../src/config.ts')
 const { openDatabase } = await import('../src/db/database.ts')
@@ -70,6 +72,7 @@ const { createApp } = await import('../src/http/app.ts')
 const { createLogger } = await import('../src/http/log.ts')
 const { readDocument } = await import('../src/http/reference-routes.ts')
 const { listen } = await import('../src/http/server.ts')
+const { createModerationApp } = await import('../src/moderation-page/app.ts')
 const { required } = await import('../src/util/helpers.ts')
 
 const folder = mkdtempSync(join(tmpdir(), 'apps-path-'))
@@ -113,10 +116,40 @@ const send = ({ method, path, body }: Request) =>
     return data
   })
 
+const moderator = await database.write((runner) =>
+  addModerator(runner, 'Ada', { operator: 'path' }),
+)
+const moderationApp = await createModerationApp({
+  config,
+  database,
+  logger,
+  account: 'path',
+  isDraining: () => false,
+})
+const page = await listen(moderationApp, { ...config, port: 0 }, logger)
+
+/** Sends a form of the moderation page, and returns the cookie that its response sets. */
+async function sendForm(path: string, fields: Record<string, string>, cookie = '') {
+  const response = await fetch(`http://127.0.0.1:${page.port}${path}`, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { connection: 'close', cookie, origin: config.moderation.baseUrl },
+    body: new URLSearchParams(fields),
+  })
+  if (response.status !== 303) throw new Error(`POST ${path} returned ${response.status}`)
+  return response.headers.get('set-cookie')?.split(';', 1).join()
+}
+
+/** The fields of a form that approves an app, as its page has them. */
+async function approvalOf(id: number): Promise<Record<string, string>> {
+  const app = required(await database.read((runner) => findApp(runner, id)), `app ${id}`)
+  return { app: `${id}@${app.revision}`, seen: '1', decision: 'approve' }
+}
+
 /** The functions that the request enters, in their order. */
-async function entriesOf(request: Request): Promise<Entry[]> {
+async function entriesOf(sendRequest: () => Promise<unknown>): Promise<Entry[]> {
   entered.length = 0
-  await send(request)
+  await sendRequest()
   // The log's line follows the response.
   await new Promise((resolve) => setTimeout(resolve, 100))
   return entered.splice(0)
@@ -125,18 +158,20 @@ async function entriesOf(request: Request): Promise<Entry[]> {
 /** Receive the body while the steps run, so that their place among these is chance. */
 const besideSteps = ['http/connections.ts', 'http/body.ts']
 
+const isStep = (file: string) =>
+  /^(http|moderation-page)\//.test(file) && !besideSteps.includes(file)
+
 /**
- * The files of http/ that are entered again before the response is sent: the request has gone back
- * to a file before this one, and then comes a second time.
+ * The files of http/ and moderation-page/ that are entered again before the log, which is last: the
+ * request has gone back to a file before this one, and then comes a second time.
  */
 function findReentries(entries: Entry[]): string[] {
-  const last = entries.findLastIndex(({ file }) => file === 'http/response.ts')
-  const steps = entries.slice(0, last).map(({ file }) => file)
+  const files = entries.map(({ file }) => file).filter(isStep)
+  const steps = files.slice(0, files.findLastIndex((file) => file !== 'http/log.ts') + 1)
   const visited: string[] = []
   const left = new Set<string>()
   const again = new Set<string>()
   for (const file of steps) {
-    if (!file.startsWith('http/') || besideSteps.includes(file)) continue
     if (left.has(file)) again.add(file)
     if (!visited.includes(file)) visited.push(file)
     for (const later of visited.slice(visited.indexOf(file) + 1)) left.add(later)
@@ -169,11 +204,17 @@ const { app_id } = await send({ method: 'POST', path: '/apps', body })
 await send({ method: 'PUT', path: `/apps/${app_id}`, body })
 await send({ method: 'DELETE', path: `/apps/${app_id}` })
 
+const cookie = await sendForm('/sign-in', { key: moderator.key })
+const decide = (fields: Record<string, string>) =>
+  sendForm('/decisions?queue=pending', fields, cookie)
+await decide(await approvalOf(pendingApps.first))
+
 const isVerbose = process.argv.includes('--functions')
-for (const request of requests) {
-  const entries = await entriesOf(request)
+
+async function printPath(title: string, sendRequest: () => Promise<unknown>) {
+  const entries = await entriesOf(sendRequest)
   const files = [...new Set(entries.map(({ file }) => file))]
-  console.log(`${request.method} ${request.path}${request.what ?? ''}: ${files.length} files`)
+  console.log(`${title}: ${files.length} files`)
   for (const file of files) {
     const names = new Set(entries.filter((entry) => entry.file === file).map(({ name }) => name))
     console.log(isVerbose ? `  ${file}: ${[...names].join(', ')}` : `  ${file}`)
@@ -181,6 +222,12 @@ for (const request of requests) {
   console.log(`  re-entries: ${findReentries(entries).join(', ') || 'none'}`)
 }
 
+for (const request of requests)
+  await printPath(`${request.method} ${request.path}${request.what ?? ''}`, () => send(request))
+const approval = await approvalOf(pendingApps.second)
+await printPath('POST /decisions on the moderation page', () => decide(approval))
+
+page.server.close()
 server.close()
 await database.close()
 rmSync(folder, { recursive: true })
