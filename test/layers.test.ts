@@ -89,7 +89,7 @@ test.for<[file: string, name: string]>([
 })
 
 test.for<[file: string, name: string]>([
-  ['moderation-page/pages/app.ts', '../parts/layout.ts'],
+  ['moderation-page/pages/single-app.ts', '../parts/layout.ts'],
   ['moderation-page/app.ts', '../http/body.ts'],
   ['moderation-page/parts/layout.ts', '../../http/html.ts'],
   ['moderation-page/parts/notice.ts', './links.ts'],

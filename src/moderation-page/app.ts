@@ -24,10 +24,10 @@ import {
   receiveRestoration,
   receiveReviewRemoval,
 } from './decide.ts'
-import { openAppPage } from './pages/app.ts'
 import { appsPage } from './pages/apps.ts'
 import { auditPage } from './pages/audit.ts'
 import { queuePage } from './pages/queue.ts'
+import { openAppPage } from './pages/single-app.ts'
 import { type PageContext, sendPage } from './parts/context.ts'
 import { sentenceOf } from './parts/labels.ts'
 import { messagePage } from './parts/layout.ts'

@@ -24,8 +24,8 @@ import {
   shownApp,
   viewOf,
 } from './forms.ts'
-import { appPage, type RefusedAppForm } from './pages/app.ts'
 import { queuePage, type RefusedQueueForm } from './pages/queue.ts'
+import { appPage, type RefusedAppForm } from './pages/single-app.ts'
 import { type PageContext, queueTimeout, sendPage } from './parts/context.ts'
 import { sentenceOf } from './parts/labels.ts'
 import type { DecidedIds, QueueView } from './parts/links.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, inject, test, vi } from 'vitest'
-import { maxStoring } from '../../src/moderation-page/pages/app.ts'
+import { maxStoring } from '../../src/moderation-page/pages/single-app.ts'
 import { freezeClock, stopTimers } from '../support/clock.ts'
 import { holdWrite } from '../support/held-write.ts'
 import { addressOf, reportOf, textOf, titleOf } from '../support/html.ts'
