@@ -155,8 +155,8 @@ const toQueued = (
 })
 
 /**
- * Counts the apps of a queue that match the filter and that nobody else has open, and those of them
- * up to a position. `isIn` is false if the app at the position has left the queue, or does not match.
+ * Counts the apps of a queue that match the filter, and those of them up to a position that nobody
+ * else has open. `isIn` is false if the app at the position has left the queue, or does not match.
  */
 export async function countQueue(
   runner: QueryRunner,
