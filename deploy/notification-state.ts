@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { findEntry, findLastEntry } from '../src/audit/audit-store.ts'
+import { findEntry, findLastEntry } from '../src/audit/read-entries.ts'
 import { fileErrorReason } from '../src/cli/file-errors.ts'
 import type { Database } from '../src/db/database.ts'
 

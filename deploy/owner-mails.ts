@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../src/audit/audit-store.ts'
+import type { AuditEntry } from '../src/audit/read-entries.ts'
 import type { Config } from '../src/config.ts'
 import type { Database } from '../src/db/database.ts'
 import { entriesAfter } from '../src/moderation/entries.ts'

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { AuditEntry } from '../src/audit/audit-store.ts'
+import type { AuditEntry } from '../src/audit/read-entries.ts'
 import { messageOf } from '../src/cli/output.ts'
 import { baseUrlFormat, contactFormat, parseBaseUrl, parseContact } from '../src/config.ts'
 import type { Database } from '../src/db/database.ts'

@@ -8,7 +8,7 @@ import { createApp } from './http/app.ts'
 import { createLogger } from './http/log.ts'
 import { readableLog } from './http/readable-log.ts'
 import { readDocument, readPage } from './http/reference-routes.ts'
-import { listen } from './http/server.ts'
+import { listen, listenHost } from './http/server.ts'
 import { standardOutput } from './http/standard-output.ts'
 
 /**
@@ -25,7 +25,7 @@ export async function serveUntilSignal(config: Config, database: Database): Prom
   const docsPage = await readPage()
   const metrics = metricsPort === 0 ? undefined : await createMetrics(document.info.version)
   const stopMetrics = await metrics
-    ?.listen(config)
+    ?.listen({ host: listenHost(host), port: metricsPort })
     .catch(rethrowListenError('METRICS_PORT', { host, port: metricsPort }))
   await serveApp(
     (isDraining) =>
@@ -69,10 +69,8 @@ export async function serveModerationUntilSignal(
 const withPort = (baseUrl: string, port: number) => baseUrl.replace(/:0$/, `:${port}`)
 
 function startLog({ logLevel }: Config, database: Database): Logger {
-  const logger = createLogger(
-    logLevel,
-    process.stdout.isTTY ? readableLog(standardOutput()) : undefined,
-  )
+  const output = standardOutput()
+  const logger = createLogger(logLevel, process.stdout.isTTY ? readableLog(output) : output)
   if (logger.isLevelEnabled('debug'))
     database.onStatement((sql) => logger.debug(sql.replaceAll(/\s+/g, ' ')))
   return logger

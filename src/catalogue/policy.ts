@@ -69,7 +69,7 @@ export const reopenedColumns = (now: string): Pick<AppRow, 'unreviewed_since'> =
 
 /**
  * Since when the app, or the owner's changes of it, have waited for a decision; null if nothing does.
- * In SQL, this is `waitingSince` and `queues` in moderation/app-filter.ts.
+ * In SQL, this is `waitingSince` and `queues` in app-states.ts.
  */
 export const waitsSince = ({
   status,

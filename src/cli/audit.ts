@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import type { AuditEntry } from '../audit/audit-store.ts'
+import type { AuditEntry } from '../audit/read-entries.ts'
 import { isAddressColumn } from '../catalogue/app-columns.ts'
 import { actorOf, changesOf, type EntryChange, subjectOf } from '../moderation/describe-entry.ts'
 import { type EntryFilter, findEntries, findEntriesAfter } from '../moderation/entries.ts'

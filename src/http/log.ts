@@ -6,13 +6,9 @@ import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
 import { keyPrefix } from '../accounts/keys.ts'
 import type { Caller } from '../contract/contract.ts'
 import type { OperationFacts } from './operations.ts'
-import { standardOutput } from './standard-output.ts'
 
 /** Writes JSON lines. Neither headers nor API keys are logged. */
-export const createLogger = (
-  level: string,
-  destination: DestinationStream = standardOutput(),
-): Logger =>
+export const createLogger = (level: string, destination: DestinationStream): Logger =>
   pino({ level, hooks: { streamWrite: redact }, serializers: { err: serializeError } }, destination)
 
 /** Without the other properties that libraries add: they may hold what clients sent. */

@@ -6,13 +6,11 @@ import {
   type ServerResponse,
 } from 'node:http'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client'
-import type { Config } from '../config.ts'
+import { countApps, findOldestWaiting } from '../catalogue/app-states.ts'
 import type { Database } from '../db/database.ts'
-import { countApps, findOldestWaiting } from '../moderation/status.ts'
 import { secondsSince } from '../util/helpers.ts'
 import type { ResponseCache } from './cache.ts'
 import type { RateLimits } from './rate-limits.ts'
-import { listenHost } from './server.ts'
 
 /** The parts of the service that have metrics. */
 type Sources = { database: Database; limits: RateLimits; cache: ResponseCache | undefined }
@@ -107,11 +105,9 @@ export class Metrics {
    * Serves `GET /metrics` in Prometheus' text format, on a separate port. Returns a function that
    * stops it.
    */
-  async listen({ host, metricsPort }: Pick<Config, 'host' | 'metricsPort'>): Promise<() => void> {
+  async listen(address: { host: string | undefined; port: number }): Promise<() => void> {
     // It must not keep the process alive if the service cannot listen.
-    const server = createServer(this.#listener)
-      .listen({ port: metricsPort, host: listenHost(host) })
-      .unref()
+    const server = createServer(this.#listener).listen(address).unref()
     await once(server, 'listening')
     return () => {
       server.close()

@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import { findAppsOpenElsewhere } from '../accounts/session-store.ts'
-import type { AuditEntry } from '../audit/audit-store.ts'
+import type { AuditEntry } from '../audit/read-entries.ts'
 import { removeReview } from '../catalogue/reviews.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { type AppReference, parseReason } from '../contract/field-rules.ts'

@@ -1,4 +1,4 @@
-import { type AuditEntry, readNewest } from '../audit/audit-store.ts'
+import { type AuditEntry, readNewest } from '../audit/read-entries.ts'
 import { type OwnerColumn, ownerColumns } from '../catalogue/app-columns.ts'
 import { type NamedAppRow, namedApps } from '../catalogue/app-store.ts'
 import { findCategories } from '../catalogue/category-store.ts'

@@ -1,5 +1,6 @@
 import { lookUpDeveloper } from '../accounts/account-store.ts'
-import { type Actor, type AuditEntry, findNewestEntries } from '../audit/audit-store.ts'
+import type { Actor } from '../audit/audit-store.ts'
+import { type AuditEntry, findNewestEntries } from '../audit/read-entries.ts'
 import { type NamedAppRow, saveApp, timestampAfter } from '../catalogue/app-store.ts'
 import {
   canDecide,

@@ -1,5 +1,5 @@
 import { keyPrefix } from '../accounts/keys.ts'
-import type { AuditEntry } from '../audit/audit-store.ts'
+import type { AuditEntry } from '../audit/read-entries.ts'
 import type { AuditRow } from '../db/rows.ts'
 
 /** Formats an audit entry: who made the change, its subject, and the values. */

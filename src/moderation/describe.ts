@@ -2,6 +2,7 @@ import { domainToUnicode } from 'node:url'
 import type { Account } from '../accounts/account-store.ts'
 import { keyPrefix } from '../accounts/keys.ts'
 import { appColumns, isAddressColumn, type LabelledColumn } from '../catalogue/app-columns.ts'
+import type { OldestWaiting } from '../catalogue/app-states.ts'
 import type { NamedAppRow } from '../catalogue/app-store.ts'
 import type { LookAlike } from '../catalogue/look-alikes.ts'
 import { formatReference } from '../contract/field-rules.ts'
@@ -9,7 +10,7 @@ import { formatCommand } from '../util/command.ts'
 import { formatCount, formatMegabytes, formatQuantity, lengthOf, shorten } from '../util/text.ts'
 import { formatAge, formatMinute } from '../util/time.ts'
 import { formatOperator } from './describe-entry.ts'
-import type { CatalogueStatus, OldestWaiting, Status } from './status.ts'
+import type { CatalogueStatus, Status } from './status.ts'
 
 /** Apps and the catalogue in words, for the command line and the moderation page. */
 

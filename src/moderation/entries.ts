@@ -1,6 +1,6 @@
 import { requireDeveloper } from '../accounts/account-store.ts'
-import { type AuditEntry, findLastEntryId, readAfter, readNewest } from '../audit/audit-store.ts'
 import type { AuditFilter } from '../audit/newest-entries.ts'
+import { type AuditEntry, findLastEntryId, readAfter, readNewest } from '../audit/read-entries.ts'
 import { OperatorError, UsageError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
 import type { QueryRunner } from '../db/engine.ts'

@@ -1,5 +1,6 @@
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { findDevelopersByWords } from '../accounts/account-store.ts'
+import { type AppState, states } from '../catalogue/app-states.ts'
 import { findNamedApps, type NamedAppRow } from '../catalogue/app-store.ts'
 import { packageKey } from '../catalogue/policy.ts'
 import { parseReference } from '../contract/field-rules.ts'
@@ -8,7 +9,7 @@ import { cutNote, maxMatches } from '../search/best-matches.ts'
 import { looksOf } from '../search/fold.ts'
 import { lookTokens, namePhrasesOf, packagePartToken } from '../search/terms.ts'
 import { pick } from '../util/helpers.ts'
-import { type AppFilter, type AppState, findPage, states } from './app-filter.ts'
+import { type AppFilter, findPage } from './app-filter.ts'
 
 /** Finds apps in any state for moderators: by a text, or by state, developer and category. */
 

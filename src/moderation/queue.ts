@@ -1,18 +1,11 @@
 import { addressColumns } from '../catalogue/app-columns.ts'
+import { type Queue, queues, waitingSince } from '../catalogue/app-states.ts'
 import { findNamedApps, type NamedAppRow } from '../catalogue/app-store.ts'
 import { findLookAlikes, type LookAlike } from '../catalogue/look-alikes.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import { chunk, pick, required } from '../util/helpers.ts'
 import { type Change, ownerChanges, readCategorySlugs } from './app-details.ts'
-import {
-  type AppFilter,
-  appsIn,
-  findPage,
-  type Queue,
-  queues,
-  resolveColumns,
-  waitingSince,
-} from './app-filter.ts'
+import { type AppFilter, appsIn, findPage, resolveColumns } from './app-filter.ts'
 import { maxExcerptLength } from './describe.ts'
 import { warningsOf } from './warnings.ts'
 

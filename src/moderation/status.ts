@@ -1,25 +1,29 @@
-import type { StateCounts } from '../catalogue/app-store.ts'
+import {
+  type AppCounts,
+  countApps,
+  findOldestWaiting,
+  type OldestWaiting,
+  type Queue,
+  queues,
+} from '../catalogue/app-states.ts'
 import { OperatorError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import { readPendingMigrations } from '../db/migrations.ts'
 import type { AuditRow } from '../db/rows.ts'
 import { required } from '../util/helpers.ts'
-import { type Queue, queues, states } from './app-filter.ts'
 
 /**
- * Counts and dates for operators, moderators and monitoring. Apps have stored counts or short
- * indexes; developers are counted.
+ * Counts and dates for operators and moderators. Apps have stored counts or short indexes;
+ * developers are counted.
  */
-
-export type OldestWaiting = { id: number; name: string; waiting_since: string }
 
 type ExpiringKey = { id: string; developer_name: string; expires_at: string }
 
 type LastImport = Pick<AuditRow, 'at' | 'operator' | 'operator_name' | 'operator_id'>
 
 export type CatalogueStatus = {
-  apps: StateCounts & { changed: number }
+  apps: AppCounts
   oldest_pending: OldestWaiting | null
   oldest_changed: OldestWaiting | null
   developers: number
@@ -63,21 +67,6 @@ export async function readCatalogueStatus(runner: QueryRunner): Promise<Catalogu
   }
 }
 
-/**
- * Counts apps by state; `changed`: approved apps whose owners have changed them since the last
- * decision. The approved ones are not counted here: each category stores how many it has.
- */
-export async function countApps({ rows }: QueryRunner): Promise<CatalogueStatus['apps']> {
-  const count = (where: string) => `(select count(*) from apps where ${where})`
-  const [counts] = await rows<CatalogueStatus['apps']>(
-    `select ${count(states.pending.where)} as pending, ${count(queues.changed.where)} as changed,
-       ${count(states.rejected.where)} as rejected, ${count(states.deleted.where)} as deleted,
-       (select cast(coalesce(sum(listed_apps), 0) as bigint) from categories) as approved`,
-    [],
-  )
-  return required(counts, 'the counts')
-}
-
 /** Counts the apps that wait, which have short indexes. */
 export async function countQueues({ rows }: QueryRunner): Promise<Record<Queue, number>> {
   const count = (name: Queue) =>
@@ -87,20 +76,6 @@ export async function countQueues({ rows }: QueryRunner): Promise<Record<Queue, 
     [],
   )
   return required(counts, 'the counts')
-}
-
-/** The app that has waited longest; null if none waits. */
-export async function findOldestWaiting(
-  { rows }: QueryRunner,
-  queue: Queue,
-): Promise<OldestWaiting | null> {
-  const { where, order } = queues[queue]
-  const [oldest] = await rows<OldestWaiting>(
-    `select id, name, coalesce(unreviewed_since, created_at) as waiting_since
-     from apps where ${where} order by ${order} limit 1`,
-    [],
-  )
-  return oldest ?? null
 }
 
 /** Milliseconds. */

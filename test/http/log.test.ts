@@ -361,8 +361,12 @@ test('a log that nobody reads delays no response, and is complete when it is rea
 describe('a process that exits writes its whole log', () => {
   /** The lines that another process prints. */
   async function printed(program: string): Promise<string[]> {
-    const logger = JSON.stringify(`${import.meta.dirname}/../../src/http/log.ts`)
-    const text = `import { createLogger } from ${logger}\nconst log = createLogger('info')\n${program}`
+    const http = `${import.meta.dirname}/../../src/http`
+    const text = `
+      import { createLogger } from ${JSON.stringify(`${http}/log.ts`)}
+      import { standardOutput } from ${JSON.stringify(`${http}/standard-output.ts`)}
+      const log = createLogger('info', standardOutput())
+      ${program}`
     const args = ['--input-type=module', '--eval', text]
     const { stdout } = await promisify(execFile)(process.execPath, args, {
       maxBuffer: 16 * 2 ** 20,

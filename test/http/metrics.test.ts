@@ -13,11 +13,11 @@ import { type ServiceOptions, startService } from '../support/service.ts'
 /** A service with metrics, read as lines of Prometheus' text format. */
 async function measured(options: ServiceOptions = {}) {
   const metrics = new Metrics({ version: '1.0.0' })
-  const metricsPort = await freePort()
-  const stop = await metrics.listen({ host: '127.0.0.1', metricsPort })
+  const port = await freePort()
+  const stop = await metrics.listen({ host: '127.0.0.1', port })
   onTestFinished(stop)
   const service = await startService({ ...options, metrics })
-  const ask = () => fetch(`http://127.0.0.1:${metricsPort}/metrics`)
+  const ask = () => fetch(`http://127.0.0.1:${port}/metrics`)
   const read = async () => {
     const lines = (await (await ask()).text()).split('\n')
     return new Map(
@@ -190,17 +190,20 @@ test('answers 500 while a metric cannot be collected, and recovers', async () =>
 })
 
 test('closes its port and connections', async () => {
-  const metricsPort = await freePort()
-  const stop = await new Metrics({ version: '1.0.0' }).listen({ host: '127.0.0.1', metricsPort })
-  const reader = await connected(metricsPort)
+  const port = await freePort()
+  const stop = await new Metrics({ version: '1.0.0' }).listen({
+    host: '127.0.0.1',
+    port,
+  })
+  const reader = await connected(port)
   reader.write('GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n')
   await once(reader, 'data')
-  const silent = await connected(metricsPort)
+  const silent = await connected(port)
   // The server has accepted the connection before it is told to close.
-  await fetch(`http://127.0.0.1:${metricsPort}/metrics`)
+  await fetch(`http://127.0.0.1:${port}/metrics`)
   stop()
   await Promise.all([closed(reader.resume()), closed(silent.resume())])
-  await expect(fetch(`http://127.0.0.1:${metricsPort}/metrics`)).rejects.toThrow()
+  await expect(fetch(`http://127.0.0.1:${port}/metrics`)).rejects.toThrow()
 })
 
 test('counts cache hits, limited requests, writes and data versions', async () => {

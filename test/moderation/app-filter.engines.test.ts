@@ -1,6 +1,7 @@
 import { expect, inject, test } from 'vitest'
+import { queues, states } from '../../src/catalogue/app-states.ts'
 import type { Database } from '../../src/db/database.ts'
-import { type AppFilter, findPage, queues, states } from '../../src/moderation/app-filter.ts'
+import { type AppFilter, findPage } from '../../src/moderation/app-filter.ts'
 import { openWorld } from '../support/database.ts'
 import { share } from '../support/lifetime.ts'
 

@@ -1,6 +1,7 @@
 import { expect, inject, test } from 'vitest'
 import { addModerator } from '../../src/accounts/moderator-store.ts'
-import { type AuditEntry, recordEntry } from '../../src/audit/audit-store.ts'
+import { recordEntry } from '../../src/audit/audit-store.ts'
+import type { AuditEntry } from '../../src/audit/read-entries.ts'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { type EntryFilter, findEntries, moderatorNames } from '../../src/moderation/entries.ts'
 import { copyWorld } from '../support/database.ts'

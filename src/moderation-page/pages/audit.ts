@@ -1,4 +1,4 @@
-import { findEntry } from '../../audit/audit-store.ts'
+import { findEntry } from '../../audit/read-entries.ts'
 import { OperatorError } from '../../contract/errors.ts'
 import type { QueryRunner } from '../../db/engine.ts'
 import { type Html, html } from '../../http/html.ts'

@@ -1,12 +1,12 @@
 import { findAppsOpenElsewhere, type OpenedApp } from '../../accounts/session-store.ts'
-import { findRejectionReasons } from '../../audit/audit-store.ts'
+import { findRejectionReasons } from '../../audit/read-entries.ts'
+import type { Queue } from '../../catalogue/app-states.ts'
 import { countAppsByState } from '../../catalogue/app-store.ts'
 import { findCategories } from '../../catalogue/category-store.ts'
 import { OperatorError } from '../../contract/errors.ts'
 import { formatReference } from '../../contract/field-rules.ts'
 import type { QueryRunner } from '../../db/engine.ts'
 import { type Html, html } from '../../http/html.ts'
-import type { Queue } from '../../moderation/app-filter.ts'
 import {
   countQueue,
   findWaitingDevelopers,

@@ -3,7 +3,7 @@ import {
   type OpenedApp,
   recordOpenedApp,
 } from '../../accounts/session-store.ts'
-import { findRejectionReasons } from '../../audit/audit-store.ts'
+import { findRejectionReasons } from '../../audit/read-entries.ts'
 import { appColumns, type OwnerColumn, ownerColumns } from '../../catalogue/app-columns.ts'
 import {
   type AppReview,

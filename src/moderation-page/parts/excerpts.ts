@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../audit/audit-store.ts'
+import type { AuditEntry } from '../../audit/read-entries.ts'
 import { isAddressColumn } from '../../catalogue/app-columns.ts'
 import type { Change } from '../../moderation/app-details.ts'
 import { formatAddress, maxExcerptLength } from '../../moderation/describe.ts'

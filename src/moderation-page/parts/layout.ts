@@ -1,7 +1,7 @@
+import type { Queue } from '../../catalogue/app-states.ts'
 import type { QueryRunner } from '../../db/engine.ts'
 import type { ModeratorRow } from '../../db/rows.ts'
 import { type Html, html } from '../../http/html.ts'
-import type { Queue } from '../../moderation/app-filter.ts'
 import { countQueues } from '../../moderation/status.ts'
 import { formatCount } from '../../util/text.ts'
 import type { PageContext } from './context.ts'

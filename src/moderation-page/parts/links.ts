@@ -1,4 +1,5 @@
-import type { AppFilter, Queue } from '../../moderation/app-filter.ts'
+import type { Queue } from '../../catalogue/app-states.ts'
+import type { AppFilter } from '../../moderation/app-filter.ts'
 import type { EntryFilter } from '../../moderation/entries.ts'
 import type { QueuePosition } from '../../moderation/queue.ts'
 
