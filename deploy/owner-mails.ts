@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../src/audit/read-entries.ts'
 import type { Config } from '../src/config.ts'
-import type { Database } from '../src/db/database.ts'
+import type { DatabaseWithTools } from '../src/db/tools.ts'
 import { entriesAfter } from '../src/moderation/entries.ts'
 import { sanitize, toSingleLine } from '../src/util/text.ts'
 import { openState, type Report, type WaitingOwner, writeState } from './notification-state.ts'
@@ -37,7 +37,7 @@ type Site = Pick<Config, 'baseUrl' | 'contact'>
 export async function tellOwners(
   file: string,
   site: Site,
-  database: Database,
+  database: DatabaseWithTools,
   report: Report,
 ): Promise<void> {
   let state = await openState(file, database, report)
@@ -126,7 +126,7 @@ async function mailOwner(
   id: number,
   apps: AppNews[],
   { baseUrl, contact }: Site,
-  database: Database,
+  database: DatabaseWithTools,
 ): Promise<string | undefined> {
   const owner = await database.read(({ sql }) =>
     sql('developers').where({ id }).first('name', 'contact'),

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { AuditEntry } from '../src/audit/read-entries.ts'
 import { messageOf } from '../src/cli/output.ts'
 import { baseUrlFormat, contactFormat, parseBaseUrl, parseContact } from '../src/config.ts'
-import type { Database } from '../src/db/database.ts'
+import type { DatabaseWithTools } from '../src/db/tools.ts'
 import { actorOf } from '../src/moderation/describe-entry.ts'
 import { entriesAfter } from '../src/moderation/entries.ts'
 import { countQueues } from '../src/moderation/status.ts'
@@ -37,7 +37,7 @@ const defaultFormat = 'slack'
  */
 export async function sendNotification(
   settings: Settings,
-  database: Database,
+  database: DatabaseWithTools,
   report: Report,
 ): Promise<boolean> {
   const { deliver, moderationUrl, site, directory } = readSettings(settings)
@@ -65,7 +65,7 @@ async function tellModerators(
   file: string,
   deliver: Deliver,
   moderationUrl: string | undefined,
-  database: Database,
+  database: DatabaseWithTools,
   report: Report,
 ) {
   const state = await openState(file, database, report)

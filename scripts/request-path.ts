@@ -67,7 +67,8 @@ const { findOrAddDeveloper, issueKey } = await import('../src/accounts/account-s
 const { addModerator } = await import('../src/accounts/moderator-store.ts')
 const { findApp } = await import('../src/catalogue/app-store.ts')
 const { readConfig } = await import('../src/config.ts')
-const { openDatabase } = await import('../src/db/database.ts')
+const { migrate } = await import('../src/db/migrations.ts')
+const { openDatabase } = await import('../src/db/open-database.ts')
 const { createApp } = await import('../src/http/app.ts')
 const { createLogger } = await import('../src/http/log.ts')
 const { readDocument } = await import('../src/http/reference-routes.ts')
@@ -77,7 +78,7 @@ const { required } = await import('../src/util/helpers.ts')
 
 const folder = mkdtempSync(join(tmpdir(), 'apps-path-'))
 const database = openDatabase(`sqlite:${folder}/apps.sqlite`)
-await database.migrate()
+await migrate(database)
 await database.write(addDemoCatalogue)
 const key = await database.write(async (runner) => {
   const { developer_name } = required(await findApp(runner, listedApp), `app ${listedApp}`)

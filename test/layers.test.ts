@@ -132,6 +132,60 @@ test('no files import each other in a circle, types included', () => {
   expect(circles).toEqual([])
 })
 
+/** What serves the API: whole folders, and files of those that have others, too. */
+const partsOfApi = [
+  'accounts/keys.ts',
+  'audit/audit-store.ts',
+  ...filesIn('catalogue', 'app-columns app-list app-side-effects app-states app-store'),
+  ...filesIn('catalogue', 'category-store idempotency own-apps package-names'),
+  ...filesIn('catalogue', 'policy slugs'),
+  'config.ts',
+  'contract',
+  ...filesIn('db', 'database-url database engine error-meaning listed-apps rows schema-age'),
+  ...filesIn('db/postgres', 'client engine errors query-runner search'),
+  ...filesIn('db/sqlite', 'client database-file engine errors group-commit inspect-file'),
+  ...filesIn('db/sqlite', 'query-runner search'),
+  'http',
+  'search',
+  ...filesIn('util', 'bulkhead command helpers text'),
+]
+
+function filesIn(directory: string, names: string): string[] {
+  return names.split(' ').map((name) => `${directory}/${name}.ts`)
+}
+
+const isIn = (part: string) => (file: string) => file === part || file.startsWith(`${part}/`)
+const outsideApi = (closure: string[]) =>
+  closure.filter((file) => !partsOfApi.some((part) => isIn(part)(file)))
+
+/** The files, and all that they import, types included, except by a computed name. */
+function closureOf(entries: string[]): string[] {
+  const closure = new Set(entries)
+  for (const file of closure)
+    for (const imported of resolveLocal(file, importsOf(file)))
+      if (files.includes(imported)) closure.add(imported)
+  return [...closure]
+}
+
+test('the API and the engines import nothing that serves only commands and moderators', () => {
+  const closure = closureOf(['http/app.ts', 'db/sqlite/engine.ts', 'db/postgres/engine.ts'])
+  expect(outsideApi(closure)).toEqual([])
+  expect(partsOfApi.filter((part) => !closure.some(isIn(part)))).toEqual([])
+  expect(closure.length).toBeLessThanOrEqual(74)
+})
+
+test.for<[entry: string, imported: string]>([
+  ['cli/backup.ts', 'db/sqlite/copy-file.ts'],
+  ['cli/restore.ts', 'db/sqlite/restore-file.ts'],
+  ['cli/copy.ts', 'db/copy-database.ts'],
+  ['cli/import.ts', 'import-export/import-lines.ts'],
+  ['cli/export.ts', 'import-export/export-catalogue.ts'],
+  ['cli/decide.ts', 'moderation/decisions.ts'],
+  ['cli/key.ts', 'accounts/account-store.ts'],
+])('what serves only commands is recognized: %s imports %s', ([entry, imported]) => {
+  expect(outsideApi(closureOf([entry]))).toContain(imported)
+})
+
 test('only db/ names knex, a driver or an engine', () => {
   const naming = outsideDb.filter((file) =>
     importsOf(file).some((name) => /^(knex|sqlite3|pg)\b|db\/(sqlite|postgres)\b/.test(name)),
@@ -198,18 +252,10 @@ test.for([
   expect(new Set(naming.map(directoryOf))).toEqual(new Set(applications))
 })
 
-/** The files that one imports, directly or through others, types included. */
-function closureOf(file: string, closure = new Set<string>()): Set<string> {
-  if (closure.has(file) || !files.includes(file)) return closure
-  closure.add(file)
-  for (const imported of localImportsOf(file)) closureOf(imported, closure)
-  return closure
-}
-
 test.for(['api', 'app', 'cache', 'handlers', 'metrics', 'reference-routes', 'response'])(
   'the moderation page can be read without http/%s.ts, which is only of the API',
   (name) => {
     expect(files).toContain(`http/${name}.ts`)
-    expect(closureOf('moderation-page/app.ts')).not.toContain(`http/${name}.ts`)
+    expect(closureOf(['moderation-page/app.ts'])).not.toContain(`http/${name}.ts`)
   },
 )

@@ -14,7 +14,7 @@ import { issueKey } from '../src/accounts/account-store.ts'
 import { recordEntries } from '../src/audit/audit-store.ts'
 import { findLastEntry } from '../src/audit/read-entries.ts'
 import type { Decision } from '../src/catalogue/policy.ts'
-import type { Database } from '../src/db/database.ts'
+import type { DatabaseWithTools } from '../src/db/tools.ts'
 import { decideApp, restoreApp, transferApp } from '../src/moderation/decisions.ts'
 import { newApp } from './contract/valid-requests.ts'
 import { temporaryFolder } from './support/database.ts'
@@ -80,7 +80,7 @@ async function startNotifying(settings: Record<string, string> = {}) {
   }
   const notify = (
     changed: Record<string, string | undefined> = {},
-    database: Database = service.database,
+    database: DatabaseWithTools = service.database,
   ) => {
     const problems: string[] = []
     const report = (problem: string) => problems.push(problem)
@@ -383,7 +383,7 @@ describe('nothing is lost', () => {
     await decide('approve', apps.pending)
     // Decides between the newest entry that it reads first and the entries that it reads then.
     let reads = 0
-    const read: Database['read'] = async (work) => {
+    const read: DatabaseWithTools['read'] = async (work) => {
       const result = await database.read(work)
       if (++reads === 1) await decide('reject', apps.approved, 'Spam.')
       return result

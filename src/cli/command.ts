@@ -4,8 +4,9 @@ import type { Operator } from '../audit/audit-store.ts'
 import { describeDatabaseUrl, readConfig } from '../config.ts'
 import { OperatorError, ServiceError, UsageError } from '../contract/errors.ts'
 import { type AppReference, parseReference, referenceFormat } from '../contract/field-rules.ts'
-import { type Database, openDatabase, openMigratedDatabase } from '../db/database.ts'
 import type { DatabaseOptions, QueryRunner } from '../db/engine.ts'
+import { openDatabase, openMigratedDatabase } from '../db/open-database.ts'
+import type { DatabaseWithTools } from '../db/tools.ts'
 import { printInfo, printJson } from './output.ts'
 
 /**
@@ -62,7 +63,7 @@ export const buildDatabaseCommand = <Args extends unknown[], Result>({
   run,
   ...parts
 }: CommandParts<Result> & {
-  run: (database: Database, ...args: Args) => Promise<Result>
+  run: (database: DatabaseWithTools, ...args: Args) => Promise<Result>
 }): Command =>
   buildCommand<Args, Result>({
     ...parts,
@@ -146,7 +147,7 @@ export const withFilterOptions = (command: Command): Command =>
 
 /** Opens the database of `DATABASE_URL`, and closes it even if the work fails. */
 export async function withDatabase<T>(
-  work: (database: Database) => Promise<T>,
+  work: (database: DatabaseWithTools) => Promise<T>,
   options?: DatabaseOptions,
 ): Promise<T> {
   const { databaseUrl, databaseOptions } = readConfig()
@@ -163,7 +164,7 @@ export async function withDatabase<T>(
 
 /** The same for work on a database that may not exist or not be migrated. */
 export async function withUncheckedDatabase<T>(
-  work: (database: Database) => Promise<T>,
+  work: (database: DatabaseWithTools) => Promise<T>,
 ): Promise<T> {
   const { databaseUrl, databaseOptions } = readConfig()
   const database = openDatabase(databaseUrl, databaseOptions)

@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { Command } from 'commander'
-import type { Database } from '../db/database.ts'
+import type { DatabaseWithTools } from '../db/tools.ts'
 import { type ExportOptions, exportCatalogue } from '../import-export/export-catalogue.ts'
 import { formatQuantity } from '../util/text.ts'
 import { withDatabase } from './command.ts'
@@ -54,7 +54,7 @@ async function runExport(
   printInfo(`${written} exported. Export later changes with --since ${next}`)
 }
 
-async function exportTo(path: string, database: Database, options: ExportOptions) {
+async function exportTo(path: string, database: DatabaseWithTools, options: ExportOptions) {
   const output = path.endsWith('.gz') ? createGzip() : new PassThrough()
   const written = pipeline(output, createWriteStream(path))
   const exporting = exportCatalogue(database, output, options).finally(() => output.end())

@@ -6,7 +6,7 @@ import { setFlagsFromString } from 'node:v8'
 import { Command, CommanderError } from 'commander'
 import { OperatorError } from '../contract/errors.ts'
 import { withTemporaryCopy } from '../db/copy-database.ts'
-import type { Database } from '../db/database.ts'
+import type { DatabaseWithTools } from '../db/tools.ts'
 import { type ImportSummary, importLines } from '../import-export/import-lines.ts'
 import { type Line, lineSchema } from '../import-export/line.ts'
 import { catalogueLines } from '../import-export/write-lines.ts'
@@ -128,7 +128,7 @@ const maxUpdates = 100
 type Options = { dryRun?: true; onlyNew?: boolean; rejects?: string }
 
 async function runImport(
-  database: Database,
+  database: DatabaseWithTools,
   file: string,
   { dryRun, onlyNew = false, rejects: rejectsFile }: Options,
 ) {
@@ -156,7 +156,7 @@ async function runImport(
   const updates = dryRun && new Map<number, string>()
   // Keeps V8's young generation as large as it is, as servers do.
   setFlagsFromString('--semi-space-growth-factor=1')
-  const importInto = (target: Database) =>
+  const importInto = (target: DatabaseWithTools) =>
     importLines(target, source, catalogueLines({ actor: currentOperator(), onlyNew }), {
       onReject: rejects.add,
       onUpdate({ id, slug }) {

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
-import { knownMigrations } from '../db/migrations.ts'
+import { findPendingMigrations, migrate } from '../db/migrations.ts'
+import { knownMigrations } from '../db/schema-age.ts'
 import { withUncheckedDatabase } from './command.ts'
 import { errorPrefix, print, printInfo } from './output.ts'
 
@@ -14,7 +15,7 @@ export const command = new Command('migrate')
         printInfo(
           `${errorPrefix}waiting for the database ${database.name}: another process is writing to it or migrating it`,
         )
-      const names = await (check ? database.pendingMigrations() : database.migrate(onWait))
+      const names = await (check ? findPendingMigrations(database) : migrate(database, onWait))
       if (names.length === 0) return print(`The database ${database.name} is up to date.`)
       const isNew = !check && names.length === (await knownMigrations()).length
       if (isNew) return print(`Created the database ${database.name}.`)

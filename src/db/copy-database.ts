@@ -5,11 +5,13 @@ import { OperatorError } from '../contract/errors.ts'
 import { toIndexedDeveloper } from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
 import { withTemporaryDirectory } from '../util/temporary-directory.ts'
-import { assertUsable, type Database, openDatabase, openMigratedDatabase } from './database.ts'
 import type { NewRow, QueryRunner } from './engine.ts'
 import { indexApps } from './listed-apps.ts'
 import { optimizeAtEnd } from './long-writes.ts'
-import { findSchemaError } from './migrations.ts'
+import { migrate } from './migrations.ts'
+import { assertUsable, openDatabase, openMigratedDatabase } from './open-database.ts'
+import { findSchemaError } from './schema-age.ts'
+import type { DatabaseWithTools } from './tools.ts'
 
 /**
  * The tables to copy; a table comes after those that its foreign keys refer to. `catalogue_version`
@@ -57,9 +59,9 @@ export async function copyDatabase(
   const target = await openMigratedDatabase(to)
   try {
     assertUsable(source.name, await source.checkHealth())
-    const counts = await source.withExclusiveLock(async (runner) => {
-      assertUsable(source.name, await findSchemaError(runner.sql))
-      return target.write((copy) => copyAndVerify(runner, copy, onProgress))
+    const counts = await source.withExclusiveLock(async (sql) => {
+      assertUsable(source.name, await findSchemaError(sql))
+      return target.write((copy) => copyAndVerify(sql, copy, onProgress))
     })
     return { name, counts, optimizeProblem: await optimizeAtEnd(target) }
   } finally {
@@ -72,8 +74,8 @@ export async function copyDatabase(
  * PostgreSQL. Does not block writers. The system's temporary directory needs enough space.
  */
 export const withTemporaryCopy = <T>(
-  source: Database,
-  work: (copy: Database) => Promise<T>,
+  source: DatabaseWithTools,
+  work: (copy: DatabaseWithTools) => Promise<T>,
 ): Promise<T> =>
   withTemporaryDirectory(
     tmpdir(),
@@ -86,8 +88,8 @@ export const withTemporaryCopy = <T>(
       const copy = openDatabase(`sqlite:${file}`)
       try {
         if (!source.copyTo) {
-          await copy.migrate()
-          await source.snapshot((from) => copy.write((to) => copyRows(from, to)))
+          await migrate(copy)
+          await source.snapshot(({ sql }) => copy.write((to) => copyRows(sql, to)))
         }
         // Nobody searches the copy, so its index need not be merged at the end.
         return await work({ ...copy, optimize: () => copy.optimize({ isLast: false }) })
@@ -99,11 +101,11 @@ export const withTemporaryCopy = <T>(
 
 /** Throws an OperatorError if the target is not empty, and an Error if its copy lacks rows. */
 async function copyAndVerify(
-  source: QueryRunner,
+  source: Knex,
   target: QueryRunner,
   onProgress: (done: number, total: number) => void,
 ): Promise<RowCounts> {
-  const counts = await countRows(source.sql)
+  const counts = await countRows(source)
   const existing = await countRows(target.sql)
   const nonEmpty = tables.filter((table) => existing[table] > 0)
   if (nonEmpty.length > 0)
@@ -122,14 +124,14 @@ async function copyAndVerify(
 }
 
 async function copyRows(
-  source: QueryRunner,
+  source: Knex,
   target: QueryRunner,
   onCopied: (count: number) => void = () => {},
 ) {
   target.markPublicChange()
-  await reserveAuditedIds(source.sql, target)
+  await reserveAuditedIds(source, target)
   for (const table of tables) {
-    for await (const rows of readBatches(source.sql, table)) {
+    for await (const rows of readBatches(source, table)) {
       // insertRows ensures that the target generates only greater ids later.
       if (hasGeneratedIds(table)) await target.insertRows(table, rows as NewRow[])
       else for (const row of rows) await target.sql<Row>(table).insert(row)

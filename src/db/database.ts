@@ -4,18 +4,9 @@ import type { Knex } from 'knex'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { Bulkhead, maxConnections } from '../util/bulkhead.ts'
 import { required } from '../util/helpers.ts'
-import { parseFileUrl, parseServerUrl } from './database-url.ts'
-import type { DatabaseOptions, Engine, EngineQueryRunner, NewRow, QueryRunner } from './engine.ts'
+import type { Engine, EngineQueryRunner, NewRow, QueryRunner } from './engine.ts'
 import { Conflict } from './error-meaning.ts'
-import {
-  findPendingMigrations,
-  findSchemaError,
-  migrate,
-  readSchemaAge,
-  type SchemaAge,
-} from './migrations.ts'
-import { openPostgres } from './postgres/engine.ts'
-import { openSqlite } from './sqlite/engine.ts'
+import { readSchemaAge, type SchemaAge } from './schema-age.ts'
 
 type Work<T> = (runner: QueryRunner) => Promise<T>
 
@@ -42,17 +33,7 @@ type WriteOptions = Pick<WorkOptions, 'signal'> & {
 type BatchWork<Input, Result> = (runner: QueryRunner, inputs: readonly Input[]) => Promise<Result[]>
 
 /** An open database. Methods throw `unavailable` if it cannot be reached or is overloaded. */
-export type Database = Pick<
-  Engine,
-  | 'name'
-  | 'checkHealth'
-  | 'explain'
-  | 'copyTo'
-  | 'restoreFrom'
-  | 'committedBefore'
-  | 'waitForSmallerIds'
-  | 'optimize'
-> &
+export type Database = Pick<Engine, 'name' | 'checkHealth' | 'explain'> &
   Readonly<{
     /** Runs work of one statement. Cannot write. */
     read: <T>(work: Work<T>, options?: WorkOptions) => Promise<T>
@@ -84,18 +65,6 @@ export type Database = Pick<
       work: BatchWork<Input, Result>,
     ) => (input: Input, options?: Pick<WorkOptions, 'signal'>) => Promise<Result>
 
-    /**
-     * Brings the schema up to date; returns the names of the migrations it ran. Calls `onWait` if it
-     * has not begun after a while, because another process holds a lock.
-     */
-    migrate: (onWait?: () => void) => Promise<string[]>
-    /**
-     * The names of the migrations that `migrate` would run. Changes nothing. Throws an
-     * OperatorError if the database is unusable, or if `migrate` would refuse its version.
-     */
-    pendingMigrations: () => Promise<string[]>
-    /** See `Engine.withExclusiveLock`. */
-    withExclusiveLock: <T>(work: Work<T>) => Promise<T>
     usage: () => Usage
     /**
      * Calls the listener with the text of each statement before it runs. Bound values are not in it.
@@ -112,42 +81,6 @@ export type Usage = Readonly<{
   shed: Readonly<Record<string, number>>
 }>
 
-/** Opens a database whose URL `isDatabaseUrl` accepts. Connects when the first statement runs. */
-export const openDatabase = (url: string, options?: DatabaseOptions): Database =>
-  databaseFor(openEngine(url, options))
-
-/** Only tests need an engine without the queues of its `Database`. */
-export function openEngine(url: string, options?: DatabaseOptions): Engine {
-  const filename = parseFileUrl(url)
-  return filename === undefined
-    ? openPostgres(required(parseServerUrl(url), 'a DATABASE_URL'), options)
-    : openSqlite(filename, options)
-}
-
-/** Opens a database that must exist and be migrated. Throws `unavailable` with what to do. */
-export async function openMigratedDatabase(
-  url: string,
-  options?: DatabaseOptions,
-): Promise<Database> {
-  const engine = openEngine(url, options)
-  const database = databaseFor(engine)
-  try {
-    assertUsable(
-      database.name,
-      (await database.checkHealth()) ?? (await findSchemaError(engine.reader)),
-    )
-    return database
-  } catch (error) {
-    await database.close()
-    throw error
-  }
-}
-
-/** Throws `unavailable` if there is a reason, such as "does not exist". */
-export function assertUsable(name: string, reason: string | undefined): void {
-  if (reason !== undefined) throw new ServiceError('unavailable', `the database ${name} ${reason}`)
-}
-
 /**
  * Cheap work queues only in bursts. Expensive work of all clients may queue, but not for long:
  * callers that are rejected at once retry at once. A waiting write keeps its body in memory. Docs:
@@ -159,18 +92,19 @@ export const queueLimits = {
   write: { queueLimit: 500, queueTimeout: 5000 },
 }
 
-/** Exported for tests, which replace parts of an engine. */
+/** A database whose work queues, and is run again if it conflicts with other work. */
 export function databaseFor(engine: Engine): Database {
-  const { name, checkHealth, explain, copyTo, restoreFrom } = engine
+  const { name, checkHealth, explain } = engine
   const { reader, writer, versionReader, concurrency } = engine
   const { cheap, expensive, writing } = createBulkheads(engine)
   const readRunnerOf = (sql: Knex) => toQueryRunner(engine.queryRunnerOf(sql))
   const readRunner = readRunnerOf(reader)
   const versionRunner = readRunnerOf(versionReader)
+  const rethrow = rethrowUnavailable(engine)
   let writes = 0
 
   const runRead = <T>(work: () => Promise<T>, { isExpensive, ...options }: WorkOptions = {}) =>
-    (isExpensive ? expensive : cheap).run(work, options).catch(rethrowUnavailable)
+    (isExpensive ? expensive : cheap).run(work, options).catch(rethrow)
 
   async function runWrite<T>(work: Work<T>, count = 1): Promise<T> {
     const result = await runTransaction(engine, work)
@@ -178,28 +112,10 @@ export function databaseFor(engine: Engine): Database {
     return result
   }
 
-  function rethrowUnavailable(error: unknown): never {
-    const { isUnavailable, advice } = engine.explain(error)
-    if (!isUnavailable) throw error
-    const message = 'The service is temporarily unavailable; try again shortly.'
-    // The log and the command line have the cause.
-    throw new ServiceError(
-      'unavailable',
-      message,
-      {},
-      { cause: advice ? new OperatorError(advice) : error },
-    )
-  }
-
   return {
     name,
     checkHealth,
     explain,
-    ...(copyTo && { copyTo }),
-    restoreFrom,
-    committedBefore: () => engine.committedBefore().catch(rethrowUnavailable),
-    waitForSmallerIds: () => engine.waitForSmallerIds().catch(rethrowUnavailable),
-    optimize: (options) => engine.optimize(options).catch(rethrowUnavailable),
 
     read: (work, options) =>
       runRead(() => work({ ...readRunner, signal: options?.signal }), options),
@@ -212,7 +128,7 @@ export function databaseFor(engine: Engine): Database {
           ),
         options,
       ),
-    dataVersion: () => readVersion(versionRunner).catch(rethrowUnavailable),
+    dataVersion: () => readVersion(versionRunner).catch(rethrow),
     schemaAge: () => cheap.run(() => readSchemaAge(reader), { isFirst: true }),
 
     // Waits in the queue, then runs `runTransaction`, whose engine calls `runInTransaction`.
@@ -220,18 +136,15 @@ export function databaseFor(engine: Engine): Database {
       writing
         // Writes that run one after the other wait for no lock, and can share a transaction.
         .run(() => runWrite(work), { signal, key: concurrency.write > 1 ? app : undefined })
-        .catch(rethrowUnavailable),
+        .catch(rethrow),
     batchedWrite<Input, Result>(work: BatchWork<Input, Result>) {
       const load = batchInputs(engine, (inputs: readonly Input[]) =>
         runWrite((runner) => work(runner, inputs), inputs.length),
       )
       return (input: Input, { signal }: Pick<WorkOptions, 'signal'> = {}) =>
-        writing.run(() => load(input), { signal }).catch(rethrowUnavailable)
+        writing.run(() => load(input), { signal }).catch(rethrow)
     },
 
-    migrate: (onWait = () => {}) => migrate(engine, onWait, renewVersion),
-    pendingMigrations: () => findPendingMigrations(engine).catch(rethrowUnavailable),
-    withExclusiveLock: (work) => engine.withExclusiveLock((sql) => work(readRunnerOf(sql))),
     usage: () => ({
       pools: [
         poolUsage('reader', reader, [cheap, expensive]),
@@ -252,6 +165,18 @@ export function databaseFor(engine: Engine): Database {
     },
   }
 }
+
+/** Returns a function that throws `unavailable` instead of an error that means it. */
+export const rethrowUnavailable =
+  ({ explain }: Pick<Engine, 'explain'>) =>
+  (error: unknown): never => {
+    const { isUnavailable, advice } = explain(error)
+    if (!isUnavailable) throw error
+    const message = 'The service is temporarily unavailable; try again shortly.'
+    // The log and the command line have the cause.
+    const cause = advice ? new OperatorError(advice) : error
+    throw new ServiceError('unavailable', message, {}, { cause })
+  }
 
 const createBulkheads = ({ concurrency, groupCommitSize, findLock }: Engine) => ({
   cheap: new Bulkhead({ ...queueLimits.cheap, concurrency: concurrency.cheap }),
@@ -381,7 +306,7 @@ const renewed = new WeakSet<Knex>()
  * Call it last in a transaction, since on PostgreSQL other writers wait for the row until the
  * commit.
  */
-async function renewVersion(transaction: Knex): Promise<void> {
+export async function renewVersion(transaction: Knex): Promise<void> {
   if (renewed.has(transaction)) return
   await transaction('catalogue_version').update({ value: randomUUID() })
   renewed.add(transaction)

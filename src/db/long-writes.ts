@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
 import type { Engine } from './engine.ts'
+import type { EngineTools } from './tools.ts'
 
 /** Parts of writes that run as several transactions, such as an import. */
 
@@ -16,7 +17,7 @@ const pauseLength = 110
  * Returns a function to call between two transactions, which waits about once a second, so that
  * others write. Otherwise the lock is free too briefly for writers that wait for it.
  */
-export function pauseForOthers(database: Pick<Engine, 'optimize'>): () => Promise<void> {
+export function pauseForOthers(database: Pick<EngineTools, 'optimize'>): () => Promise<void> {
   let busySince = performance.now()
   return async () => {
     if (performance.now() - busySince < maxBusyTime) return
@@ -30,7 +31,7 @@ export function pauseForOthers(database: Pick<Engine, 'optimize'>): () => Promis
  * full disk, resolves with the reason: what was written stays, and only later statements take longer.
  */
 export async function optimizeAtEnd(
-  database: Pick<Engine, 'optimize' | 'explain'>,
+  database: Pick<Engine, 'explain'> & Pick<EngineTools, 'optimize'>,
 ): Promise<string | undefined> {
   try {
     await database.optimize({ isLast: true })

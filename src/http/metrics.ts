@@ -185,13 +185,11 @@ function addDatabaseMetrics(metrics: Metrics, { usage }: Database) {
  * gauges are missing.
  */
 function addCatalogueMetrics(metrics: Metrics, database: Database) {
-  let reading: Promise<CatalogueCounts | undefined> | undefined
+  let reading: ReturnType<typeof readCounts> | undefined
 
   /** Both gauges of a scrape share one read, so that they occupy one place in the queue. */
   function read() {
-    reading ??= readCounts(database)
-      .catch(() => undefined)
-      .finally(() => (reading = undefined))
+    reading ??= readCounts(database).finally(() => (reading = undefined))
     return reading
   }
 
@@ -200,8 +198,8 @@ function addCatalogueMetrics(metrics: Metrics, database: Database) {
     'Apps in each state; changed ones are approved, too.',
     ['status'],
     async () => {
-      const { apps = {} } = (await read()) ?? {}
-      return Object.entries(apps).map(([status, count]) => [{ status }, count])
+      const counts = await read()
+      return Object.entries(counts?.apps ?? {}).map(([status, count]) => [{ status }, count])
     },
   )
   metrics.addGauge(
@@ -210,26 +208,20 @@ function addCatalogueMetrics(metrics: Metrics, database: Database) {
     [],
     async () => {
       const counts = await read()
-      return counts ? [[{}, counts.oldestPending]] : []
+      if (!counts) return []
+      return [[{}, counts.oldest ? secondsSince(counts.oldest.waiting_since) : 0]]
     },
   )
 }
 
-type CatalogueCounts = {
-  /** By state. */
-  apps: Record<string, number>
-  /** Seconds that the oldest pending app has waited; 0 if none waits. */
-  oldestPending: number
-}
-
-const readCounts = (database: Database): Promise<CatalogueCounts> =>
-  database.snapshot(
-    async (runner) => {
-      const oldest = await findOldestWaiting(runner, 'pending')
-      return {
+/** Undefined while the database cannot be read. */
+const readCounts = (database: Database) =>
+  database
+    .snapshot(
+      async (runner) => ({
         apps: await countApps(runner),
-        oldestPending: oldest ? secondsSince(oldest.waiting_since) : 0,
-      }
-    },
-    { isExpensive: true },
-  )
+        oldest: await findOldestWaiting(runner, 'pending'),
+      }),
+      { isExpensive: true },
+    )
+    .catch(() => undefined)

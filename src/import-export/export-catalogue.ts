@@ -7,9 +7,9 @@ import {
   namedApps,
   reviewColumns,
 } from '../catalogue/app-store.ts'
-import type { Database } from '../db/database.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import { listedCondition } from '../db/listed-apps.ts'
+import type { DatabaseWithTools } from '../db/tools.ts'
 import { chunk, pick, required } from '../util/helpers.ts'
 import { type Line, lineFields, type ParsedLine, type RemovedApp } from './line.ts'
 
@@ -35,7 +35,7 @@ const maxClockSkew = 60_000
  * Returns their numbers, and `next`, the `since` of an export that continues this one.
  */
 export async function exportCatalogue(
-  database: Database,
+  database: DatabaseWithTools,
   output: Writable,
   { since = '', isPublic = false }: ExportOptions = {},
 ): Promise<{ apps: number; removed: number; categories: number; next: string }> {

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import type { Problem } from '../contract/contract.ts'
-import type { Database } from '../db/database.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import { describeFailure, optimizeAtEnd, pauseForOthers } from '../db/long-writes.ts'
+import type { DatabaseWithTools } from '../db/tools.ts'
 import { required } from '../util/helpers.ts'
 import { batchKeys } from './find-apps-of-lines.ts'
 import { type ImportLine, type ParsedLine, problem, type UpdatedApp } from './line.ts'
@@ -55,7 +55,7 @@ const maxBatchLength = 2 * 1024 * 1024
  * stopped import finishes when it is run again.
  */
 export async function importLines(
-  database: Database,
+  database: DatabaseWithTools,
   source: AsyncIterable<Buffer>,
   { parse, write }: LineWork,
   { onReject, onUpdate, onProgress }: ImportEvents = {},

@@ -1,9 +1,14 @@
 import { requireDeveloper } from '../accounts/account-store.ts'
-import type { AuditFilter } from '../audit/newest-entries.ts'
-import { type AuditEntry, findLastEntryId, readAfter, readNewest } from '../audit/read-entries.ts'
+import {
+  type AuditEntry,
+  type AuditFilter,
+  findLastEntryId,
+  readAfter,
+  readNewest,
+} from '../audit/read-entries.ts'
 import { OperatorError, UsageError } from '../contract/errors.ts'
-import type { Database } from '../db/database.ts'
 import type { QueryRunner } from '../db/engine.ts'
+import type { DatabaseWithTools } from '../db/tools.ts'
 import { requireApp } from './app-details.ts'
 
 /** Finds entries of the audit log, for the command line and the moderation page. */
@@ -50,7 +55,10 @@ export async function findEntries<Entry>(
  * The entries with ids after `after`, in their order. First waits until no entry with a smaller id
  * than the last of these can appear.
  */
-export async function* entriesAfter(database: Database, after: number): AsyncGenerator<AuditEntry> {
+export async function* entriesAfter(
+  database: DatabaseWithTools,
+  after: number,
+): AsyncGenerator<AuditEntry> {
   const last = await database.read(findLastEntryId)
   if (last <= after) return
   await database.waitForSmallerIds()
@@ -59,7 +67,7 @@ export async function* entriesAfter(database: Database, after: number): AsyncGen
 
 /** The first of `entriesAfter`, and whether there are newer ones. */
 export async function findEntriesAfter(
-  database: Database,
+  database: DatabaseWithTools,
   after: number,
   limit: number,
 ): Promise<{ entries: AuditEntry[]; hasNewer: boolean }> {

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { openDatabase } from '../../src/db/database.ts'
+import { openDatabase } from '../../src/db/open-database.ts'
 import type { AppRow } from '../../src/db/rows.ts'
 import { required } from '../../src/util/helpers.ts'
 import { newApp } from '../contract/valid-requests.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ratingColumns, ratingsOf } from '../../src/catalogue/ratings.ts'
-import { openDatabase } from '../../src/db/database.ts'
+import { openDatabase } from '../../src/db/open-database.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { copyWorld } from '../support/database.ts'
 import { seed } from '../support/random.ts'

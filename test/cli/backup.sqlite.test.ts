@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, copyFileSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, inject, test } from 'vitest'
-import { openDatabase, openEngine } from '../../src/db/database.ts'
+import { openDatabase } from '../../src/db/open-database.ts'
+import { openSqlite } from '../../src/db/sqlite/engine.ts'
 import { copyWorldFile, temporaryFolder } from '../support/database.ts'
 import {
   executable,
@@ -231,7 +232,7 @@ describe('one line, exit code 1 and no files', () => {
   }
 
   async function damageWith(file: string, statements: string) {
-    const engine = openEngine(`sqlite:${file}`)
+    const engine = openSqlite(file)
     for (const statement of statements.split(';')) await engine.writer.raw(statement)
     await engine.writer.destroy()
   }

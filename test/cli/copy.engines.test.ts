@@ -6,7 +6,9 @@ import { expect, test } from 'vitest'
 import { findOrAddDeveloper, removeDeveloper } from '../../src/accounts/account-store.ts'
 import { insertApp } from '../../src/catalogue/app-store.ts'
 import { addCategory, removeCategory } from '../../src/catalogue/category-store.ts'
-import { type Database, openDatabase } from '../../src/db/database.ts'
+import { migrate } from '../../src/db/migrations.ts'
+import { openDatabase } from '../../src/db/open-database.ts'
+import type { DatabaseWithTools } from '../../src/db/tools.ts'
 import { exampleReview, importLines } from '../support/catalogue-file.ts'
 import { expectConsistentAt } from '../support/consistency.ts'
 import {
@@ -30,7 +32,7 @@ const tables = [
 ]
 
 /** All rows of all tables. */
-const contentOf = (database: Database) =>
+const contentOf = (database: DatabaseWithTools) =>
   database.snapshot(async ({ sql }) => {
     const content: Record<string, unknown> = {}
     for (const table of tables) {
@@ -40,7 +42,10 @@ const contentOf = (database: Database) =>
     return content
   })
 
-async function using<T>(address: string, work: (database: Database) => Promise<T>): Promise<T> {
+async function using<T>(
+  address: string,
+  work: (database: DatabaseWithTools) => Promise<T>,
+): Promise<T> {
   const database = openDatabase(address)
   return work(database).finally(() => database.close())
 }
@@ -98,7 +103,7 @@ share(async () => {
 
 test('a copy and a copy of it have all rows, ids, slugs and search results', async () => {
   const second = `sqlite:${temporaryFolder()}/second.sqlite`
-  await using(second, (database) => database.migrate())
+  await using(second, (database) => migrate(database))
   const third = await emptyCatalogueUrl()
   const { code, stdout, stderr } = await commandLine(source).run('copy', '--to', second)
   expect([code, stderr]).toEqual([0, ''])

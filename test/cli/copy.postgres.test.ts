@@ -1,6 +1,7 @@
+import type { Knex } from 'knex'
 import { expect, inject, test } from 'vitest'
-import { openDatabase } from '../../src/db/database.ts'
-import type { QueryRunner } from '../../src/db/engine.ts'
+import { migrate } from '../../src/db/migrations.ts'
+import { openDatabase } from '../../src/db/open-database.ts'
 import { copyWorld, emptyDatabaseUrl, openWorld } from '../support/database.ts'
 import { ask } from '../support/postgres.ts'
 import { commandLine } from '../support/process.ts'
@@ -21,7 +22,7 @@ const schemaOf = async (address: string) => [
 test('a copy has all indexes and foreign keys of a migrated database', async () => {
   const target = await emptyDatabaseUrl()
   const database = openDatabase(target)
-  await database.migrate().finally(() => database.close())
+  await migrate(database).finally(() => database.close())
   const migrated = await schemaOf(target)
   expect(migrated.flat().length).toBeGreaterThan(40)
   await commandLine(await copyWorld()).json('copy', '--to', target)
@@ -31,7 +32,7 @@ test('a copy has all indexes and foreign keys of a migrated database', async () 
 test('the source cannot be written, and may be idle for as long as the target takes', async () => {
   const address = await copyWorld()
   const source = openDatabase(address)
-  await source.withExclusiveLock(async ({ sql }) => {
+  await source.withExclusiveLock(async (sql) => {
     const { rows } = await sql.raw('show idle_in_transaction_session_timeout')
     expect(rows).toEqual([{ idle_in_transaction_session_timeout: '0' }])
     const write = "set lock_timeout = '10ms'; update apps set version = '2'"
@@ -42,10 +43,10 @@ test('the source cannot be written, and may be idle for as long as the target ta
 
 test('a database can be copied while another one of the server is in use, and not while it is', async () => {
   const [source, other] = [openDatabase(await copyWorld()), openDatabase(await copyWorld())]
-  const countApps = ({ sql }: QueryRunner) => sql('apps').count({ count: '*' })
-  await other.read(countApps)
+  const countApps = (sql: Knex) => sql('apps').count({ count: '*' })
+  await other.read(({ sql }) => countApps(sql))
   expect(await source.withExclusiveLock(countApps)).toEqual([{ count: 6 }])
-  await source.read(countApps)
+  await source.read(({ sql }) => countApps(sql))
   await expect(source.withExclusiveLock(countApps)).rejects.toThrow(/ is in use; stop the servers/)
   await Promise.all([source.close(), other.close()])
 })
@@ -72,7 +73,7 @@ test.skipIf(inject('workers').length > 0)(
         )
       )[0]?.reltuples
     const database = openDatabase(target)
-    await database.migrate().finally(() => database.close())
+    await migrate(database).finally(() => database.close())
     await commandLine(source).json('copy', '--to', target)
     expect(await knownApps(target)).toBe(6)
     const line = { name: 'Star Map', description: 'D', category: 'tools', developer_name: 'Ada' }

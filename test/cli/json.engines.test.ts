@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, inject, test } from 'vitest'
 import { findOrAddDeveloper } from '../../src/accounts/account-store.ts'
 import { programFor } from '../../src/cli/program.ts'
-import { openDatabase } from '../../src/db/database.ts'
+import { openDatabase } from '../../src/db/open-database.ts'
 import { toLines } from '../support/catalogue-file.ts'
 import { leafCommands } from '../support/commands.ts'
 import {

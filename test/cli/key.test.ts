@@ -1,5 +1,5 @@
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
-import { openDatabase } from '../../src/db/database.ts'
+import { openDatabase } from '../../src/db/open-database.ts'
 import { copyWorld } from '../support/database.ts'
 import { holdWrite } from '../support/held-write.ts'
 import { commandLine } from '../support/process.ts'

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { expect, test } from 'vitest'
-import { openDatabase } from '../../src/db/database.ts'
-import { knownMigrations } from '../../src/db/migrations.ts'
+import { openDatabase } from '../../src/db/open-database.ts'
+import { knownMigrations } from '../../src/db/schema-age.ts'
 import { copyWorld, emptyDatabaseUrl, filePath, temporaryFolder } from '../support/database.ts'
 import { expectRefusal, run } from '../support/process.ts'
 

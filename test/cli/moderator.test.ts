@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openDatabase } from '../../src/db/database.ts'
+import { openDatabase } from '../../src/db/open-database.ts'
 import { copyWorld, emptyCatalogueUrl } from '../support/database.ts'
 import { commandLine } from '../support/process.ts'
 

@@ -22,7 +22,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
-import { openDatabase } from '../../src/db/database.ts'
+import { openDatabase } from '../../src/db/open-database.ts'
 import { copyWorldFile, temporaryFolder } from '../support/database.ts'
 import { canMount, mountSmallDisk } from '../support/disk.ts'
 import {

@@ -12,8 +12,9 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, inject, onTestFinished, test } from 'vitest'
-import { type Database, openDatabase, openMigratedDatabase } from '../../src/db/database.ts'
+import { openDatabase, openMigratedDatabase } from '../../src/db/open-database.ts'
 import { databaseFile } from '../../src/db/sqlite/database-file.ts'
+import type { DatabaseWithTools } from '../../src/db/tools.ts'
 import { copyWorldFile, filePath, temporaryFolder } from '../support/database.ts'
 import { canMount, mount, mountSmallDisk } from '../support/disk.ts'
 import { run } from '../support/process.ts'
@@ -27,15 +28,15 @@ import { startService } from '../support/service.ts'
 const json = { name: 'Star Map', description: 'The sky.', category_id: 1 }
 const unavailable = { code: 'unavailable' }
 
-function open(file: string): Database {
+function open(file: string): DatabaseWithTools {
   const database = openDatabase(`sqlite:${file}`)
   onTestFinished(() => database.close())
   return database
 }
 
-const addDeveloper = (to: Database, name: string) =>
+const addDeveloper = (to: DatabaseWithTools, name: string) =>
   to.write(({ sql }) => sql('developers').insert({ name, created_at: '', changed_at: '' }))
-const namesIn = (of: Database) =>
+const namesIn = (of: DatabaseWithTools) =>
   of.read(({ sql }) => sql('developers').orderBy('id').pluck('name'))
 
 const writeOver = (file: string, from: string) =>
@@ -185,7 +186,7 @@ test('an overwritten file causes 503 instead of 500, and is read again when its 
   expect((await service.request('POST', '/apps', { key: world.keys.ada, json })).status).toBe(201)
 })
 
-test.for<[finder: string, find: (database: Database) => Promise<unknown>]>([
+test.for<[finder: string, find: (database: DatabaseWithTools) => Promise<unknown>]>([
   ['the first connection of the monitor', (database) => database.checkHealth()],
   ['BEGIN of a write', (database) => addDeveloper(database, 'Mallory').catch(() => {})],
 ])('pages stay cached until damage is found by %s, and again after it', async ([, find]) => {

@@ -1,7 +1,8 @@
 import { expect, inject, onTestFinished, test, vi } from 'vitest'
 import { appColumns } from '../../src/catalogue/app-columns.ts'
 import { withTemporaryCopy } from '../../src/db/copy-database.ts'
-import { type Database, openDatabase } from '../../src/db/database.ts'
+import type { Database } from '../../src/db/database.ts'
+import { openDatabase } from '../../src/db/open-database.ts'
 import { copyWorld, openWorld } from '../support/database.ts'
 import { holdWrite } from '../support/held-write.ts'
 

@@ -9,13 +9,10 @@ import {
 import { join, resolve } from 'node:path'
 import type { Knex } from 'knex'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import {
-  databaseFor,
-  openDatabase,
-  openEngine,
-  openMigratedDatabase,
-} from '../../src/db/database.ts'
+import { databaseFor } from '../../src/db/database.ts'
 import { isDatabaseUrl } from '../../src/db/database-url.ts'
+import { migrate } from '../../src/db/migrations.ts'
+import { openDatabase, openMigratedDatabase } from '../../src/db/open-database.ts'
 import {
   openCopy,
   openExclusive,
@@ -24,6 +21,7 @@ import {
   openWriter,
 } from '../../src/db/sqlite/client.ts'
 import { databaseFile } from '../../src/db/sqlite/database-file.ts'
+import { openSqlite } from '../../src/db/sqlite/engine.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { copyWorld, copyWorldFile, openWorld, temporaryFolder } from '../support/database.ts'
 import { holdWrite } from '../support/held-write.ts'
@@ -167,7 +165,7 @@ test('creates a database with its directory', async () => {
   const folder = join(temporaryFolder(), 'new')
   // No part of the name has a meaning as in a URL.
   const database = openDatabase(`sqlite:${folder}/100%41 #1.sqlite`)
-  expect(await database.migrate()).not.toEqual([])
+  expect(await migrate(database)).not.toEqual([])
   expect(await database.schemaAge()).toBe('current')
   await database.close()
   expect(readdirSync(folder)).toEqual(['100%41 #1.sqlite'])
@@ -201,7 +199,7 @@ describe('a transaction that conflicts with another', () => {
    * a conflict.
    */
   const writeAfterConflicts = async (times: number) => {
-    const engine = openEngine(await copyWorld())
+    const engine = openSqlite(copyWorldFile())
     const database = databaseFor({
       ...engine,
       explain: (error) => ({ ...engine.explain(error), isConflict: error === conflict }),

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
-import { type Database, openDatabase } from '../../src/db/database.ts'
+import { openDatabase } from '../../src/db/open-database.ts'
+import type { DatabaseWithTools } from '../../src/db/tools.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { copyWorld } from '../support/database.ts'
@@ -9,7 +10,7 @@ import { startService } from '../support/service.ts'
 
 const citusScript = new URL('../../deploy/citus.sql', import.meta.url)
 
-function open(address: string): Database {
+function open(address: string): DatabaseWithTools {
   const database = openDatabase(address)
   onTestFinished(() => database.close())
   return database

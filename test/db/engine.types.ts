@@ -1,6 +1,7 @@
 import type { Engine } from '../../src/db/engine.ts'
+import type { EngineTools } from '../../src/db/tools.ts'
 
-/** Never run. tsc checks that a new engine needs only an Engine; here, all of it throws. */
+/** Never run. tsc checks that a new engine needs only an Engine and its tools; here, all of it throws. */
 
 const never = (): never => {
   throw new Error('not built')
@@ -16,8 +17,11 @@ export const none: Engine = {
   versionReader: never(),
   concurrency: { cheap: 1, expensive: 1, write: 1 },
   queryRunnerOf: never,
-  migrate: never,
   explain: never,
+}
+
+export const noTools: EngineTools = {
+  withMigrationLock: never,
   committedBefore: never,
   waitForSmallerIds: never,
   restoreFrom: never,

@@ -9,8 +9,9 @@ import { findApp } from '../../src/catalogue/app-store.ts'
 import { removeCategory, renameCategory } from '../../src/catalogue/category-store.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
 import type { AppChanges } from '../../src/contract/contract.ts'
-import { type Database, openDatabase } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
+import { openDatabase } from '../../src/db/open-database.ts'
+import type { DatabaseWithTools } from '../../src/db/tools.ts'
 import { createHandlers } from '../../src/http/handlers.ts'
 import { decideApp, restoreApp, transferApp } from '../../src/moderation/decisions.ts'
 import { newApp } from '../contract/valid-requests.ts'
@@ -22,7 +23,7 @@ import { addReviews } from '../support/reviews.ts'
 
 /** What the row locks are for. On SQLite there is one writer at a time, so it needs none. */
 
-type Operation = (database: Database) => Promise<unknown>
+type Operation = (database: DatabaseWithTools) => Promise<unknown>
 
 const { apps, keys, categories } = inject('world')
 const isCluster = inject('workers').length > 0
@@ -47,7 +48,7 @@ const request = {
   header: {},
   signal,
 }
-const operations = (database: Database) => createHandlers(database, 'http://apps.test')
+const operations = (database: DatabaseWithTools) => createHandlers(database, 'http://apps.test')
 const update =
   (id: number, body: AppChanges): Operation =>
   (database) =>
@@ -105,7 +106,7 @@ type HoldPoint = 'search' | 'audit' | 'commit'
  * change the search index, which is after they have changed an app and before they change its
  * categories, before their audit entry, or before their commit.
  */
-function holding([database, other]: [Database, Database], before: HoldPoint) {
+function holding([database, other]: [DatabaseWithTools, DatabaseWithTools], before: HoldPoint) {
   const worked = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
   const hold = () => {
@@ -113,7 +114,7 @@ function holding([database, other]: [Database, Database], before: HoldPoint) {
     return released.promise
   }
   let retries = 0
-  const counted = (server: Database): Database => ({
+  const counted = (server: DatabaseWithTools): DatabaseWithTools => ({
     ...server,
     write(work, options) {
       retries--
@@ -124,7 +125,7 @@ function holding([database, other]: [Database, Database], before: HoldPoint) {
     },
   })
   const free = counted(other)
-  const held: Database = {
+  const held: DatabaseWithTools = {
     ...database,
     write: (work, options) =>
       counted(database).write(async (runner) => {

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { OperatorError, ServiceError } from '../../src/contract/errors.ts'
-import type { Database } from '../../src/db/database.ts'
 import { optimizeAtEnd, pauseForOthers } from '../../src/db/long-writes.ts'
+import type { DatabaseWithTools } from '../../src/db/tools.ts'
 import { importFrom, importLines } from '../support/catalogue-file.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
 import { openWorld } from '../support/database.ts'
@@ -29,7 +29,7 @@ test.for<[work: string, milliseconds: number[], afterBatches: number[]]>([
     let batches = 0
     const pauses: number[] = []
     const ends: number[] = []
-    const slow: Database = {
+    const slow: DatabaseWithTools = {
       ...database,
       async write(work, options) {
         const result = await database.write(work, options)
@@ -102,7 +102,7 @@ test('an import reads only the next batch while it writes one', async () => {
   const begun = Promise.withResolvers<void>()
   const goOn = Promise.withResolvers<void>()
   onTestFinished(() => goOn.resolve())
-  const held: Database = {
+  const held: DatabaseWithTools = {
     ...database,
     async write(work, options) {
       begun.resolve()

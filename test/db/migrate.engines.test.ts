@@ -4,7 +4,8 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
-import { openDatabase, openEngine, openMigratedDatabase } from '../../src/db/database.ts'
+import { migrate } from '../../src/db/migrations.ts'
+import { openDatabase, openMigratedDatabase } from '../../src/db/open-database.ts'
 import { copyWorld, emptyDatabaseUrl } from '../support/database.ts'
 import { commandLine, executable, runProcess, startListening } from '../support/process.ts'
 import { databaseOfVersion31 } from './version-3.1.ts'
@@ -43,11 +44,11 @@ test('four concurrent migrations and two servers of an empty database: one migra
 
 test('a migration that waits for another process says so, and then ends as usual', async () => {
   const address = await copyWorld()
-  const other = openEngine(address)
+  const other = openDatabase(address)
   const locked = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
   onTestFinished(() => released.resolve())
-  const holding = other.migrate(() => {
+  const holding = other.withMigrationLock(() => {
     locked.resolve()
     return released.promise
   })
@@ -67,18 +68,19 @@ test('a migration that waits for another process says so, and then ends as usual
   expect(await stderr).toBe(
     `apps-service: waiting for the database ${other.name}: another process is writing to it or migrating it\n`,
   )
-  await Promise.all([other.reader, other.writer, other.versionReader].map((one) => one.destroy()))
+  await other.close()
 })
 
 /** Migrates, and is killed before the given statement; prints how many statements ran. */
 const migrateUntil = `
-  import { openDatabase } from ${JSON.stringify(new URL('../../src/db/database.ts', import.meta.url))}
+  import { migrate } from ${JSON.stringify(new URL('../../src/db/migrations.ts', import.meta.url))}
+  import { openDatabase } from ${JSON.stringify(new URL('../../src/db/open-database.ts', import.meta.url))}
   const database = openDatabase(process.env.DATABASE_URL)
   let count = 0
   database.onStatement(() => {
     if (++count === Number(process.env.KILLED_BEFORE)) process.kill(process.pid, 'SIGKILL')
   })
-  await database.migrate()
+  await migrate(database)
   await database.close()
   console.log(count)`
 
@@ -125,8 +127,8 @@ test.for<[what: string, create: () => Promise<string>]>([
 
 test('a second migration changes nothing', async () => {
   const database = openDatabase(await emptyDatabaseUrl())
-  expect(await database.migrate()).toEqual(migrations)
-  expect(await database.migrate()).toEqual([])
+  expect(await migrate(database)).toEqual(migrations)
+  expect(await migrate(database)).toEqual([])
   expect(await database.schemaAge()).toBe('current')
   await database.close()
 })
@@ -138,7 +140,7 @@ test('refuses to serve or migrate a database of a newer version', async () => {
     sql.raw("insert into knex_migrations (name, batch) values ('9999-later.ts', 9)"),
   )
   expect(await database.schemaAge()).toBe('newer')
-  await expect(database.migrate()).rejects.toThrow(/was migrated by a newer version/)
+  await expect(migrate(database)).rejects.toThrow(/was migrated by a newer version/)
   await database.close()
   await expect(openMigratedDatabase(address)).rejects.toThrow(/was migrated by a newer version/)
 })

@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { withTemporaryCopy } from '../../src/db/copy-database.ts'
-import { type Database, openDatabase } from '../../src/db/database.ts'
+import { openDatabase } from '../../src/db/open-database.ts'
+import type { DatabaseWithTools } from '../../src/db/tools.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { expectStatuses } from '../support/check.ts'
 import { stopTimers } from '../support/clock.ts'
@@ -19,13 +20,13 @@ import { commandLine } from '../support/process.ts'
 import { startService } from '../support/service.ts'
 import { hasPgbouncer, poolMode, startPgbouncer } from './pgbouncer.ts'
 
-function open(address: string): Database {
+function open(address: string): DatabaseWithTools {
   const database = openDatabase(address)
   onTestFinished(() => database.close())
   return database
 }
 
-const add = (database: Database, name: string) =>
+const add = (database: DatabaseWithTools, name: string) =>
   database.write(async ({ sql, markPublicChange }) => {
     markPublicChange()
     await sql('developers').insert({ name, created_at: '', changed_at: '' })

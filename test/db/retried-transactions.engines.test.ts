@@ -10,8 +10,8 @@ import { addModerator, revokeModerator } from '../../src/accounts/moderator-stor
 import { beginSession, endSessions } from '../../src/accounts/session-store.ts'
 import { addCategory, removeCategory, renameCategory } from '../../src/catalogue/category-store.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
-import type { Database } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
+import type { DatabaseWithTools } from '../../src/db/tools.ts'
 import { createHandlers } from '../../src/http/handlers.ts'
 import { decideApp, restoreApp, transferApp } from '../../src/moderation/decisions.ts'
 import { required } from '../../src/util/helpers.ts'
@@ -25,7 +25,10 @@ import { startService } from '../support/service.ts'
  * An engine can retry a transaction. Here it runs every transaction twice; `between` is what others
  * do meanwhile.
  */
-const again = (database: Database, between: () => Promise<unknown> = async () => {}): Database => ({
+const again = (
+  database: DatabaseWithTools,
+  between: () => Promise<unknown> = async () => {},
+): DatabaseWithTools => ({
   ...database,
   async write(work) {
     const undo = new Error('conflict')
@@ -128,7 +131,7 @@ const tables = {
 type Row = Record<string, unknown>
 
 /** The rows of all tables, by table and key. */
-async function rowsOf(database: Database): Promise<Map<string, Row>> {
+async function rowsOf(database: DatabaseWithTools): Promise<Map<string, Row>> {
   const rows = new Map<string, Row>()
   for (const [table, key] of Object.entries(tables)) {
     const found: Row[] = await database.read(({ sql }) => sql(table))
@@ -141,7 +144,10 @@ async function rowsOf(database: Database): Promise<Map<string, Row>> {
  * Which rows a write adds (`+`, of the audit log with the action), removes (`-`) and changes (`~`,
  * with the columns), and its error.
  */
-async function effectOf(database: Database, write: () => Promise<unknown>): Promise<string[]> {
+async function effectOf(
+  database: DatabaseWithTools,
+  write: () => Promise<unknown>,
+): Promise<string[]> {
   const before = await rowsOf(database)
   const error = await write().then(
     () => [],
@@ -167,7 +173,7 @@ const { signal } = new AbortController()
 const line = { description: 'Shows stars.', category: 'games', developer_name: 'Ada' }
 
 type Write = (of: {
-  database: Database
+  database: DatabaseWithTools
   bo: { id: string; session: string }
   api: ReturnType<typeof createHandlers>
 }) => Promise<unknown>

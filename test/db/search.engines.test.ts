@@ -1,5 +1,5 @@
 import { expect, inject, test } from 'vitest'
-import type { Database } from '../../src/db/database.ts'
+import type { DatabaseWithTools } from '../../src/db/tools.ts'
 import { type MatchFinder, type SortOrder, toQuery } from '../../src/search/best-matches.ts'
 import { search } from '../../src/search/search.ts'
 import { idOfRank, phrasesOf, type Tier, toSearchDocument } from '../../src/search/terms.ts'
@@ -23,7 +23,7 @@ const apps = Array.from({ length: 3000 }, (_, index) => {
   }
 })
 
-async function openCatalogue(): Promise<Database> {
+async function openCatalogue(): Promise<DatabaseWithTools> {
   const database = await openEmptyCatalogue()
   await database.write(async ({ sql, insertRows, search }) => {
     const times = { created_at: '', changed_at: '' }

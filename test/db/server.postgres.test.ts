@@ -5,8 +5,9 @@ import { type AddressInfo, createServer } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { findAppPage } from '../../src/catalogue/app-list.ts'
-import { type Database, openDatabase } from '../../src/db/database.ts'
 import type { DatabaseOptions, QueryRunner } from '../../src/db/engine.ts'
+import { openDatabase } from '../../src/db/open-database.ts'
+import type { DatabaseWithTools } from '../../src/db/tools.ts'
 import { expectStatuses } from '../support/check.ts'
 import { stopTimers } from '../support/clock.ts'
 import {
@@ -33,22 +34,22 @@ async function startWorld() {
   return { ...server, databaseUrl: addressAt(server.address, worldName) }
 }
 
-function open(address: string, options?: DatabaseOptions): Database {
+function open(address: string, options?: DatabaseOptions): DatabaseWithTools {
   const database = openDatabase(address, options)
   onTestFinished(() => database.close())
   return database
 }
 
-const add = (database: Database, name: string) =>
+const add = (database: DatabaseWithTools, name: string) =>
   database.write(async ({ sql, markPublicChange }) => {
     markPublicChange()
     await sql('developers').insert({ name, created_at: '', changed_at: '' })
   })
 
-const namesIn = (database: Database): Promise<string[]> =>
+const namesIn = (database: DatabaseWithTools): Promise<string[]> =>
   database.read(({ sql }) => sql('developers').orderBy('id').pluck('name'))
 
-const totalIn = async (database: Database, search: string) =>
+const totalIn = async (database: DatabaseWithTools, search: string) =>
   (await findAppPage(database, { page: 1, limit: 1, search })).total
 
 const succeeds = (work: Promise<unknown>) =>
@@ -235,7 +236,7 @@ describe.skipIf(configuredServer !== undefined)('failures of a server', () => {
       return rows[0].pid
     }
     /** Runs a statement for longer than a write may take. */
-    const timeOut = async (writer: Database, meanwhile: () => Promise<unknown>) => {
+    const timeOut = async (writer: DatabaseWithTools, meanwhile: () => Promise<unknown>) => {
       const write = writer.write(async ({ sql }) => {
         await sql.raw('set local statement_timeout = 0')
         const sleeping = sql.raw('select pg_sleep(5)').then(() => {})

@@ -1,7 +1,7 @@
 import { expect, inject, onTestFinished, test } from 'vitest'
-import { openDatabase } from '../../src/db/database.ts'
 import { parseServerUrl } from '../../src/db/database-url.ts'
 import type { DatabaseOptions, QueryRunner } from '../../src/db/engine.ts'
+import { openDatabase } from '../../src/db/open-database.ts'
 import { openReader, rowsOf } from '../../src/db/postgres/client.ts'
 import { required } from '../../src/util/helpers.ts'
 import { copyWorld } from '../support/database.ts'

@@ -1,8 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { findAppPage } from '../../src/catalogue/app-list.ts'
-import { type Database, openDatabase } from '../../src/db/database.ts'
-import { knownMigrations } from '../../src/db/migrations.ts'
+import { findPendingMigrations, migrate } from '../../src/db/migrations.ts'
+import { openDatabase } from '../../src/db/open-database.ts'
+import { knownMigrations } from '../../src/db/schema-age.ts'
+import type { DatabaseWithTools } from '../../src/db/tools.ts'
 import { expectConsistent, expectSound } from '../support/consistency.ts'
 import { emptyCatalogueUrl } from '../support/database.ts'
 import { configuredServer, program } from '../support/postgres.ts'
@@ -27,16 +29,16 @@ const tables = [
   'audit',
 ]
 
-function open(address: string): Database {
+function open(address: string): DatabaseWithTools {
   const database = openDatabase(address)
   onTestFinished(() => database.close())
   return database
 }
 
-const readNames = (database: Database): Promise<string[]> =>
+const readNames = (database: DatabaseWithTools): Promise<string[]> =>
   database.read(({ sql }) => sql('knex_migrations').orderBy('name').pluck('name'))
 
-const readRows = (database: Database, table: string): Promise<object[]> =>
+const readRows = (database: DatabaseWithTools, table: string): Promise<object[]> =>
   database.read(({ sql }) => sql(table).orderBy(1))
 
 test('a database of 3.1 gets later migrations, forgets the names of earlier ones, and keeps its rows', async () => {
@@ -47,11 +49,11 @@ test('a database of 3.1 gets later migrations, forgets the names of earlier ones
   expect(await readNames(database)).toHaveLength(25)
 
   expect(await database.schemaAge()).toBe(later.length > 0 ? 'older' : 'current')
-  expect(await database.pendingMigrations()).toEqual(later)
-  expect(await database.migrate()).toEqual(later)
+  expect(await findPendingMigrations(database)).toEqual(later)
+  expect(await migrate(database)).toEqual(later)
   const migrated = await database.dataVersion()
   expect(migrated !== version).toBe(later.length > 0)
-  expect(await database.migrate()).toEqual([])
+  expect(await migrate(database)).toEqual([])
   expect(await database.dataVersion()).toBe(migrated)
   expect(await readNames(database)).toEqual(migrations)
   expect(await database.schemaAge()).toBe('current')
@@ -70,7 +72,7 @@ test.skipIf(inject('engine') === 'postgres' && configuredServer !== undefined)(
   async () => {
     const address = await databaseOfVersion31()
     const database = open(address)
-    await database.migrate()
+    await migrate(database)
     const created = await emptyCatalogueUrl()
     const schema = await readSchema(created, open(created))
     expect(schema).toMatch(/create table/i)
@@ -79,7 +81,7 @@ test.skipIf(inject('engine') === 'postgres' && configuredServer !== undefined)(
 )
 
 /** The SQL of a schema, without the time of its creation, which is the default of `changed_at`. */
-async function readSchema(address: string, database: Database): Promise<string> {
+async function readSchema(address: string, database: DatabaseWithTools): Promise<string> {
   const text =
     inject('engine') === 'sqlite'
       ? await readSqliteSchema(database)
@@ -93,7 +95,7 @@ async function readSchema(address: string, database: Database): Promise<string> 
     .replaceAll(/^\\(un)?restrict .*$/gm, '')
 }
 
-async function readSqliteSchema(database: Database): Promise<string> {
+async function readSqliteSchema(database: DatabaseWithTools): Promise<string> {
   const rows: { sql: string | null }[] = await database.read(({ sql }) =>
     sql.raw(`select sql from sqlite_schema where tbl_name not like 'knex_%' order by type, name`),
   )

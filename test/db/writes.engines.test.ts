@@ -1,6 +1,7 @@
 import { describe, expect, inject, test } from 'vitest'
-import { type Database, openDatabase } from '../../src/db/database.ts'
+import type { Database } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
+import { openDatabase } from '../../src/db/open-database.ts'
 import { copyWorld, openWorld } from '../support/database.ts'
 
 /** Writes of one process, which may share a transaction, and of several processes. */

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { openMigratedDatabase } from '../../src/db/database.ts'
+import { openMigratedDatabase } from '../../src/db/open-database.ts'
 import { decideApp } from '../../src/moderation/decisions.ts'
 
 /** Approves pending apps and prints each acknowledged decision: `node operator.ts FILE`. */

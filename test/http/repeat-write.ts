@@ -1,4 +1,4 @@
-import { openDatabase } from '../../src/db/database.ts'
+import { openDatabase } from '../../src/db/open-database.ts'
 
 /**
  * Changes an app repeatedly and prints each acknowledged change: `node repeat-write.ts DATABASE_URL

@@ -1,6 +1,7 @@
 import { Client } from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
-import { type Database, openDatabase } from '../../src/db/database.ts'
+import type { Database } from '../../src/db/database.ts'
+import { openDatabase } from '../../src/db/open-database.ts'
 import { exportLines } from '../support/catalogue-file.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
 import { copyWorld, openWorld } from '../support/database.ts'

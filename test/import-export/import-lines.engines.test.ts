@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { withTemporaryCopy } from '../../src/db/copy-database.ts'
-import { type Database, openDatabase } from '../../src/db/database.ts'
+import { openDatabase } from '../../src/db/open-database.ts'
+import type { DatabaseWithTools } from '../../src/db/tools.ts'
 import {
   exampleLine as app,
   counts,
@@ -263,7 +264,7 @@ test.for<[thrown: unknown, readError: Error]>([
 test('a retried transaction is counted and refused once', async () => {
   const database = await openWorld()
   const undone = new Error('a conflict')
-  const conflicting: Database = {
+  const conflicting: DatabaseWithTools = {
     ...database,
     async write(work) {
       const first = database.write(async (runner) => {

@@ -5,8 +5,8 @@ import type { Decision } from '../../src/catalogue/policy.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
 import type { AppChanges } from '../../src/contract/contract.ts'
 import { OperatorError } from '../../src/contract/errors.ts'
-import type { Database } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
+import type { DatabaseWithTools } from '../../src/db/tools.ts'
 import { decideApp, restoreApp, transferApp } from '../../src/moderation/decisions.ts'
 import { required } from '../../src/util/helpers.ts'
 import { exportLines, importLines, setCounters } from '../support/catalogue-file.ts'
@@ -137,7 +137,7 @@ test.for(lives)('a public mirror follows an app that $name', async ({ steps }) =
  * Imports a file. If categories have exchanged names, or package names have gone to apps before
  * those that had them, does what the refusals advise.
  */
-async function importAsAdvised(database: Database, lines: string[]) {
+async function importAsAdvised(database: DatabaseWithTools, lines: string[]) {
   const refusedLines = async () =>
     (await importLines(database, lines)).rejects.map(({ line }) =>
       JSON.parse(required(lines[line - 1], 'a line')),
@@ -166,7 +166,7 @@ function hiddenMarkers(lines: string[], answers: string[]): string[] {
 }
 
 /** Lists, searches, each app, and an app that does not exist. */
-async function publicPaths({ read }: Database): Promise<string[]> {
+async function publicPaths({ read }: DatabaseWithTools): Promise<string[]> {
   const categories = await read(findCategories)
   const ids = await read(({ sql }) => sql('apps').orderBy('id').pluck('id'))
   const lists = sortOrders.flatMap((sort) =>

@@ -1,5 +1,5 @@
 import { describe, expect, inject, test } from 'vitest'
-import type { Database } from '../../src/db/database.ts'
+import type { DatabaseWithTools } from '../../src/db/tools.ts'
 import type { Line } from '../../src/import-export/line.ts'
 import { required } from '../../src/util/helpers.ts'
 import {
@@ -24,7 +24,7 @@ const review = (rating: number) => ({ ...exampleReview, rating })
 const time = (day: number) => new Date(Date.UTC(2026, 0, day)).toISOString()
 
 /** The apps that lines have created, in the order of their ids. The world's have the first six. */
-const importedApps = async (database: Database) =>
+const importedApps = async (database: DatabaseWithTools) =>
   (await exportLines(database)).map((line) => JSON.parse(line)).filter(({ id }) => id > 6)
 
 type Scenario = {
@@ -556,7 +556,7 @@ describe('a package name', () => {
     package_name: letter && `org.example.${letter}`,
   })
   const { package_name: _, ...unnamed } = line(90, null)
-  const packageNames = async (database: Database) =>
+  const packageNames = async (database: DatabaseWithTools) =>
     Object.fromEntries(
       (await importedApps(database)).map(({ id, package_name }) => [
         id,

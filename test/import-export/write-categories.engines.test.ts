@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { ServiceError } from '../../src/contract/errors.ts'
-import type { Database } from '../../src/db/database.ts'
+import type { DatabaseWithTools } from '../../src/db/tools.ts'
 import { counts, exampleLine, importFrom, importLines, toLines } from '../support/catalogue-file.ts'
 import { openWorld } from '../support/database.ts'
 
@@ -153,7 +153,7 @@ test('an import that ends between two categories says where, and finishes when i
   await importLines(database, [{ category: first }, { category: second }, { category: third }])
   const lines = chain.toReversed().map((category) => ({ category }))
   let writes = 0
-  const failing: Database = {
+  const failing: DatabaseWithTools = {
     ...database,
     write: (work, options) =>
       ++writes === 2

@@ -1,8 +1,8 @@
 import { describe, expect, inject, test } from 'vitest'
 import { findApp, saveApp } from '../../src/catalogue/app-store.ts'
 import type { Decision } from '../../src/catalogue/policy.ts'
-import type { Database } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
+import type { DatabaseWithTools } from '../../src/db/tools.ts'
 import { findAppDetails } from '../../src/moderation/app-details.ts'
 import {
   type AppDecision,
@@ -25,7 +25,7 @@ const { approved, pending, rejected, deleted, bobs, bobsPending } = apps
 const actor = { operator: 'test' }
 const past = '2020-01-01T00:00:00.000Z'
 
-const detailsOf = (database: Database, id: number) =>
+const detailsOf = (database: DatabaseWithTools, id: number) =>
   database.read((runner) => findAppDetails(runner, id, 100, (entry) => entry))
 const update = async (runner: QueryRunner, id: number, changes: object) => {
   const app = required(await findApp(runner, id), `app ${id}`)
@@ -60,7 +60,7 @@ test.for<{ decision: Decision; of: keyof typeof apps; reason?: string; after: ob
 })
 
 describe('is refused, and changes nothing:', () => {
-  let database: Database
+  let database: DatabaseWithTools
   share(async () => {
     database = await openWorld()
   })
@@ -119,7 +119,11 @@ describe('is refused, and changes nothing:', () => {
 })
 
 const line = { name: 'Cloud Atlas', category: 'tools', developer_name: 'Ada', updated_at: past }
-test.for<{ what: string; change: (database: Database) => Promise<unknown>; isRefused: boolean }>([
+test.for<{
+  what: string
+  change: (database: DatabaseWithTools) => Promise<unknown>
+  isRefused: boolean
+}>([
   {
     what: 'its owner',
     change: ({ write }) => write((runner) => update(runner, pending, { name: 'Bank Login' })),

@@ -3,8 +3,8 @@ import { issueKey, renameDeveloper, revokeKey } from '../../src/accounts/account
 import { addModerator } from '../../src/accounts/moderator-store.ts'
 import { removeCategory } from '../../src/catalogue/category-store.ts'
 import { removeReview } from '../../src/catalogue/reviews.ts'
-import type { Database } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
+import type { DatabaseWithTools } from '../../src/db/tools.ts'
 import { decideApp, transferApp } from '../../src/moderation/decisions.ts'
 import { findEntriesAfter } from '../../src/moderation/entries.ts'
 import { openWorld } from '../support/database.ts'
@@ -52,7 +52,7 @@ test('an entry after a running write that began after the call is left to the ne
   const last = await database.read(({ sql }) => sql('audit').max({ id: 'id' }).first())
   await write('Eve')
   let release = async () => {}
-  const racing: Database = {
+  const racing: DatabaseWithTools = {
     ...database,
     async waitForSmallerIds() {
       const isCommitted = await database.waitForSmallerIds()
@@ -62,7 +62,7 @@ test('an entry after a running write that began after the call is left to the ne
       return isCommitted
     },
   }
-  const namesAfter = async (of: Database, id: number) =>
+  const namesAfter = async (of: DatabaseWithTools, id: number) =>
     (await findEntriesAfter(of, id, 50)).entries.map((entry) => entry.after.name)
   const seen = Number(last?.id)
   expect(await namesAfter(racing, seen)).toEqual(['Eve'])

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { addModerator } from '../../src/accounts/moderator-store.ts'
-import { openDatabase } from '../../src/db/database.ts'
+import { openDatabase } from '../../src/db/open-database.ts'
 import { findEntriesAfter } from '../../src/moderation/entries.ts'
 import { copyWorld } from '../support/database.ts'
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { Actor } from '../../src/audit/audit-store.ts'
-import type { Database } from '../../src/db/database.ts'
+import type { DatabaseWithTools } from '../../src/db/tools.ts'
 import { type ExportOptions, exportCatalogue } from '../../src/import-export/export-catalogue.ts'
 import {
   type ImportEvents,
@@ -57,7 +57,7 @@ const actor = { operator: 'test' }
 
 /** Imports a source as an operator. */
 export const importFrom = (
-  database: Database,
+  database: DatabaseWithTools,
   source: AsyncIterable<Buffer>,
   events: ImportEvents = {},
   onlyNew = false,
@@ -65,7 +65,7 @@ export const importFrom = (
 
 /** Sets counters like a file with these lines. */
 export const setCounters = (
-  database: Database,
+  database: DatabaseWithTools,
   lines: (object | string)[],
   events: ImportEvents = {},
   by: Actor = actor,
@@ -73,7 +73,7 @@ export const setCounters = (
 
 /** Imports lines like a file with them. */
 export async function importLines(
-  database: Database,
+  database: DatabaseWithTools,
   lines: (object | string)[],
   onlyNew = false,
 ): Promise<Imported> {
@@ -89,7 +89,10 @@ export async function importLines(
 }
 
 /** The lines of an export. */
-export async function exportLines(database: Database, options?: ExportOptions): Promise<string[]> {
+export async function exportLines(
+  database: DatabaseWithTools,
+  options?: ExportOptions,
+): Promise<string[]> {
   const output = new PassThrough()
   const written = text(output)
   await exportCatalogue(database, output, options)

@@ -1,8 +1,9 @@
 import { expect } from 'vitest'
 import { findAppPage } from '../../src/catalogue/app-list.ts'
 import { addRatings, ratingColumns, ratingsOf } from '../../src/catalogue/ratings.ts'
-import { type Database, openDatabase } from '../../src/db/database.ts'
+import type { Database } from '../../src/db/database.ts'
 import type { QueryRunner } from '../../src/db/engine.ts'
+import { openDatabase } from '../../src/db/open-database.ts'
 import type { AppRow } from '../../src/db/rows.ts'
 import {
   idLimit,

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from 'pg'
 import { inject } from 'vitest'
-import { type Database, openDatabase } from '../../src/db/database.ts'
+import { openDatabase } from '../../src/db/open-database.ts'
+import type { DatabaseWithTools } from '../../src/db/tools.ts'
 import { whenFinished } from './lifetime.ts'
 import {
   addressAt,
@@ -40,13 +41,14 @@ export const emptyCatalogueUrl = async (): Promise<string> =>
     : newPostgres(({ world }) => emptyCatalogue(world))
 
 /** A new copy of the world, closed when the test ends. */
-export const openWorld = async (): Promise<Database> => openUntilFinished(await copyWorld())
+export const openWorld = async (): Promise<DatabaseWithTools> =>
+  openUntilFinished(await copyWorld())
 
 /** A new migrated database without rows, closed when the test ends. */
-export const openEmptyCatalogue = async (): Promise<Database> =>
+export const openEmptyCatalogue = async (): Promise<DatabaseWithTools> =>
   openUntilFinished(await emptyCatalogueUrl())
 
-function openUntilFinished(address: string): Database {
+function openUntilFinished(address: string): DatabaseWithTools {
   const database = openDatabase(address)
   whenFinished(() => database.close())
   return database

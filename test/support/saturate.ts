@@ -1,10 +1,12 @@
 import { expect, inject } from 'vitest'
-import { openEngine } from '../../src/db/database.ts'
+import { openPostgres } from '../../src/db/postgres/engine.ts'
+import { openSqlite } from '../../src/db/sqlite/engine.ts'
 
 /** The concurrency of each kind of work on the engine. Opens no connection. */
-export const { concurrency } = openEngine(
-  inject('engine') === 'sqlite' ? 'sqlite:none' : 'postgres://none/none',
-)
+export const { concurrency } =
+  inject('engine') === 'sqlite'
+    ? openSqlite('none')
+    : openPostgres({ name: '', connectionString: 'postgres://none/none', connectTimeout: 1 })
 
 /** Occupies the whole bulkhead of a kind of work until released. */
 export async function saturate(

@@ -3,8 +3,10 @@ import { inject } from 'vitest'
 import type { Decision } from '../../src/catalogue/policy.ts'
 import { type Config, readConfig } from '../../src/config.ts'
 import { OperatorError } from '../../src/contract/errors.ts'
-import { type Database, openDatabase } from '../../src/db/database.ts'
+import type { Database } from '../../src/db/database.ts'
 import { defaultLockTimeout } from '../../src/db/engine.ts'
+import { openDatabase } from '../../src/db/open-database.ts'
+import type { DatabaseWithTools } from '../../src/db/tools.ts'
 import { createApp } from '../../src/http/app.ts'
 import type { ConnectionLimits } from '../../src/http/connections.ts'
 import { createLogger } from '../../src/http/log.ts'
@@ -27,7 +29,7 @@ import type { World } from './world.ts'
 
 export type Service = {
   world: World
-  database: Database
+  database: DatabaseWithTools
   /** Its DATABASE_URL. */
   databaseUrl: string
   port: number
@@ -66,7 +68,7 @@ export type ServiceOptions = {
   /** Milliseconds that a statement waits for another program's lock, other than the default. */
   lockTimeout?: number
   /** Wraps the operations' database, to make it fail. */
-  database?: (database: Database) => Database
+  database?: (database: DatabaseWithTools) => Database
 }
 
 const document = await readDocument()

@@ -6,7 +6,8 @@ import { findOrAddDeveloper, issueKey } from '../../src/accounts/account-store.t
 import type { OwnerColumn } from '../../src/catalogue/app-columns.ts'
 import { findApp, insertApp, type NewAppRow, saveApp } from '../../src/catalogue/app-store.ts'
 import { addCategory } from '../../src/catalogue/category-store.ts'
-import { openDatabase } from '../../src/db/database.ts'
+import { migrate } from '../../src/db/migrations.ts'
+import { openDatabase } from '../../src/db/open-database.ts'
 import type { appDefaults } from '../../src/db/rows.ts'
 import { decideApp } from '../../src/moderation/decisions.ts'
 import { closeTemplate, createOnNodes, workersOf } from './citus.ts'
@@ -105,7 +106,7 @@ const onConfiguredServer = (server: string) => async () => {
 
 async function createEmpty(address: string) {
   const database = openDatabase(address)
-  await database.migrate()
+  await migrate(database)
   await database.close()
 }
 
@@ -122,7 +123,7 @@ const optionalColumns: Record<OwnerColumn & keyof typeof appDefaults, string> = 
 
 export async function createWorld(address: string): Promise<Omit<World, 'source'>> {
   const database = openDatabase(address)
-  await database.migrate()
+  await migrate(database)
   const world = await database.write(async (runner) => {
     const { sql } = runner
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
-import type { SchemaHelpers } from '../engine.ts'
+import type { SchemaHelpers } from '../tools.ts'
 
 /**
  * Creates the schema of version 3.1, whose last migration had this name, so databases of 3.1 have it

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { OperatorError } from '../../contract/errors.ts'
 import type { ServerUrl } from '../database-url.ts'
 import {
   type DatabaseOptions,
@@ -8,11 +7,9 @@ import {
   type Engine,
   notMigrated,
 } from '../engine.ts'
-import { applicationName, isPooled, openReader, openWriter } from './client.ts'
-import { committedBefore } from './committed-before.ts'
+import { openReader, openWriter } from './client.ts'
 import { explain, isStarting } from './errors.ts'
 import { queryRunnerOf } from './query-runner.ts'
-import { schema } from './schema.ts'
 
 /** One connection reads the version of the data; the others are divided. */
 function shareConnections(pool: number): Engine['concurrency'] {
@@ -20,12 +17,6 @@ function shareConnections(pool: number): Engine['concurrency'] {
   const write = Math.max(1, Math.floor(pool / 3))
   return { cheap: Math.max(1, pool - 1 - expensive - write), expensive, write }
 }
-
-/**
- * Key of the advisory lock for migrations, which other programs in the same database are unlikely
- * to use.
- */
-const migrationLockId = 7_203_948_116
 
 const minVersion = 140_000
 
@@ -35,7 +26,7 @@ const minVersion = 140_000
  */
 const ownTableLocks = `select 1 from pg_locks where locktype = 'relation' and pid = pg_backend_pid()`
 
-const tableNames = 'select tablename from pg_tables where schemaname = current_schema()'
+export const tableNames = 'select tablename from pg_tables where schemaname = current_schema()'
 
 /**
  * Blocks no reader or writer, and is allowed on a standby. Citus takes the lock on all nodes, which
@@ -120,52 +111,7 @@ export function openPostgres(
     versionReader,
     concurrency,
     queryRunnerOf,
-    async migrate(work) {
-      const found = await findOpenError()
-      if (found !== undefined && found !== notMigrated) throw new OperatorError(`it ${found}`)
-      return writer.transaction(async (sql) => {
-        await sql.raw('set local lock_timeout = 0')
-        await sql.raw('select pg_advisory_xact_lock(?)', [migrationLockId])
-        return work(sql, schema)
-      })
-    },
     explain,
-    committedBefore: () => committedBefore(reader),
-    // A writer locks a table before it gets an id from its sequence.
-    waitForSmallerIds: () => committedBefore(reader),
-    async restoreFrom() {
-      throw new OperatorError(
-        'restore works only on SQLite; on PostgreSQL, pg_restore does it: see docs/scaling.md',
-      )
-    },
-    withExclusiveLock: (work) =>
-      writer.transaction(async (sql) => {
-        // A pooler hides which program a session belongs to.
-        if (await isPooled(sql))
-          throw new OperatorError(
-            'a connection pooler cannot be used for this; set DATABASE_URL to the address of PostgreSQL itself',
-          )
-        // The work may leave this connection idle for minutes, for example while another database
-        // commits what was read.
-        await sql.raw('set local idle_in_transaction_session_timeout = 0')
-        const own = await versionReader.raw('select pg_backend_pid() as pid')
-        const { rows: others } = await sql.raw(
-          `select pid from pg_stat_activity
-           where datname = current_database() and application_name = ? and pid not in (pg_backend_pid(), ?)`,
-          [applicationName, own.rows[0].pid],
-        )
-        if (others.length > 0)
-          throw new OperatorError(`${url.name} is in use; stop the servers that have it open`)
-        const { rows }: { rows: { tablename: string }[] } = await sql.raw(tableNames)
-        await sql.raw(
-          `lock table ${rows.map(({ tablename }) => tablename).join(', ')} in share mode`,
-        )
-        return work(sql)
-      }),
-    async optimize({ isLast }) {
-      // Otherwise the planner has no statistics until autovacuum runs.
-      if (isLast) await writer.raw('analyze')
-    },
   }
 }
 

@@ -1,5 +1,5 @@
 import { idLimit } from '../../search/terms.ts'
-import type { SchemaHelpers } from '../engine.ts'
+import type { SchemaHelpers } from '../tools.ts'
 import { textType } from './client.ts'
 
 export const schema: SchemaHelpers = {

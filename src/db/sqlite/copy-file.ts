@@ -4,7 +4,7 @@ import type { Knex } from 'knex'
 import { OperatorError, ServiceError } from '../../contract/errors.ts'
 import { idLimit } from '../../search/terms.ts'
 import { listedCondition } from '../listed-apps.ts'
-import { readSchemaAge, type SchemaAge } from '../migrations.ts'
+import { readSchemaAge, type SchemaAge } from '../schema-age.ts'
 import { openCopy, openExclusive } from './client.ts'
 import { explain, isBusy } from './errors.ts'
 

@@ -1,5 +1,5 @@
 import { idLimit } from '../../search/terms.ts'
-import type { SchemaHelpers } from '../engine.ts'
+import type { SchemaHelpers } from '../tools.ts'
 
 export const schema: SchemaHelpers = {
   /**

@@ -3,9 +3,9 @@ import { setImmediate } from 'node:timers/promises'
 import { findOrAddDeveloper } from '../../../src/accounts/account-store.ts'
 import { addCategory } from '../../../src/catalogue/category-store.ts'
 import { addRatings, ratingColumns, ratingsOf } from '../../../src/catalogue/ratings.ts'
-import type { Database } from '../../../src/db/database.ts'
 import type { QueryRunner } from '../../../src/db/engine.ts'
 import type { AppRow, ReviewRow } from '../../../src/db/rows.ts'
+import type { DatabaseWithTools } from '../../../src/db/tools.ts'
 import { type SearchDocument, toSearchDocument } from '../../../src/search/terms.ts'
 import { randomFrom } from '../../support/random.ts'
 
@@ -60,7 +60,7 @@ type Review = Omit<ReviewRow, 'id'>
  * batches and creates the indexes at the end. It updates the search index and counters itself and
  * checks them, and writes no audit log.
  */
-export async function fill(database: Database, size: number) {
+export async function fill(database: DatabaseWithTools, size: number) {
   const [developerIds, categoryIds] = await database.write(async (runner) => [
     await addDevelopers(runner),
     await addCategories(runner),

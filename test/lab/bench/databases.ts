@@ -1,7 +1,9 @@
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Database, openDatabase } from '../../../src/db/database.ts'
+import { migrate } from '../../../src/db/migrations.ts'
+import { openDatabase } from '../../../src/db/open-database.ts'
+import type { DatabaseWithTools } from '../../../src/db/tools.ts'
 import { fill } from './catalogue.ts'
 
 /** Creates a directory that is removed when this process exits. */
@@ -14,7 +16,7 @@ export function temporaryFolder(): string {
 
 export async function withDatabase<T>(
   filename: string,
-  work: (database: Database) => Promise<T>,
+  work: (database: DatabaseWithTools) => Promise<T>,
 ): Promise<T> {
   const database = openDatabase(`sqlite:${filename}`)
   try {
@@ -28,7 +30,7 @@ export async function withDatabase<T>(
 export async function catalogueFile(folder: string, size: number): Promise<string> {
   const filename = join(folder, `${size}.sqlite`)
   if (existsSync(filename)) {
-    await withDatabase(filename, (database) => database.migrate())
+    await withDatabase(filename, (database) => migrate(database))
     return filename
   }
   mkdirSync(folder, { recursive: true })
@@ -42,5 +44,5 @@ export async function catalogueFile(folder: string, size: number): Promise<strin
 /** Creates an empty, migrated database; replaces an existing file. */
 export async function emptyDatabase(filename: string) {
   for (const ending of ['', '-wal', '-shm']) rmSync(`${filename}${ending}`, { force: true })
-  await withDatabase(filename, (database) => database.migrate())
+  await withDatabase(filename, (database) => migrate(database))
 }

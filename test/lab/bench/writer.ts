@@ -1,7 +1,7 @@
 import { setInterval } from 'node:timers/promises'
 import { findOrAddDeveloper } from '../../../src/accounts/account-store.ts'
 import { insertApp } from '../../../src/catalogue/app-store.ts'
-import { openDatabase } from '../../../src/db/database.ts'
+import { openDatabase } from '../../../src/db/open-database.ts'
 import { decideApp } from '../../../src/moderation/decisions.ts'
 import { vocabulary } from './catalogue.ts'
 

@@ -2,7 +2,8 @@ import { writeFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { openDatabase } from '../../../src/db/database.ts'
+import { migrate } from '../../../src/db/migrations.ts'
+import { openDatabase } from '../../../src/db/open-database.ts'
 import { chunk, required } from '../../../src/util/helpers.ts'
 import { connected, getBytes } from '../../faults/sockets.ts'
 import { temporaryFolder } from '../../support/database.ts'
@@ -48,7 +49,7 @@ test.for<[what: 'cached' | 'new', isCached: boolean]>([
   async ([what, isCached]) => {
     const file = join(temporaryFolder(), 'apps.sqlite')
     const database = openDatabase(`sqlite:${file}`)
-    await database.migrate()
+    await migrate(database)
     await fill(database, connections)
     await database.close()
     // Connections stay open between the requests.

@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { openDatabase } from '../../../src/db/database.ts'
+import { migrate } from '../../../src/db/migrations.ts'
+import { openDatabase } from '../../../src/db/open-database.ts'
 import { required } from '../../../src/util/helpers.ts'
 import { startDatabase } from '../../faults/postgres.ts'
 import { importLines } from '../../support/catalogue-file.ts'
@@ -86,7 +87,7 @@ test.skipIf(!hasPostgres)(
   async () => {
     const source = `sqlite:${temporaryFolder()}/source.sqlite`
     const database = openDatabase(source)
-    await database.migrate()
+    await migrate(database)
     await fill(database, size)
     const words = Object.entries(scripts).map(
       ([script, text]) => [script, text.split(' ')] as const,
@@ -100,12 +101,12 @@ test.skipIf(!hasPostgres)(
     await database.optimize({ isLast: true })
     await database.close()
 
-    const migrate = async (address: string) => {
+    const migrateAt = async (address: string) => {
       const { code, stderr } = await commandLine(address).run('migrate')
       expect([code, stderr]).toEqual([0, ''])
     }
-    const [[copied, ...workers]] = await startDatabase(migrate)
-    const [[imported]] = await startDatabase(migrate)
+    const [[copied, ...workers]] = await startDatabase(migrateAt)
+    const [[imported]] = await startDatabase(migrateAt)
     const { seconds } = await commandLine(source).json('copy', '--to', copied)
     await pipe(source, imported)
     for (const address of [copied, imported]) await expectConsistentAt(address)

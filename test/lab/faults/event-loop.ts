@@ -1,5 +1,5 @@
 import { findOrAddDeveloper, issueKey } from '../../../src/accounts/account-store.ts'
-import { openDatabase } from '../../../src/db/database.ts'
+import { openDatabase } from '../../../src/db/open-database.ts'
 import { transferApp } from '../../../src/moderation/decisions.ts'
 import { required } from '../../../src/util/helpers.ts'
 import type { ServerUnderLoad } from './load.ts'

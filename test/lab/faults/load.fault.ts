@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openDatabase } from '../../../src/db/database.ts'
+import { migrate } from '../../../src/db/migrations.ts'
+import { openDatabase } from '../../../src/db/open-database.ts'
 import { isShortRun } from '../../support/short-run.ts'
 import { fill } from '../bench/catalogue.ts'
 import { manyConnections } from './connections.ts'
@@ -44,7 +45,7 @@ let slowness = 1
 beforeAll(async () => {
   if (isShortRun) return
   const database = openDatabase(`sqlite:${large}`)
-  await database.migrate()
+  await migrate(database)
   await fill(database, catalogueSize)
   await database.close()
   const { byId } = await withServer(large, ({ port }) => loadOfOtherClients(port, 3000))

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { openDatabase } from '../../../src/db/database.ts'
+import { openDatabase } from '../../../src/db/open-database.ts'
 import { connected, getBytes } from '../../faults/sockets.ts'
 import { load, loadOfOtherClients, type ServerUnderLoad } from './load.ts'
 

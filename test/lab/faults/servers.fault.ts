@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { openDatabase } from '../../../src/db/database.ts'
+import { openDatabase } from '../../../src/db/open-database.ts'
 import { between } from '../../faults/acknowledged-writes.ts'
 import { startDatabase } from '../../faults/postgres.ts'
 import type { CheckedResponse, RequestOptions } from '../../support/check.ts'

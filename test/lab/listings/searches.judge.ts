@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { findAppPage } from '../../../src/catalogue/app-list.ts'
-import type { Database } from '../../../src/db/database.ts'
+import type { DatabaseWithTools } from '../../../src/db/tools.ts'
 import { nameKey } from '../../../src/search/fold.ts'
 import { queryTerms } from '../../../src/search/terms.ts'
 import { importLines } from '../../support/catalogue-file.ts'
@@ -81,7 +81,7 @@ describe.skipIf(folder === '')('of real listings (skipped without PLAY_SAMPLE)',
     [...Map.groupBy(words, (word) => word)].map(([word, { length }]) => [word, length]),
   )
 
-  let database: Database
+  let database: DatabaseWithTools
   /** The listings that the catalogue has, by the ids of their apps. */
   let imported: Map<number, Listing>
   share(async () => {
