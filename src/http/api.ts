@@ -1,3 +1,4 @@
+import { parse } from 'node:querystring'
 import type { ErrorObject } from 'ajv'
 import addFormats from 'ajv-formats'
 import type { Request, Response } from 'express'
@@ -16,7 +17,7 @@ import { required } from '../util/helpers.ts'
 import { readBody } from './body.ts'
 import { methodNotAllowed } from './error-response.ts'
 import { invalidRequest } from './invalid-request.ts'
-import { maxParameters, type OperationFacts } from './operations.ts'
+import type { OperationFacts } from './operations.ts'
 import type { RateLimits } from './rate-limits.ts'
 import type { HandlerResponse } from './response.ts'
 
@@ -126,10 +127,21 @@ export function callOperation(
   response: Response,
   signal: AbortSignal,
 ): Promise<HandlerResponse | undefined> {
-  const apiRequest = required(response.context.apiRequest, 'the request to an operation')
+  const { method, path, search } = required(response.context.target, 'the target of the request')
+  const apiRequest: ApiRequest = {
+    method,
+    path,
+    // A repeated parameter becomes an array, which no schema here allows. openapi-backend would cut
+    // a text at its second question mark.
+    query: parse(search, '&', '=', { maxKeys: maxParameters + 1 }) as Values,
+    // The types have undefined for what is missing; the objects leave it out.
+    headers: request.headers as Values,
+  }
   const hookArguments: HookArguments = { apiRequest, request, response, signal }
   return api.handleRequest(apiRequest, hookArguments)
 }
+
+type Values = Record<string, string | string[]>
 
 /** The facts of the operation that a hook is called for. */
 const operationOf = ({ context: { operation } }: Response): OperationFacts =>
@@ -177,8 +189,14 @@ const allowedMethods = (api: OpenAPIBackend, path: string): string[] => [
   'OPTIONS',
 ]
 
+/**
+ * More than any operation has. Describing each of very many unknown ones would block the event
+ * loop.
+ */
+const maxParameters = 500
+
 /** The header parameters of an operation, by their names in the document. */
-const headerParameters = ({ headers: names }: OperationFacts, headers: ApiRequest['headers']) =>
+const headerParameters = ({ headers: names }: OperationFacts, headers: Values) =>
   Object.fromEntries(names.map((name) => [name, headers[name.toLowerCase()]]))
 
 /**

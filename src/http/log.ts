@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type http from 'node:http'
 import type { Request, RequestHandler } from 'express'
-import type { Request as ApiRequest } from 'openapi-backend'
 import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino'
 import { keyPrefix } from '../accounts/keys.ts'
 import type { Caller } from '../contract/contract.ts'
-import type { OperationFacts } from './operations.ts'
+import type { OperationFacts, Target } from './operations.ts'
 
 /** Writes JSON lines. Neither headers nor API keys are logged. */
 export const createLogger = (level: string, destination: DestinationStream): Logger =>
@@ -34,7 +33,7 @@ export type RequestContext = {
   /** The request's body, if it has one. */
   body?: Promise<Buffer> | undefined
   /** These two are set by `findOperation`; a request to another path has no operation. */
-  apiRequest?: ApiRequest
+  target?: Target
   operation?: OperationFacts | undefined
   caller?: Caller | undefined
   isCacheHit?: boolean

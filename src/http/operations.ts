@@ -1,7 +1,6 @@
-import { parse } from 'node:querystring'
 import type { Request, RequestHandler } from 'express'
 import { LRUCache } from 'lru-cache'
-import type { Request as ApiRequest, OpenAPIBackend, Operation } from 'openapi-backend'
+import type { OpenAPIBackend, Operation } from 'openapi-backend'
 import { ServiceError } from '../contract/errors.ts'
 import type { RateLimits } from './rate-limits.ts'
 
@@ -66,7 +65,7 @@ export function findOperation(
     maxEntrySize: 100,
     sizeCalculation: (_operation, key) => key.length,
   })
-  const find = ({ method, path: sent }: ApiRequest) => {
+  const find = ({ method, path: sent }: Target) => {
     // All ids share a key; no declared path has a digit.
     const path = sent.replace(/\d+/g, '0')
     const key = `${method} ${path}`
@@ -79,9 +78,9 @@ export function findOperation(
   }
 
   return (request, response, next) => {
-    const apiRequest = toApiRequest(request)
-    const operation = find(apiRequest)
-    response.context.apiRequest = apiRequest
+    const target = readTarget(request)
+    const operation = find(target)
+    response.context.target = target
     response.context.operation = operation
     if (operation?.isRead) limits.reads?.enforce(response)
     if (operation) assertAcceptsJson(request.headers.accept)
@@ -89,37 +88,32 @@ export function findOperation(
   }
 }
 
-/**
- * More than any operation has. Describing each of very many unknown ones would block the event
- * loop.
- */
-export const maxParameters = 500
+/** The parts of a request's target. The search has no question mark. */
+export type Target = Readonly<{ method: string; path: string; search: string }>
 
 /**
- * A request as openapi-backend takes it. The library knows neither HEAD nor absolute URLs (RFC 9112,
- * section 3.2.2), fails on percent signs that encode no text, and would cut a query at its second
- * question mark.
+ * A request's method and target as openapi-backend takes them: it knows neither HEAD nor absolute
+ * URLs (RFC 9112, section 3.2.2), and fails on percent signs that encode no text.
  */
-export function toApiRequest({ method, url, headers }: RequestHead): ApiRequest {
-  let [path = '', search = ''] = url.replace(/^https?:\/\/[^/?]*/i, '').split(/\?(.*)/s)
-  try {
-    decodeURIComponent(path)
-  } catch {
-    path = path.replaceAll('%', '%25')
-  }
+export function readTarget({ method, url }: Pick<Request, 'method' | 'url'>): Target {
+  const target = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*/i, '')
+  const end = target.indexOf('?')
+  const [path, search] = end < 0 ? [target, ''] : [target.slice(0, end), target.slice(end + 1)]
   return {
     // Node leaves the body out of the response to HEAD.
     method: method === 'HEAD' ? 'GET' : method,
-    path,
-    // A repeated parameter becomes an array, which no schema here allows.
-    query: parse(search, '&', '=', { maxKeys: maxParameters + 1 }) as Values,
-    // The types have undefined for what is missing; the objects leave it out.
-    headers: headers as Values,
+    path: isDecodable(path) ? path : path.replaceAll('%', '%25'),
+    search,
   }
 }
 
-type RequestHead = Pick<Request, 'method' | 'url' | 'headers'>
-type Values = Record<string, string | string[]>
+function isDecodable(path: string): boolean {
+  try {
+    return decodeURIComponent(path) !== undefined
+  } catch {
+    return false
+  }
+}
 
 /** Throws `not_acceptable` if an Accept header refuses JSON. */
 function assertAcceptsJson(accept: string | undefined) {
