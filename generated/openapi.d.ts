@@ -314,25 +314,6 @@ export interface components {
             data: components["schemas"]["NotAcceptableError"];
         };
         /**
-         * @description Always `request_timeout`.
-         * @enum {string}
-         */
-        RequestTimeoutCode: "request_timeout";
-        /** @description The request took too long to arrive. */
-        RequestTimeoutError: {
-            code: components["schemas"]["RequestTimeoutCode"];
-        };
-        /** @description Response body for the error `request_timeout`. */
-        RequestTimeoutEnvelope: {
-            /**
-             * @description Always false: the request failed.
-             * @enum {boolean}
-             */
-            success: false;
-            message: components["schemas"]["Message"];
-            data: components["schemas"]["RequestTimeoutError"];
-        };
-        /**
          * @description Always `rate_limited`.
          * @enum {string}
          */
@@ -350,25 +331,6 @@ export interface components {
             success: false;
             message: components["schemas"]["Message"];
             data: components["schemas"]["RateLimitedError"];
-        };
-        /**
-         * @description Always `headers_too_large`.
-         * @enum {string}
-         */
-        HeadersTooLargeCode: "headers_too_large";
-        /** @description The request line and headers are too large. */
-        HeadersTooLargeError: {
-            code: components["schemas"]["HeadersTooLargeCode"];
-        };
-        /** @description Response body for the error `headers_too_large`. */
-        HeadersTooLargeEnvelope: {
-            /**
-             * @description Always false: the request failed.
-             * @enum {boolean}
-             */
-            success: false;
-            message: components["schemas"]["Message"];
-            data: components["schemas"]["HeadersTooLargeError"];
         };
         /**
          * @description Always `internal_error`.
@@ -390,25 +352,6 @@ export interface components {
             data: components["schemas"]["InternalErrorError"];
         };
         /**
-         * @description Always `not_implemented`.
-         * @enum {string}
-         */
-        NotImplementedCode: "not_implemented";
-        /** @description The request uses a feature of HTTP that the server does not have. */
-        NotImplementedError: {
-            code: components["schemas"]["NotImplementedCode"];
-        };
-        /** @description Response body for the error `not_implemented`. */
-        NotImplementedEnvelope: {
-            /**
-             * @description Always false: the request failed.
-             * @enum {boolean}
-             */
-            success: false;
-            message: components["schemas"]["Message"];
-            data: components["schemas"]["NotImplementedError"];
-        };
-        /**
          * @description Always `unavailable`.
          * @enum {string}
          */
@@ -426,25 +369,6 @@ export interface components {
             success: false;
             message: components["schemas"]["Message"];
             data: components["schemas"]["UnavailableError"];
-        };
-        /**
-         * @description Always `http_version_not_supported`.
-         * @enum {string}
-         */
-        HttpVersionNotSupportedCode: "http_version_not_supported";
-        /** @description The HTTP version is not supported. */
-        HttpVersionNotSupportedError: {
-            code: components["schemas"]["HttpVersionNotSupportedCode"];
-        };
-        /** @description Response body for the error `http_version_not_supported`. */
-        HttpVersionNotSupportedEnvelope: {
-            /**
-             * @description Always false: the request failed.
-             * @enum {boolean}
-             */
-            success: false;
-            message: components["schemas"]["Message"];
-            data: components["schemas"]["HttpVersionNotSupportedError"];
         };
         /**
          * @description Name of the app, on one line, with a visible character. White space around it is removed. Some characters, listed in the introduction,
@@ -549,6 +473,25 @@ export interface components {
             success: false;
             message: components["schemas"]["Message"];
             data: components["schemas"]["InvalidRequestError"];
+        };
+        /**
+         * @description Always `request_timeout`.
+         * @enum {string}
+         */
+        RequestTimeoutCode: "request_timeout";
+        /** @description The body took too long to arrive. */
+        RequestTimeoutError: {
+            code: components["schemas"]["RequestTimeoutCode"];
+        };
+        /** @description Response body for the error `request_timeout`. */
+        RequestTimeoutEnvelope: {
+            /**
+             * @description Always false: the request failed.
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["RequestTimeoutError"];
         };
         /**
          * @description Always `package_name_taken`.
@@ -954,7 +897,7 @@ export interface components {
             };
             content?: never;
         };
-        /** @description A parameter is unknown, repeated or invalid, or the request is not valid HTTP. */
+        /** @description A parameter is unknown, repeated or invalid, or the header `Host` or `Authorization` is. */
         InvalidParameters: {
             headers: {
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
@@ -1058,27 +1001,6 @@ export interface components {
                 "application/json": components["schemas"]["NotAcceptableEnvelope"];
             };
         };
-        /** @description The request did not arrive in time. The connection is closed. */
-        RequestTimeout: {
-            headers: {
-                "Cache-Control": components["headers"]["NoStore"];
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                [name: string]: unknown;
-            };
-            content: {
-                /**
-                 * @example {
-                 *       "success": false,
-                 *       "message": "The request took too long to arrive; send it again.",
-                 *       "data": {
-                 *         "code": "request_timeout"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["RequestTimeoutEnvelope"];
-            };
-        };
         /**
          * @description A rate limit is exceeded: for writes, by developer; for refused keys, by address; for reads, by address, if the server
          *     limits them. The request had no effect.
@@ -1106,27 +1028,6 @@ export interface components {
                 "application/json": components["schemas"]["RateLimitedEnvelope"];
             };
         };
-        /** @description The request line and headers are over 16 KiB. The connection is closed. */
-        HeadersTooLarge: {
-            headers: {
-                "Cache-Control": components["headers"]["NoStore"];
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                [name: string]: unknown;
-            };
-            content: {
-                /**
-                 * @example {
-                 *       "success": false,
-                 *       "message": "The request line and headers are over 16 KiB; send less.",
-                 *       "data": {
-                 *         "code": "headers_too_large"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["HeadersTooLargeEnvelope"];
-            };
-        };
         /** @description An internal error; the service logs it with the request id. */
         InternalError: {
             headers: {
@@ -1148,27 +1049,6 @@ export interface components {
                  *     }
                  */
                 "application/json": components["schemas"]["InternalErrorEnvelope"];
-            };
-        };
-        /** @description The Transfer-Encoding is not supported. */
-        NotImplemented: {
-            headers: {
-                "Cache-Control": components["headers"]["NoStore"];
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                [name: string]: unknown;
-            };
-            content: {
-                /**
-                 * @example {
-                 *       "success": false,
-                 *       "message": "The only supported Transfer-Encoding is chunked.",
-                 *       "data": {
-                 *         "code": "not_implemented"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["NotImplementedEnvelope"];
             };
         };
         /** @description The service is temporarily unavailable. */
@@ -1195,28 +1075,7 @@ export interface components {
                 "application/json": components["schemas"]["UnavailableEnvelope"];
             };
         };
-        /** @description The major version of HTTP is not 1. The connection is closed. */
-        HttpVersionNotSupported: {
-            headers: {
-                "Cache-Control": components["headers"]["NoStore"];
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                [name: string]: unknown;
-            };
-            content: {
-                /**
-                 * @example {
-                 *       "success": false,
-                 *       "message": "The HTTP version is not supported; use HTTP/1.1.",
-                 *       "data": {
-                 *         "code": "http_version_not_supported"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["HttpVersionNotSupportedEnvelope"];
-            };
-        };
-        /** @description The body is not JSON, the body or a parameter is invalid, or the request is not valid HTTP. */
+        /** @description The body is not JSON, or the body, a parameter, or the header `Host` or `Authorization` is invalid. */
         InvalidRequest: {
             headers: {
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
@@ -1228,6 +1087,29 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["InvalidRequestEnvelope"];
+            };
+        };
+        /** @description The body did not arrive in time. The connection is closed. */
+        RequestTimeout: {
+            headers: {
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "success": false,
+                 *       "message": "The body took too long to arrive; send it again.",
+                 *       "data": {
+                 *         "code": "request_timeout"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["RequestTimeoutEnvelope"];
             };
         };
         /** @description Another app uses the package name. If it is your own, also a deleted one, the message says so. */
@@ -1788,13 +1670,9 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             405: components["responses"]["MethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
-            408: components["responses"]["RequestTimeout"];
             429: components["responses"]["RateLimited"];
-            431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["HttpVersionNotSupported"];
         };
     };
     createApp: {
@@ -1850,11 +1728,8 @@ export interface operations {
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableApp"];
             429: components["responses"]["RateLimited"];
-            431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["HttpVersionNotSupported"];
         };
     };
     getApp: {
@@ -1901,13 +1776,9 @@ export interface operations {
             404: components["responses"]["NotFound"];
             405: components["responses"]["AppMethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
-            408: components["responses"]["RequestTimeout"];
             429: components["responses"]["RateLimited"];
-            431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["HttpVersionNotSupported"];
         };
     };
     updateApp: {
@@ -1968,11 +1839,8 @@ export interface operations {
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnknownCategory"];
             429: components["responses"]["RateLimited"];
-            431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["HttpVersionNotSupported"];
         };
     };
     deleteApp: {
@@ -2020,14 +1888,10 @@ export interface operations {
             404: components["responses"]["NotFound"];
             405: components["responses"]["AppMethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
-            408: components["responses"]["RequestTimeout"];
             412: components["responses"]["PreconditionFailed"];
             429: components["responses"]["RateLimited"];
-            431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["HttpVersionNotSupported"];
         };
     };
     listCategories: {
@@ -2095,13 +1959,9 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             405: components["responses"]["ReadMethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
-            408: components["responses"]["RequestTimeout"];
             429: components["responses"]["RateLimited"];
-            431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["HttpVersionNotSupported"];
         };
     };
     listOwnApps: {
@@ -2205,13 +2065,9 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             405: components["responses"]["ReadMethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
-            408: components["responses"]["RequestTimeout"];
             429: components["responses"]["RateLimited"];
-            431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["InternalError"];
-            501: components["responses"]["NotImplemented"];
             503: components["responses"]["Unavailable"];
-            505: components["responses"]["HttpVersionNotSupported"];
         };
     };
 }

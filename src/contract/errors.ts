@@ -59,6 +59,3 @@ export const notFound = (): ServiceError =>
 /** `reference` is the address of the page or document that lists the paths. */
 export const pathNotFound = (reference: string): ServiceError =>
   new ServiceError('not_found', `This path does not exist; ${reference} lists those that do.`)
-
-export const httpVersionNotSupported = (): ServiceError =>
-  new ServiceError('http_version_not_supported', 'The HTTP version is not supported; use HTTP/1.1.')

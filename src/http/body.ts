@@ -9,7 +9,7 @@ import {
   hasMoreTokensThan,
   positionAfter,
 } from '../contract/json-text.ts'
-import { clientBuffers } from './connections.ts'
+import { bodyIsLate, clientBuffers } from './connections.ts'
 import { invalidRequest, nameOf } from './invalid-request.ts'
 
 /** Bytes. */
@@ -29,8 +29,8 @@ const maxTokens = 1000
 /**
  * Receives a request's body. Begins at once and copies the chunks: Node needs some 200 bytes for
  * each chunk that waits, even if it has one byte. Rejects with `payload_too_large`,
- * `malformed_json`, and `unavailable` if it takes longest while slow clients occupy too much
- * memory. What arrives after the response is discarded.
+ * `malformed_json`, `request_timeout`, and `unavailable` if it takes longest while slow clients
+ * occupy too much memory. What arrives after the response is discarded.
  */
 export function receiveBody(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? maxBytes)
@@ -57,6 +57,7 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse):
     if (length > maxDrainedBytes) stop(payloadTooLarge())
   }
   clientBuffers.set(request, () => stop(tooSlow()), { size: body.length })
+  request.once(bodyIsLate, () => stop(timedOut()))
   request.on('data', onData)
   // After the response, Node does not tell the request that its client has disconnected.
   response.once('close', () => {
@@ -77,7 +78,7 @@ export function receiveBody(request: IncomingMessage, response: ServerResponse):
 /**
  * Returns the object or array in a request's body; undefined if there is no body. Any other JSON
  * value is returned as text, which openapi-backend parses: it would take a string for JSON. Throws
- * `unsupported_media_type`, `payload_too_large`, `malformed_json` and `unavailable`.
+ * what `readBytes` throws, and `malformed_json`.
  */
 export async function readBody(request: Request, response: Response): Promise<unknown> {
   const body = await readBytes(request, response, 'application/json')
@@ -167,6 +168,8 @@ const payloadTooLarge = () =>
   new ServiceError('payload_too_large', 'The body is over 256 KiB; send less.')
 const unsupportedMediaType = (message: string, details?: ErrorDetails) =>
   new ServiceError('unsupported_media_type', message, details)
+const timedOut = () =>
+  new ServiceError('request_timeout', 'The body took too long to arrive; send it again.')
 const tooSlow = () =>
   new ServiceError('unavailable', 'Too many bodies arrive slowly; send this one again.', {
     isExpected: true,

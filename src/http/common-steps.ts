@@ -3,7 +3,6 @@ import express, { type Express, type RequestHandler } from 'express'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import type { Problem } from '../contract/contract.ts'
-import { httpVersionNotSupported, ServiceError } from '../contract/errors.ts'
 import { receiveBody } from './body.ts'
 import { invalidRequest } from './invalid-request.ts'
 
@@ -84,19 +83,22 @@ export const securityHeaders = (baseUrl: string): Record<string, string> => ({
   }),
 })
 
-/** The step that refuses requests which Node's parser accepts, although they break HTTP's rules. */
-export const rejectInvalidRequests: RequestHandler = (request, _response, next) => {
-  assertSupported(request)
+/**
+ * The step that refuses requests which Node's parser accepts, although they break HTTP's rules. For
+ * another version of HTTP, and for a coding other than chunked, the response has no body, as those
+ * to what the parser refuses.
+ */
+export const rejectInvalidRequests: RequestHandler = (request, response, next) => {
+  const { httpVersionMajor, headers } = request
+  const hasOtherCoding = !/^(?:chunked)?$/i.test(headers['transfer-encoding'] ?? '')
+  if (httpVersionMajor !== 1 || hasOtherCoding) {
+    const status = httpVersionMajor === 1 ? 501 : 505
+    response.writeHead(status, { Connection: 'close', 'Content-Length': 0 }).end()
+    return
+  }
   const problems = findHeaderProblems(request)
   if (problems.length > 0) throw invalidRequest(problems)
   next()
-}
-
-/** Throws `http_version_not_supported`, and `not_implemented` for codings other than chunked. */
-function assertSupported({ httpVersionMajor, headers }: IncomingMessage) {
-  if (httpVersionMajor !== 1) throw httpVersionNotSupported()
-  if (!/^(?:chunked)?$/i.test(headers['transfer-encoding'] ?? ''))
-    throw new ServiceError('not_implemented', 'The only supported Transfer-Encoding is chunked.')
 }
 
 /**

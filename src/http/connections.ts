@@ -1,4 +1,4 @@
-import type { RequestListener, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { LRUCache } from 'lru-cache'
 
@@ -20,6 +20,9 @@ export const clientBuffers = new LRUCache<object, () => void>({
   },
 })
 
+/** The event of a request whose body has not arrived in time. */
+export const bodyIsLate = 'late'
+
 /**
  * Milliseconds without a byte. The client of a half-open connection may have gone; then its search
  * must leave the queue.
@@ -29,6 +32,8 @@ const halfOpenTimeout = 250
 type Connection = {
   /** The response to the request in flight. */
   current?: ServerResponse | undefined
+  /** The request before, if its body had not arrived when it was answered. */
+  answered?: IncomingMessage | undefined
   /** The responses of pipelined requests. */
   waiting: ServerResponse[]
   /** Called after the last response. */
@@ -39,10 +44,11 @@ export type Connections = {
   open: (socket: Socket) => void
   handle: RequestListener
   /**
-   * Calls `finish` when the complete requests are answered. Closes the connection if the incomplete
-   * one is answered already.
+   * Ends a connection whose incomplete request has failed: calls `finish` when the complete ones are
+   * answered, or closes the connection if the incomplete one is answered already. A handler that
+   * waits for a late body answers itself.
    */
-  end: (socket: Socket, finish: () => void) => void
+  end: (socket: Socket, isLate: boolean, finish: () => void) => void
   /**
    * From now on each connection closes after its current response, which says so if its headers are
    * not sent yet.
@@ -97,6 +103,7 @@ export function createConnections(
     response.once('close', () => {
       clientBuffers.delete(response)
       connection.current = undefined
+      connection.answered = response.req.complete ? undefined : response.req
       if (!socket.writable || isDraining) {
         waiting -= queue.length
         queue.length = 0
@@ -110,17 +117,18 @@ export function createConnections(
     listener(response.req, response)
   }
 
-  function end(socket: Socket, finish: () => void) {
+  function end(socket: Socket, isLate: boolean, finish: () => void) {
     const connection = connections.get(socket)
-    if (!connection?.current) return finish()
+    const current = connection?.current
+    if (!current) return connection?.answered?.complete === false ? socket.destroySoon() : finish()
     // An incomplete request is the one that failed.
     if (connection.waiting.at(-1)?.req.complete === false) {
       connection.waiting.pop()
       waiting--
     }
-    if (connection.current.req.complete) connection.finish = finish
-    else if (connection.current.headersSent) socket.destroySoon()
-    else finish()
+    if (current.req.complete) connection.finish = finish
+    else if (current.headersSent) socket.destroySoon()
+    else if (!isLate || !current.req.emit(bodyIsLate)) finish()
   }
 
   function drain() {

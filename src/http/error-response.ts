@@ -21,11 +21,8 @@ const statuses: { [Code in ErrorCode]: StatusOf<Code> } = {
   unknown_category: 422,
   idempotency_key_reused: 422,
   rate_limited: 429,
-  headers_too_large: 431,
   internal_error: 500,
-  not_implemented: 501,
   unavailable: 503,
-  http_version_not_supported: 505,
 }
 
 /**
@@ -81,9 +78,6 @@ function headersOf({ code, message, details }: ServiceError): Record<string, str
     case 'unsupported_media_type':
       // RFC 9110, section 15.5.16: only if the coding is the cause.
       return details.refusedCoding ? { 'Accept-Encoding': 'identity' } : {}
-    case 'not_implemented':
-    case 'http_version_not_supported':
-      return { Connection: 'close' }
     case 'unauthorized':
       return { 'WWW-Authenticate': challenge(details.refusedKey ? message : undefined) }
     default:

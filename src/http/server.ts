@@ -5,13 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Express } from 'express'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
-import { httpVersionNotSupported, ServiceError } from '../contract/errors.ts'
 import { maxConnections } from '../util/bulkhead.ts'
-import { corsHeaders } from './common-steps.ts'
 import { type ConnectionLimits, createConnections } from './connections.ts'
-import { toErrorResponse } from './error-response.ts'
-import { invalidRequest } from './invalid-request.ts'
-import { requestId } from './log.ts'
 
 /** Milliseconds. */
 export type Timeouts = {
@@ -103,10 +98,7 @@ export async function listen(
   server.on('checkExpectation', connections.handle)
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
-    else
-      connections.end(socket, () =>
-        sendParserError(socket, parserError(error.code), error.code, logger),
-      )
+    else connections.end(socket, error.code === late, () => refuse(socket, error.code, logger))
   })
   // Node's property has no type: it answers clients that have ended their side of the connection.
   Object.assign(server, { httpAllowHalfOpen: true })
@@ -161,51 +153,21 @@ function logDroppedConnections(logger: Logger) {
   }
 }
 
-/** Sends an error, in the envelope, for input that the parser refuses. */
-function sendParserError(
-  socket: Socket,
-  error: ServiceError,
-  code: string | undefined,
-  logger: Logger,
-) {
-  if (!socket.writable) return
-  const { status, headers, body } = toErrorResponse(error)
-  const content = JSON.stringify(body)
-  const id = requestId(undefined)
-  logger.info({ req: { id }, res: { statusCode: status }, code }, `refused by the parser ${status}`)
-  const lines = {
-    ...headers,
-    ...corsHeaders,
-    'X-Request-Id': id,
-    'X-Content-Type-Options': 'nosniff',
-    'Content-Type': 'application/json; charset=utf-8',
-    'Content-Length': Buffer.byteLength(content),
-    Connection: 'close',
-    Date: new Date().toUTCString(),
-  }
-  const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    ...Object.entries(lines).map(([name, value]) => `${name}: ${value}`),
-  ]
-  socket.end(`${head.join('\r\n')}\r\n\r\n${content}`, () => socket.destroySoon())
+const late = 'ERR_HTTP_REQUEST_TIMEOUT'
+
+/** The statuses of Node's errors; that of others is 400. */
+const statuses: Partial<Record<string, number>> = {
+  [late]: 408,
+  HPE_HEADER_OVERFLOW: 431,
+  HPE_INVALID_VERSION: 505,
+  HPE_PAUSED_H2_UPGRADE: 505,
 }
 
-function parserError(code: string | undefined): ServiceError {
-  switch (code) {
-    case 'HPE_HEADER_OVERFLOW':
-      return new ServiceError(
-        'headers_too_large',
-        'The request line and headers are over 16 KiB; send less.',
-      )
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new ServiceError(
-        'request_timeout',
-        'The request took too long to arrive; send it again.',
-      )
-    case 'HPE_INVALID_VERSION':
-    case 'HPE_PAUSED_H2_UPGRADE':
-      return httpVersionNotSupported()
-    default:
-      return invalidRequest([{ in: 'header', field: '', message: 'is not valid HTTP' }])
-  }
+/** Answers as Node itself would: what the parser refuses is not a request, so it gets no envelope. */
+function refuse(socket: Socket, code: string | undefined, logger: Logger) {
+  if (!socket.writable) return
+  const status = statuses[code ?? ''] ?? 400
+  logger.info({ res: { statusCode: status }, code }, `refused by the parser ${status}`)
+  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\n\r\n`
+  socket.end(head, () => socket.destroySoon())
 }

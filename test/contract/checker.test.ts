@@ -80,6 +80,14 @@ const notFound: HttpResponse = {
   text: JSON.stringify({ success: false, message: 'No.', data: { code: 'not_found' } }),
 }
 
+/** A response to what is no request. */
+const bare: HttpResponse = {
+  ...page,
+  status: 431,
+  headers: { connection: 'close' },
+  text: '',
+}
+
 /** The headers of the page with changes; undefined removes a header. */
 function withHeaders(change: Record<string, string | undefined>): HttpResponse['headers'] {
   return Object.fromEntries(
@@ -94,6 +102,11 @@ describe('accepts a response that matches the document', () => {
     ['an app', detail({}), ['getApp 200']],
     ['an error', unauthorized, ['listApps 401']],
     ['an unknown path', notFound, []],
+    ...[400, 408, 431, 501, 505].map((status): [string, HttpResponse, string[]] => [
+      `a bare ${status} of a closed connection`,
+      { ...bare, status },
+      [],
+    ]),
   ])('%s', ([, response, covers]) => {
     expect(new ResponseChecker().check(response)).toEqual({ problems: [], covers })
   })
@@ -102,6 +115,19 @@ describe('accepts a response that matches the document', () => {
 describe('reports', () => {
   test.for<[what: string, response: HttpResponse, problem: RegExp]>([
     ['an undeclared status', { ...page, status: 418 }, /does not declare this status/],
+    ['another bare status', { ...bare, status: 418 }, /does not declare this status/],
+    ['a bare 503', { ...bare, status: 503 }, /header X-Request-Id is missing/],
+    [
+      'a 431 on an open connection',
+      { ...bare, headers: { connection: 'keep-alive' } },
+      /does not declare this status/,
+    ],
+    ['a 431 with a body', { ...bare, text: '{}' }, /does not declare this status/],
+    [
+      'a 431 with a content type',
+      { ...bare, headers: { ...bare.headers, 'content-type': 'application/json' } },
+      /does not declare this status/,
+    ],
     [
       'an undeclared content type',
       { ...page, headers: withHeaders({ 'content-type': 'text/html' }) },

@@ -29,6 +29,16 @@ const isUndescribedPath = (path: string) =>
     path,
   )
 
+/** The statuses of what is no request, which no operation declares. */
+const transportStatuses = [400, 408, 431, 501, 505]
+
+/** Without a body, and on a connection that closes. */
+const isTransport = ({ status, headers, text }: HttpResponse) =>
+  transportStatuses.includes(status) &&
+  headers.connection === 'close' &&
+  headers['content-type'] === undefined &&
+  text === ''
+
 /** Headers that need no declaration: HTTP's general ones, and those that restrict browsers. */
 const generalHeaders = new Set([
   ...['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding'],
@@ -92,6 +102,7 @@ export class ResponseChecker {
 
   /** All problems of a response, and the declared (operation, status) pairs that it covers. */
   check(answer: HttpResponse): { problems: string[]; covers: string[] } {
+    if (isTransport(answer)) return { problems: [], covers: [] }
     const path = this.#pathOf(answer.path)
     if (path === undefined) return { problems: this.#checkOutside(answer), covers: [] }
     if (answer.method === 'OPTIONS') return { problems: checkOptions(answer), covers: [] }

@@ -12,7 +12,7 @@ import { importLines } from '../support/catalogue-file.ts'
 import type { CheckedResponse, RequestOptions } from '../support/check.ts'
 import { freezeMonotonicClock } from '../support/clock.ts'
 import { emptyCatalogueUrl } from '../support/database.ts'
-import { checkedResponse } from '../support/raw-http.ts'
+import { checkedResponse, halfARequest } from '../support/raw-http.ts'
 import { failing, type Service, type ServiceOptions, startService } from '../support/service.ts'
 import { operationsOf } from './operations.ts'
 import { ownerFields } from './owner-fields.ts'
@@ -166,8 +166,8 @@ const requestsByExample: Record<string, SendRequest> = {
   '404': ({ service }, [method, , options]) => service.request(method, '/apps/43', options),
   '405': ({ service }, [, path, options]) => service.request('PATCH', path, options),
   '406': changed(withHeader('Accept', 'text/html')),
-  '408': ({ service }, [method, path]) =>
-    checkedResponse(service, method, path, `${method} ${path} HTTP/1.1\r\nHost: x\r\n`),
+  '408': ({ service }, [method, path, options]) =>
+    checkedResponse(service, method, path, halfARequest(method, path, options)),
   '409 own': ({ service, key }, call) => takeName(service, key, key, call),
   '409 deleted': ({ service, key }, call) => takeName(service, key, key, call, { isDeleted: true }),
   '409 other': ({ service, key, others }, call) => takeName(service, key, others, call),
@@ -188,24 +188,8 @@ const requestsByExample: Record<string, SendRequest> = {
     wait(43_000)
     return service.request(method, path, bad)
   },
-  '431': ({ service }, [method, path]) =>
-    checkedResponse(
-      service,
-      method,
-      path,
-      `${method} ${path} HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`,
-    ),
   '500': changed((options) => options),
-  '501': ({ service }, [method, path]) =>
-    checkedResponse(
-      service,
-      method,
-      path,
-      `${method} ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n`,
-    ),
   '503': changed((options) => options),
-  '505': ({ service }, [method, path]) =>
-    checkedResponse(service, method, path, `${method} ${path} HTTP/2.0\r\nHost: x\r\n\r\n`),
 }
 
 /** Asks for the examples' package name, which an app of `holder` has, with `key`. */

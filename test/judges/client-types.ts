@@ -91,11 +91,8 @@ export async function describeError(): Promise<string> {
     case 'payload_too_large':
     case 'unsupported_media_type':
     case 'rate_limited':
-    case 'headers_too_large':
     case 'internal_error':
-    case 'not_implemented':
     case 'unavailable':
-    case 'http_version_not_supported':
       return error.data.code
   }
 }

@@ -39,6 +39,18 @@ export async function checkedResponse(
   })
 }
 
+/** A request whose body does not arrive. */
+export const halfARequest = (method: string, path: string, { key }: { key?: string } = {}) =>
+  [
+    `${method} ${path} HTTP/1.1`,
+    'Host: x',
+    ...(key === undefined ? [] : [`Authorization: Bearer ${key}`]),
+    'Content-Type: application/json',
+    'Content-Length: 2',
+    '',
+    '{',
+  ].join('\r\n')
+
 /**
  * Sends a GET, and half of another on the same connection. `second` sends the rest and returns its
  * response.
