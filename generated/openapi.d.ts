@@ -425,7 +425,7 @@ export interface components {
             description: components["schemas"]["NewAppDescription"];
             category_id: components["schemas"]["CategoryId"];
             short_description?: components["schemas"]["NewShortDescription"];
-            /** @default 1.0.0 */
+            /** @description Version of the app, in any scheme, on one line, as an update sends it. `1.0.0` if it is left out. */
             version?: components["schemas"]["NewAppVersion"];
             package_name?: components["schemas"]["NewPackageName"];
             website_url?: components["schemas"]["NewWebAddress"];

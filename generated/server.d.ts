@@ -1,10 +1,10 @@
-/** By operation: whether it needs a key, and what has a default. scripts/server-types.ts writes this. */
+/** By operation: whether it needs a key, and which parameters have a default. scripts/server-types.ts writes this. */
 export interface ServerFacts {
-  listApps: { needsKey: false; query: 'page' | 'limit'; body: never }
-  createApp: { needsKey: true; query: never; body: 'version' }
-  getApp: { needsKey: false; query: never; body: never }
-  updateApp: { needsKey: true; query: never; body: never }
-  deleteApp: { needsKey: true; query: never; body: never }
-  listCategories: { needsKey: false; query: never; body: never }
-  listOwnApps: { needsKey: true; query: 'page' | 'limit'; body: never }
+  listApps: { needsKey: false; query: 'page' | 'limit' }
+  createApp: { needsKey: true; query: never }
+  getApp: { needsKey: false; query: never }
+  updateApp: { needsKey: true; query: never }
+  deleteApp: { needsKey: true; query: never }
+  listCategories: { needsKey: false; query: never }
+  listOwnApps: { needsKey: true; query: 'page' | 'limit' }
 }

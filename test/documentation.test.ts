@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest'
 import document from '../generated/openapi.json' with { type: 'json' }
 import manifest from '../package.json' with { type: 'json' }
 import { defaultKeyLifetime } from '../src/accounts/account-store.ts'
+import { defaultVersion } from '../src/catalogue/app-columns.ts'
 import { lifetime } from '../src/catalogue/idempotency.ts'
 import { ratingColumns } from '../src/catalogue/ratings.ts'
 import { programFor } from '../src/cli/program.ts'
@@ -215,6 +216,12 @@ test.for<[sentence: RegExp, text: string, numbers: number[]]>([
 ])('the document says %s', ([sentence, text, numbers]) => {
   const [found = ''] = sentence.exec(text) ?? []
   expect(numbersIn(found)).toEqual(numbers)
+})
+
+test('the document says the version of a new app without one', () => {
+  const { description } = schemas.NewApp.properties.version
+  expect(description).toContain(`\`${defaultVersion}\` if it is left out.`)
+  expect(document.info.description).toContain(`default \`${defaultVersion}\``)
 })
 
 /** The numbers in sentences of the introduction, and where they come from. */

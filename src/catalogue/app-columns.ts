@@ -96,6 +96,9 @@ const hasUse = (column: AppColumn, use: Use) =>
 export type OwnerColumn = ColumnWith<'owner'>
 export type ImportedColumn = ColumnWith<'imported'>
 
+/** Of a new app without a version, as the document says. */
+export const defaultVersion = '1.0.0'
+
 export const ownerColumns = columnsWith('owner')
 export const auditedColumns = columnsWith('audited')
 export const importedColumns = columnsWith('imported')

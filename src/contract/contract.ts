@@ -10,7 +10,7 @@ type Schemas = components['schemas']
 export type App = Schemas['App']
 export type AppChanges = Schemas['AppChanges']
 export type AppSummary = Schemas['AppSummary']
-export type NewApp = Input<'createApp'>['body']
+export type NewApp = FilledIn<Input<'createApp'>['body'], 'version'>
 export type Category = Schemas['Category']
 export type CountedCategory = Schemas['CountedCategory']
 export type OwnApp = Schemas['OwnApp']
@@ -24,7 +24,7 @@ export type OperationId = keyof operations
 type Parameters<Id extends OperationId> = operations[Id]['parameters']
 type JsonOf<T> = T extends { content: { 'application/json': infer Body } } ? Body : never
 
-/** The values, those with a default no longer optional. */
+/** The values, some of them no longer optional. */
 type FilledIn<Values, Defaulted> = Values & Required<Pick<Values, Defaulted & keyof Values>>
 
 /** A developer, and the key that they sent. */
@@ -36,7 +36,7 @@ export type Input<Id extends OperationId> = Readonly<{
   path: NonNullable<Parameters<Id>['path']>
   query: FilledIn<NonNullable<Parameters<Id>['query']>, ServerFacts[Id]['query']>
   header: NonNullable<Parameters<Id>['header']>
-  body: FilledIn<JsonOf<operations[Id]['requestBody']>, ServerFacts[Id]['body']>
+  body: JsonOf<operations[Id]['requestBody']>
   /** Aborted if the client disconnects. */
   signal: AbortSignal
 }>

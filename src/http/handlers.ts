@@ -1,6 +1,6 @@
 import DataLoader from 'dataloader'
 import document from '../../generated/openapi.json' with { type: 'json' }
-import type { OwnerColumn } from '../catalogue/app-columns.ts'
+import { defaultVersion, type OwnerColumn } from '../catalogue/app-columns.ts'
 import { type AppPage, findAppPage } from '../catalogue/app-list.ts'
 import {
   type AppRowChanges,
@@ -90,7 +90,7 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
     },
 
     async createApp({ caller, header, body, signal }) {
-      const request = { caller, body }
+      const request = { caller, body: { version: defaultVersion, ...body } }
       const key = header['Idempotency-Key']
       const created = await (key === undefined
         ? createApp(request, { signal })

@@ -1,4 +1,4 @@
-import { importedColumns } from '../catalogue/app-columns.ts'
+import { defaultVersion, importedColumns } from '../catalogue/app-columns.ts'
 import type { NewAppRow } from '../catalogue/app-store.ts'
 import { decidedColumns } from '../catalogue/policy.ts'
 import {
@@ -11,7 +11,7 @@ import {
 import type { Problem } from '../contract/contract.ts'
 import { type AppRow, appDefaults, type ReviewRow } from '../db/rows.ts'
 import { pick, required } from '../util/helpers.ts'
-import { defaultVersion, isSet, type Line, type LineReview, problem } from './line.ts'
+import { isSet, type Line, type LineReview, problem } from './line.ts'
 
 /** Computes the columns of an app from a line of a catalogue file. Pure. */
 

@@ -2,7 +2,7 @@ import { Ajv, type ErrorObject, type SchemaValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import type { Actor } from '../audit/audit-store.ts'
-import { addressColumns, type ImportedColumn } from '../catalogue/app-columns.ts'
+import { addressColumns, defaultVersion, type ImportedColumn } from '../catalogue/app-columns.ts'
 import { addCharacterRules } from '../contract/character-rules.ts'
 import type { Problem } from '../contract/contract.ts'
 import {
@@ -72,9 +72,6 @@ export type ParsedLine = {
   document?: SearchDocument
   outcome?: 'created' | 'updated' | 'unchanged' | LineProblem[]
 }
-
-/** The API's default for a new app without a version. */
-export const defaultVersion = document.components.schemas.NewApp.properties.version.default
 
 const { Review, ...schemas } = document.components.schemas
 

@@ -68,7 +68,7 @@ export class Model {
         return isOneOf(app.etag, header['If-None-Match'], 'weakly') ? 304 : 200
       case 'createApp': {
         const earlier = this.#earlierCreate(input, caller)
-        if (earlier) return sameFields(earlier.fields, sentFields(operation, input)) ? 201 : 422
+        if (earlier) return sameFields(earlier.fields, sentFields(input)) ? 201 : 422
         return this.#refusalOf(body) ?? 201
       }
       case 'updateApp':
@@ -182,14 +182,13 @@ export class Model {
     expect(keys).toEqual([...new Set(keys)].toSorted().toReversed())
   }
 
-  #created({ operation, input }: Allowed, owner: Caller = 'ada', reply: CheckedResponse) {
+  #created({ input }: Allowed, owner: Caller = 'ada', reply: CheckedResponse) {
     const { app_id: id, slug } = reply.body.data
     expect(this.apps.filter((app) => app.id === id || app.slug === slug)).toEqual([])
     expect(reply.headers.location).toBe(`http://apps.test/apps/${id}`)
     const key = plainKey(input.header['Idempotency-Key'])
-    if (key !== undefined)
-      this.#keyed.push({ owner, key, fields: sentFields(operation, input), id, slug })
-    const fields = set(defaultsOf(operation), input.body)
+    if (key !== undefined) this.#keyed.push({ owner, key, fields: sentFields(input), id, slug })
+    const fields = set(defaults, input.body)
     const state = { status: 'pending' as const, isDeleted: false, isChanged: false }
     this.apps.push({ id, owner, slug, ...state, fields, etag: undefined, pastEtags: new Set() })
   }
@@ -209,15 +208,10 @@ export class Model {
 const plainKey = (header: string | undefined) =>
   header?.startsWith('"') ? header.slice(1, -1).replaceAll(/\\(.)/g, '$1') : header
 
-const defaultsOf = ({ body }: Allowed['operation']): Fields =>
-  Object.fromEntries(
-    Object.entries(body?.properties ?? {}).flatMap(([name, schema]) =>
-      schema.default === undefined ? [] : [[name, schema.default]],
-    ),
-  )
+/** Of a new app, as the document says in words. */
+const defaults: Fields = { version: '1.0.0' }
 
-const sentFields = (operation: Allowed['operation'], { sentBody }: Input): Fields =>
-  Object.assign(defaultsOf(operation), sentBody)
+const sentFields = ({ sentBody }: Input): Fields => Object.assign({ ...defaults }, sentBody)
 
 /** Omitted fields keep their values; an empty text removes its field. */
 const set = (fields: Fields, body: Fields): Fields =>
