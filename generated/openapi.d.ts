@@ -42,13 +42,13 @@ export interface paths {
         get: operations["getApp"];
         /**
          * Update your app
-         * @description Changes the fields in the body and keeps the others; an empty `short_description`, `website_url`, `source_code_url` or `license` removes it. The slug does not change. An approved app stays approved, and a pending one pending; a rejected one becomes pending again. Changes of an approved app are public at once, and an operator reviews them afterwards. The `201` of [`createApp`](docs#/publishing/createapp) says how to see a decision.
+         * @description Changes the fields in the body and keeps the others; an empty `short_description`, `website_url`, `source_code_url` or `license` removes it. To rename an app, send its new `name`; the slug does not change. An approved app stays approved, and a pending one pending; a rejected one becomes pending again. Changes of an approved app are public at once, and an operator reviews them afterwards. The `201` of [`createApp`](docs#/publishing/createapp) says how to see a decision.
          */
         put: operations["updateApp"];
         post?: never;
         /**
          * Delete your app
-         * @description Removes the app from the catalogue for everyone, including its owner. Deleting it again returns `404`.
+         * @description To withdraw an app, delete it: it leaves the catalogue for everyone, including its owner. Deleting it again returns `404`.
          */
         delete: operations["deleteApp"];
         options?: never;
@@ -114,7 +114,7 @@ export interface components {
          */
         AppId: number;
         /**
-         * @description Name of the app, on one line.
+         * @description Name of the app, on one line, as responses have it; it may be older than the rules for new names.
          * @example Tide Clock
          */
         AppName: string;
@@ -371,8 +371,8 @@ export interface components {
             data: components["schemas"]["UnavailableError"];
         };
         /**
-         * @description Name of the app, on one line, with a visible character. White space around it is removed. Some characters, listed in the introduction,
-         *     are refused.
+         * @description Name for the app, as requests send it: on one line, with a visible character. White space around it is removed. Some
+         *     characters, listed in the introduction, are refused.
          * @example Tide Clock
          */
         NewAppName: string;
@@ -1370,42 +1370,17 @@ export interface components {
          */
         PackageNameFilter: string;
         /**
-         * @description Words to search for, or a question. An app matches if each word begins a word of its name, descriptions, developer name
-         *     or package name, or if the search is its slug. Case, diacritics and width are ignored. Words in scripts without spaces
-         *     (`日本`) match anywhere in the text. An emoji is a word. There are no operators: any text is safe. Text without a letter,
-         *     digit or emoji matches nothing; an empty value is ignored.
-         *
-         *     Joined and split spellings match each other: `wifi`, `wi-fi` and `wi fi`; `NewPipe` and `new pipe`. Several words of a
-         *     name written as one match only as a whole. So do words joined by `&`, such as `AT&T`. A `+` or `#` after a letter belongs
-         *     to the word: `c++` does not match a bare `c`. In a URL, write `+` as `%2B`, `#` as `%23` and `&` as `%26`.
-         *
-         *     Apps that have only some of the words follow, in their names or at the beginning of their descriptions, those first that
-         *     have the rarest words. English words such as `how`, `the` and `please` weigh little there, and apps with no other word of
-         *     the search are left out. With `sort`, they are shown only if no app matches all words, and only those that have the words
-         *     of the best of them. `data.search.full_matches` and the message say how many match all words:
-         *     `After the first 3 apps, only some words match.` An app whose whole name is most of the search, as `instagram` is of
-         *     `instagram app`, counts as a match.
-         *
-         *     Typos are corrected in words of 4 to 30 characters of a script with spaces that no listed app has: to the known words
-         *     that differ by one letter added, removed, changed or swapped. `data.search.corrected` and the message have the
-         *     corrections: `No results for "faceboook"; showing "facebook".` A word that up to five apps have is searched for as
-         *     it is and, after that, corrected if a similar word is at least 20 times as frequent. A search of one
-         *     unknown word of 8 characters or more, which no word is that near, finds words of names that differ by two letters after
-         *     the first two. Words that are still unknown are left out. If few apps match, only the first 8 words are considered.
-         *
-         *     A search returns at most its first 1,000 apps, in the order that `sort` describes. If more match, the message says so:
-         *     `More than 1,000 apps match; these are the best 1,000.` With `sort`, they are the first 1,000.
+         * @description Words to search for, or a question. They are compared with each app's name, descriptions, developer name and package
+         *     name, without regard to case and accents. No text makes a search fail: there are no operators, text without a letter,
+         *     digit or emoji matches nothing, and an empty value is ignored. A search returns at most its first 1,000 apps.
+         *     `data.search` says how many of them match all words, and what was searched for instead. Which apps a search finds, and
+         *     in which order, may improve in any version.
          * @example tide
          */
         Search: string;
         /**
          * @description `latest`: by first approval, newest first. `popular`: most downloads first. `rating`: best rated first, as below. The
-         *     default is `latest` or, with `search`, best match: apps whose name, slug or package name equals the search; then those
-         *     with every word beginning a word of the name; then those with every word as a whole in their names or at the beginning of
-         *     their descriptions; then in any of the texts that are searched; then the rest. Names are ordered by how well they match
-         *     and by downloads, the rest by downloads alone; but apps with every word in their own or the developer's name precede
-         *     others at the beginning of whose descriptions the words are, if these are not more. Downloads that differ by less than a
-         *     fifth may count as equal; of equal apps the newer comes first.
+         *     default is `latest` or, with `search`, best match first. A given `sort` orders what `search` finds.
          *
          *     `rating` sorts by a weighted (Bayesian) mean: of the app's ratings and of 10 more assumed ratings of 3.5. One rating of 5
          *     gives 3.64; a hundred that average 4.6 give 4.5. The averages shown are therefore not always in descending order. Means
@@ -1591,42 +1566,17 @@ export interface operations {
                  */
                 package_name?: components["parameters"]["PackageNameFilter"];
                 /**
-                 * @description Words to search for, or a question. An app matches if each word begins a word of its name, descriptions, developer name
-                 *     or package name, or if the search is its slug. Case, diacritics and width are ignored. Words in scripts without spaces
-                 *     (`日本`) match anywhere in the text. An emoji is a word. There are no operators: any text is safe. Text without a letter,
-                 *     digit or emoji matches nothing; an empty value is ignored.
-                 *
-                 *     Joined and split spellings match each other: `wifi`, `wi-fi` and `wi fi`; `NewPipe` and `new pipe`. Several words of a
-                 *     name written as one match only as a whole. So do words joined by `&`, such as `AT&T`. A `+` or `#` after a letter belongs
-                 *     to the word: `c++` does not match a bare `c`. In a URL, write `+` as `%2B`, `#` as `%23` and `&` as `%26`.
-                 *
-                 *     Apps that have only some of the words follow, in their names or at the beginning of their descriptions, those first that
-                 *     have the rarest words. English words such as `how`, `the` and `please` weigh little there, and apps with no other word of
-                 *     the search are left out. With `sort`, they are shown only if no app matches all words, and only those that have the words
-                 *     of the best of them. `data.search.full_matches` and the message say how many match all words:
-                 *     `After the first 3 apps, only some words match.` An app whose whole name is most of the search, as `instagram` is of
-                 *     `instagram app`, counts as a match.
-                 *
-                 *     Typos are corrected in words of 4 to 30 characters of a script with spaces that no listed app has: to the known words
-                 *     that differ by one letter added, removed, changed or swapped. `data.search.corrected` and the message have the
-                 *     corrections: `No results for "faceboook"; showing "facebook".` A word that up to five apps have is searched for as
-                 *     it is and, after that, corrected if a similar word is at least 20 times as frequent. A search of one
-                 *     unknown word of 8 characters or more, which no word is that near, finds words of names that differ by two letters after
-                 *     the first two. Words that are still unknown are left out. If few apps match, only the first 8 words are considered.
-                 *
-                 *     A search returns at most its first 1,000 apps, in the order that `sort` describes. If more match, the message says so:
-                 *     `More than 1,000 apps match; these are the best 1,000.` With `sort`, they are the first 1,000.
+                 * @description Words to search for, or a question. They are compared with each app's name, descriptions, developer name and package
+                 *     name, without regard to case and accents. No text makes a search fail: there are no operators, text without a letter,
+                 *     digit or emoji matches nothing, and an empty value is ignored. A search returns at most its first 1,000 apps.
+                 *     `data.search` says how many of them match all words, and what was searched for instead. Which apps a search finds, and
+                 *     in which order, may improve in any version.
                  * @example tide
                  */
                 search?: components["parameters"]["Search"];
                 /**
                  * @description `latest`: by first approval, newest first. `popular`: most downloads first. `rating`: best rated first, as below. The
-                 *     default is `latest` or, with `search`, best match: apps whose name, slug or package name equals the search; then those
-                 *     with every word beginning a word of the name; then those with every word as a whole in their names or at the beginning of
-                 *     their descriptions; then in any of the texts that are searched; then the rest. Names are ordered by how well they match
-                 *     and by downloads, the rest by downloads alone; but apps with every word in their own or the developer's name precede
-                 *     others at the beginning of whose descriptions the words are, if these are not more. Downloads that differ by less than a
-                 *     fifth may count as equal; of equal apps the newer comes first.
+                 *     default is `latest` or, with `search`, best match first. A given `sort` orders what `search` finds.
                  *
                  *     `rating` sorts by a weighted (Bayesian) mean: of the app's ratings and of 10 more assumed ratings of 3.5. One rating of 5
                  *     gives 3.64; a hundred that average 4.6 give 4.5. The averages shown are therefore not always in descending order. Means

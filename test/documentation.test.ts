@@ -17,7 +17,7 @@ import { queueLimits } from '../src/db/database.ts'
 import { maxBytes } from '../src/http/body.ts'
 import { clientBuffers } from '../src/http/connections.ts'
 import { defaultConnectionLimits, defaultTimeouts } from '../src/http/server.ts'
-import { cutNote, maxMatches } from '../src/search/best-matches.ts'
+import { maxMatches } from '../src/search/best-matches.ts'
 import { exitLimit } from '../src/servers.ts'
 import type { Schema } from './contract/operations.ts'
 import { ownerTexts } from './contract/owner-fields.ts'
@@ -207,7 +207,6 @@ test.for<[sentence: RegExp, text: string, numbers: number[]]>([
     [parameters.Limit.schema.maximum, parameters.Limit.schema.maximum],
   ],
   [/at most its first [\d,]+ apps/, parameters.Search.description, [maxMatches]],
-  [/`More than.*`/, parameters.Search.description, numbersIn(cutNote('best'))],
   [/One rating of 5\s+gives [\d.]+/, parameters.Sort.description, [5, weighted(1, 5)]],
   [/average 4.6 give 4.5/, parameters.Sort.description, [4.6, weighted(100, 4.6)]],
   [/: \d+–\d+ visible/, parameters.IdempotencyKey.description, idempotencyKeyLength],
