@@ -42,7 +42,7 @@ export interface paths {
         get: operations["getApp"];
         /**
          * Update your app
-         * @description Changes the fields in the body and keeps the others; an empty `short_description`, `website_url`, `source_code_url` or `license` removes it. To rename an app, send its new `name`; the slug does not change. An approved app stays approved, and a pending one pending; a rejected one becomes pending again. Changes of an approved app are public at once, and an operator reviews them afterwards. The `201` of [`createApp`](docs#/publishing/createapp) says how to see a decision.
+         * @description To rename an app, send its new `name`. Fields that are left out keep their values; an empty `short_description`, `website_url`, `source_code_url` or `license` removes it. The slug does not change. An approved app stays approved, and a pending one pending; a rejected one becomes pending again. Changes of an approved app are public at once, and an operator reviews them afterwards. The `201` of [`createApp`](docs#/publishing/createapp) says how to see a decision.
          */
         put: operations["updateApp"];
         post?: never;
@@ -1225,28 +1225,6 @@ export interface components {
                 "application/json": components["schemas"]["NotFoundEnvelope"];
             };
         };
-        /** @description The path does not support the method. */
-        AppMethodNotAllowed: {
-            headers: {
-                Allow: components["headers"]["AppAllow"];
-                "Cache-Control": components["headers"]["NoStore"];
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                [name: string]: unknown;
-            };
-            content: {
-                /**
-                 * @example {
-                 *       "success": false,
-                 *       "message": "This path does not support that method; use one of GET, HEAD, PUT, DELETE, OPTIONS.",
-                 *       "data": {
-                 *         "code": "method_not_allowed"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["MethodNotAllowedEnvelope"];
-            };
-        };
         /** @description The app belongs to another developer. */
         Forbidden: {
             headers: {
@@ -1299,28 +1277,6 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["UnknownCategoryEnvelope"];
-            };
-        };
-        /** @description The path does not support the method. */
-        ReadMethodNotAllowed: {
-            headers: {
-                Allow: components["headers"]["ReadAllow"];
-                "Cache-Control": components["headers"]["NoStore"];
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                [name: string]: unknown;
-            };
-            content: {
-                /**
-                 * @example {
-                 *       "success": false,
-                 *       "message": "This path does not support that method; use one of GET, HEAD, OPTIONS.",
-                 *       "data": {
-                 *         "code": "method_not_allowed"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["MethodNotAllowedEnvelope"];
             };
         };
         /** @description The response has not changed since the one with the ETag in `If-None-Match`. */
@@ -1478,7 +1434,7 @@ export interface components {
          */
         WwwAuthenticate: string;
         /**
-         * @description The methods that the list supports.
+         * @description The methods that the path supports.
          * @example GET, HEAD, POST, OPTIONS
          */
         Allow: string;
@@ -1513,16 +1469,6 @@ export interface components {
          * @example identity
          */
         AcceptEncoding: string;
-        /**
-         * @description The methods that an app supports.
-         * @example GET, HEAD, PUT, DELETE, OPTIONS
-         */
-        AppAllow: string;
-        /**
-         * @description The methods that the list supports.
-         * @example GET, HEAD, OPTIONS
-         */
-        ReadAllow: string;
         /**
          * @description Only the caller's own cache may store the response, and must revalidate it before use.
          * @example private, no-cache
@@ -1724,7 +1670,7 @@ export interface operations {
             400: components["responses"]["InvalidParameters"];
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["NotFound"];
-            405: components["responses"]["AppMethodNotAllowed"];
+            405: components["responses"]["MethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
@@ -1780,7 +1726,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
-            405: components["responses"]["AppMethodNotAllowed"];
+            405: components["responses"]["MethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
             408: components["responses"]["RequestTimeout"];
             409: components["responses"]["PackageNameTaken"];
@@ -1836,7 +1782,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
-            405: components["responses"]["AppMethodNotAllowed"];
+            405: components["responses"]["MethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
             412: components["responses"]["PreconditionFailed"];
             429: components["responses"]["RateLimited"];
@@ -1907,7 +1853,7 @@ export interface operations {
             304: components["responses"]["NotModified"];
             400: components["responses"]["InvalidParameters"];
             401: components["responses"]["Unauthorized"];
-            405: components["responses"]["ReadMethodNotAllowed"];
+            405: components["responses"]["MethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
@@ -2013,7 +1959,7 @@ export interface operations {
             304: components["responses"]["OwnPageNotModified"];
             400: components["responses"]["InvalidParameters"];
             401: components["responses"]["Unauthorized"];
-            405: components["responses"]["ReadMethodNotAllowed"];
+            405: components["responses"]["MethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];

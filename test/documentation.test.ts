@@ -19,7 +19,7 @@ import { clientBuffers } from '../src/http/connections.ts'
 import { defaultConnectionLimits, defaultTimeouts } from '../src/http/server.ts'
 import { maxMatches } from '../src/search/best-matches.ts'
 import { exitLimit } from '../src/servers.ts'
-import type { Schema } from './contract/operations.ts'
+import { operationsOf, type Schema } from './contract/operations.ts'
 import { ownerTexts } from './contract/owner-fields.ts'
 import { leafCommands } from './support/commands.ts'
 import { settingNames } from './support/settings.ts'
@@ -78,6 +78,13 @@ test('README starts with commands that can be typed as they are', () => {
   expect(commands).toContain('make run')
   // Such as ADDRESS or FILE.
   expect(commands.match(/\b[A-Z]{2,}\b|…/g)).toBeNull()
+})
+
+test.for(operationsOf(document))('README has a call of $operationId', ({ method, path }) => {
+  const target = path.replaceAll(/\{\w+\}/g, '\\d+')
+  const hasBody = method === 'POST' ? '.*(?:\\\\\n.*)*-d' : ''
+  const option = ['GET', 'POST'].includes(method) ? '' : `-X ${method} `
+  expect(read('README.md')).toMatch(new RegExp(`^curl ${option}"\\$B${target}["?]${hasBody}`, 'm'))
 })
 
 test('README lists exactly the environment variables', () => {

@@ -31,6 +31,16 @@ const known = {
   'If-Match': ['*', '*, "a"', 'W/"a"', '"a", "b"'],
 }
 
+test('parameters that can have any text have values that exist', () => {
+  const missing = operations
+    .flatMap(({ parameters }) => parameters)
+    .filter(
+      ({ in: place, schema }) => place !== 'header' && schema.type === 'string' && !schema.enum,
+    )
+    .filter(({ name }) => !(name in known))
+  expect(missing.map(({ name }) => name)).toEqual([])
+})
+
 describe.for(operations)('$operationId', (operation) => {
   const { valid, nearly, hostile } = attacksOn(operation, known)
 

@@ -198,9 +198,19 @@ describe('reports', () => {
     ],
     ['an unknown method', { ...page, method: 'PATCH' }, /405 expected/],
     [
+      'a 405 with the methods of another path',
+      {
+        ...unauthorized,
+        method: 'PATCH',
+        status: 405,
+        headers: { ...unauthorized.headers, allow: 'GET, HEAD, OPTIONS' },
+      },
+      /Allow must be GET, HEAD, POST, OPTIONS/,
+    ],
+    [
       'OPTIONS without Allow',
       { ...page, method: 'OPTIONS', status: 204, text: '' },
-      /Allow is missing/,
+      /Allow must be GET, HEAD, POST, OPTIONS/,
     ],
     [
       'a success for an unknown path',

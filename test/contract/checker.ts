@@ -105,7 +105,8 @@ export class ResponseChecker {
     if (isTransport(answer)) return { problems: [], covers: [] }
     const path = this.#pathOf(answer.path)
     if (path === undefined) return { problems: this.#checkOutside(answer), covers: [] }
-    if (answer.method === 'OPTIONS') return { problems: checkOptions(answer), covers: [] }
+    const allow = this.#allowOf(path)
+    if (answer.method === 'OPTIONS') return { problems: checkOptions(answer, allow), covers: [] }
     const operation = this.#operation(
       path,
       answer.method === 'HEAD' ? 'get' : answer.method.toLowerCase(),
@@ -115,6 +116,8 @@ export class ResponseChecker {
     const problems = concerned.flatMap((one) => this.#checkOperation(one, answer))
     if (!operation && answer.status !== 405)
       problems.push(`${answer.method} is no operation here: 405 expected, not ${answer.status}`)
+    if (answer.status === 405 && answer.headers.allow !== allow)
+      problems.push(`the header Allow must be ${allow}`)
     return {
       problems,
       covers: concerned.map(({ operationId }) => `${operationId} ${answer.status}`),
@@ -129,6 +132,14 @@ export class ResponseChecker {
 
   #operationsOf(path: string): Operation[] {
     return methods.flatMap((method) => this.#operation(path, method) ?? [])
+  }
+
+  /** The methods that a path has, as the header `Allow` lists them. */
+  #allowOf(path: string): string {
+    const names = methods
+      .filter((method) => this.#operation(path, method))
+      .flatMap((method) => (method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()]))
+    return [...names, 'OPTIONS'].join(', ')
   }
 
   #operation(path: string, method: string): Operation | undefined {
@@ -192,7 +203,7 @@ export class ResponseChecker {
       .filter((name) => answer.headers[name.toLowerCase()] === undefined)
       .map((name) => `the header ${name} is missing`)
     if (answer.method === 'OPTIONS' && isUndescribedPath(answer.path))
-      return [...problems, ...checkOptions(answer)]
+      return [...problems, ...checkOptions(answer, 'GET, HEAD, OPTIONS')]
     if (!isUndescribedPath(answer.path) && answer.status < 400)
       problems.push(`${answer.status} for a path that does not exist`)
     if (answer.status >= 400 && answer.method !== 'HEAD') {
@@ -248,10 +259,10 @@ const closed = (contract: Contract): Contract =>
   )
 
 /** RFC 9110, section 9.3.7: the allowed methods, and no body. */
-function checkOptions({ status, headers, text, path }: HttpResponse): string[] {
+function checkOptions({ status, headers, text, path }: HttpResponse, allow: string): string[] {
   const problems = []
   if (status !== 204) problems.push(`204 expected, not ${status}`)
-  if (!headers.allow) problems.push('the header Allow is missing')
+  if (headers.allow !== allow) problems.push(`the header Allow must be ${allow}`)
   if (text !== '') problems.push('a body, where none is expected')
   return problems.map((problem) => `OPTIONS ${path}: ${problem}`)
 }

@@ -225,7 +225,7 @@ const optionsFor: Record<string, () => ServiceOptions> = {
 
 /**
  * Masks what differs in every response, and what differs between operations that share an example:
- * the path in `Link`, and the names of parameters.
+ * the path in `Link`, its methods, and the names of parameters. checker.ts compares the methods.
  */
 const masked = (value: unknown) =>
   JSON.parse(
@@ -235,6 +235,7 @@ const masked = (value: unknown) =>
       .replaceAll(/;r=[1-9]\d*;t=\d+/g, ';r=…;t=…')
       .replaceAll(/;q=\d+/g, ';q=…')
       .replaceAll(/<https:[^?>]*\?/g, '<PATH?')
+      .replaceAll(/\b([A-Z]+, )+OPTIONS\b/g, 'METHODS')
       .replaceAll(/(?<=; there are )(none|\w+(, \w+)*)/g, 'NAMES'),
   )
 

@@ -123,7 +123,7 @@ function isHarmless(action: Diff['action'], names: string[]): boolean {
   )
 }
 
-const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace']
+export const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace']
 
 /** Merges equal changes in several places into one line, such as those of a shared schema. */
 function together(diffs: Diff[]): Change[] {

@@ -35,8 +35,11 @@ function contractOf(version: string, change: (contract: Contract) => void = () =
 
 function write(folder: string, version: string, change?: (contract: Contract) => void) {
   writeFileSync(join(folder, 'generated/openapi.json'), JSON.stringify(contractOf(version, change)))
-  writeChangelog(folder, `## [${version}] - Unreleased`, `## [${first}] - 2026-11-20`)
+  writeChangelog(folder, `## [${version}] - Unreleased`, news, `## [${first}] - 2026-11-20`)
 }
+
+/** Names the operations that tests add. */
+const news = '`PATCH /apps/{id}` and `GET /shelves` are new.'
 
 const writeChangelog = (folder: string, ...headings: string[]) =>
   writeFileSync(join(folder, 'CHANGELOG.md'), ['# Changelog', ...headings].join('\n\n'))
@@ -407,6 +410,21 @@ test('lists changes, most severe first, and changes of a shared schema once', as
 })
 
 describe('CHANGELOG.md', () => {
+  test.for<[text: string, refusal: string]>([
+    ['`GET /shelves` is new.', ''],
+    ['Shelves are new.', 'does not name the new GET /shelves below 1.5.0'],
+  ])('a new operation and "%s": %s', async ([text, expected]) => {
+    const folder = released()
+    write(folder, '1.5.0', (c) => {
+      c.paths['/shelves'] = { get: { ...list(c), operationId: 'listShelves' } }
+    })
+    // Another section does not count.
+    const last = `## [${first}] - 2026-11-20\n\n\`GET /shelves\``
+    writeChangelog(folder, '## [1.5.0] - Unreleased', text, last)
+    const { refusal } = await diff(folder)
+    expect([refusal === '', refusal]).toEqual([expected === '', expect.stringContaining(expected)])
+  })
+
   test.for<[heading: string, refusal: string]>([
     ['## [1.4.3] - Unreleased', ''],
     ['## [1.4.3]', 'has no section'],

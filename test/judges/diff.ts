@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Document } from 'openapi-backend'
 import { diff as bumpBetween, gt, inc } from 'semver'
-import { type Bump, bumps, changesBetween } from './changes.ts'
+import { type Bump, bumps, changesBetween, methods } from './changes.ts'
 
 /** `make diff` compares the document with that of the last release. */
 
@@ -22,7 +22,11 @@ export async function compare(folder: string, print: (line: string) => void) {
   const released = readReleased(folder)
   const { version } = document.info
   const before = released.info.version
-  assertChangelog(readFileSync(join(folder, 'CHANGELOG.md'), 'utf8'), version, before)
+  const section = findSection(readFileSync(join(folder, 'CHANGELOG.md'), 'utf8'), version, before)
+  for (const request of requestsOf(document).difference(requestsOf(released))) {
+    if (!section.includes(request))
+      throw new Refusal(`CHANGELOG.md does not name the new ${request} below ${version}.`)
+  }
   const changes = await changesBetween(released, document)
   for (const { bump, text } of changes) print(`${bump}  ${text}`)
   const needed = changes[0]?.bump ?? 'none'
@@ -52,6 +56,16 @@ function readReleased(folder: string): Document {
   )
 }
 
+/** Its operations, such as `GET /apps/{id}`. */
+const requestsOf = ({ paths = {} }: Document) =>
+  new Set(
+    Object.entries(paths).flatMap(([path, item]) =>
+      methods
+        .filter((method) => method in (item ?? {}))
+        .map((method) => `${method.toUpperCase()} ${path}`),
+    ),
+  )
+
 function actualBump(before: string, after: string): Bump {
   const bump = gt(after, before) ? bumpBetween(before, after) : 'none'
   return bumps.find((one) => one === bump) ?? 'none'
@@ -63,12 +77,13 @@ function actualBump(before: string, after: string): Bump {
 const heading = /^## \[(.+)\] - (Unreleased|\d{4}-\d\d-\d\d)$/gm
 
 /**
- * The changelog has a section for the version, and its last release is that of the released
- * document.
+ * The section of the version. Throws if there is none, or if the last release is not that of the
+ * released document.
  */
-function assertChangelog(changelog: string, version: string, before: string) {
+function findSection(changelog: string, version: string, before: string): string {
   const sections = [...changelog.matchAll(heading)]
-  if (!sections.some(([, one]) => one === version)) {
+  const index = sections.findIndex(([, one]) => one === version)
+  if (index === -1) {
     throw new Refusal(
       `CHANGELOG.md has no section "## [${version}] - DATE" or "## [${version}] - Unreleased".`,
     )
@@ -79,6 +94,7 @@ function assertChangelog(changelog: string, version: string, before: string) {
       `${releasedFile} is of ${before}, but the last release in CHANGELOG.md is ${last}. Copy the document of ${last} to it.`,
     )
   }
+  return changelog.slice(sections[index]?.index, sections[index + 1]?.index)
 }
 
 if (import.meta.main) {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
+import type { OperationId } from '../../src/contract/contract.ts'
 import { documentedUrl } from '../../src/http/reference-routes.ts'
 import { required } from '../../src/util/helpers.ts'
 import { operationsOf } from '../contract/operations.ts'
@@ -50,7 +51,7 @@ type Expectation = {
 }
 
 /** The output of the curl sample and the lines of the others, with checks of their effect. */
-const expectations: Record<string, Expectation> = {
+const expectations: Record<OperationId, Expectation> = {
   listApps: {
     answer: async ({ server }) => {
       const { body } = await server.request('GET', '/apps?search=tide+table&sort=rating&limit=20')
@@ -160,8 +161,8 @@ async function expectDeleted({ server }: Scene) {
 
 const samples = operations.flatMap((operation) =>
   operation['x-codeSamples'].map(({ label, source }) => ({
-    operationId: operation.operationId,
-    // The linter requires these labels, which the JSON's type does not know.
+    // The JSON's type knows neither the ids nor the labels, which the linter requires.
+    operationId: operation.operationId as OperationId,
     language: label as Language,
     source,
   })),
@@ -188,9 +189,9 @@ async function expectWorking({ operationId, language, source }: Sample, scene: S
   expect(stdout).toMatch(
     language === 'curl' ? /^{"success":true,/ : /^(?!.*(undefined|None|NaN|\[object)).+\n/s,
   )
-  const { answer, lines } = expectations[operationId] ?? {}
-  if (language === 'curl') expect(answer && JSON.parse(stdout)).toEqual(await answer?.(scene))
-  else if (lines) expect(stdout.trimEnd().split('\n')).toEqual(await lines(scene))
+  const { answer, lines } = expectations[operationId]
+  if (language === 'curl') expect(JSON.parse(stdout)).toEqual(await answer(scene))
+  else expect(stdout.trimEnd().split('\n')).toEqual(await lines(scene))
 }
 
 test.for(
