@@ -43,10 +43,11 @@ function operationTable(): string {
 
 function versionAndDate(): string {
   const heading = `## [${info.version}] - `
-  const line = readFileSync(`${root}/CHANGELOG.md`, 'utf8')
+  const line = readFileSync(`${root}/docs/api-changes.md`, 'utf8')
     .split('\n')
     .find((line) => line.startsWith(heading))
-  if (line === undefined) throw new Error(`Add the section "${heading}Unreleased" to CHANGELOG.md.`)
+  if (line === undefined)
+    throw new Error(`Add the section "${heading}Unreleased" to docs/api-changes.md.`)
   const date = line.slice(heading.length)
   return date === 'Unreleased' ? `${info.version}, not released yet` : `${info.version} of ${date}`
 }

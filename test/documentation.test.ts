@@ -80,6 +80,13 @@ test('README starts with commands that can be typed as they are', () => {
   expect(commands.match(/\b[A-Z]{2,}\b|…/g)).toBeNull()
 })
 
+test('docs/api-changes.md has at most ten lines a version', () => {
+  const [, ...versions] = read('docs/api-changes.md').split(/^## /m)
+  const lengths = versions.map((text) => text.trim().split('\n').length - 2)
+  expect(Math.max(...lengths)).toBeLessThanOrEqual(10)
+  expect(Math.min(...lengths)).toBeGreaterThanOrEqual(1)
+})
+
 test.for(operationsOf(document))('README has a call of $operationId', ({ method, path }) => {
   const target = path.replaceAll(/\{\w+\}/g, '\\d+')
   const hasBody = method === 'POST' ? '.*(?:\\\\\n.*)*-d' : ''

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 const root = join(import.meta.dirname, '..')
 const written = ['openapi.json', 'openapi.d.ts', 'server.d.ts'].map((file) => `generated/${file}`)
 const read = [
-  ...['CHANGELOG.md', 'package.json', 'redocly.yaml'],
+  ...['docs/api-changes.md', 'package.json', 'redocly.yaml'],
   ...['openapi', 'scripts', 'src', 'test/contract'],
 ]
 

@@ -13,7 +13,7 @@ import { Representation, sendRepresentation } from './response.ts'
 const root = `${import.meta.dirname}/../..`
 const generated = `${root}/generated`
 const readExample = () => readFile(`${root}/openapi/life-cycle.arazzo.yaml`, 'utf8')
-const readChangelog = () => readFile(`${root}/CHANGELOG.md`, 'utf8')
+const readChangelog = () => readFile(`${root}/docs/api-changes.md`, 'utf8')
 
 /** The contract, as it is committed. */
 export const readDocument = async (): Promise<Document> =>

@@ -199,11 +199,11 @@ test('the home page has a call of each operation, under a policy that allows onl
   expect(text).not.toContain('/docs"')
 })
 
-test('serves the changelog', async () => {
+test('serves the changes of the API as the changelog', async () => {
   const { text, headers } = await withoutPage.get('/changelog.md')
   expect([headers['content-type'], text.split('\n')[0]]).toEqual([
     'text/markdown; charset=utf-8',
-    '# Changelog',
+    '# Changes of the API',
   ])
 })
 

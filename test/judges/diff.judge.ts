@@ -19,7 +19,7 @@ const first = '1.4.2'
 /** A directory with the document of a release, and nothing changed since. */
 function released(): string {
   const folder = temporaryFolder()
-  mkdirSync(join(folder, 'generated'))
+  for (const directory of ['generated', 'docs']) mkdirSync(join(folder, directory))
   writeFileSync(join(folder, releasedFile), JSON.stringify(contractOf(first)))
   write(folder, first)
   return folder
@@ -42,7 +42,7 @@ function write(folder: string, version: string, change?: (contract: Contract) =>
 const news = '`PATCH /apps/{id}` and `GET /shelves` are new.'
 
 const writeChangelog = (folder: string, ...headings: string[]) =>
-  writeFileSync(join(folder, 'CHANGELOG.md'), ['# Changelog', ...headings].join('\n\n'))
+  writeFileSync(join(folder, 'docs/api-changes.md'), ['# Changelog', ...headings].join('\n\n'))
 
 /** The lines that it prints, and the reason for a refusal. */
 async function diff(folder: string) {
@@ -409,7 +409,7 @@ test('lists changes, most severe first, and changes of a shared schema once', as
   ])
 })
 
-describe('CHANGELOG.md', () => {
+describe('docs/api-changes.md', () => {
   test.for<[text: string, refusal: string]>([
     ['`GET /shelves` is new.', ''],
     ['Shelves are new.', 'does not name the new GET /shelves below 1.5.0'],
@@ -459,7 +459,9 @@ describe('the document of the last release', () => {
     const folder = released()
     write(folder, '1.4.3', describeOtherwise)
     writeChangelog(folder, '## [1.4.3] - 2026-11-30', `## [${first}] - 2026-11-20`)
-    expect((await diff(folder)).refusal).toContain('the last release in CHANGELOG.md is 1.4.3')
+    expect((await diff(folder)).refusal).toContain(
+      'the last release in docs/api-changes.md is 1.4.3',
+    )
     const replacement = JSON.stringify(contractOf('1.4.3', describeOtherwise))
     writeFileSync(join(folder, releasedFile), replacement)
     expect(await diff(folder)).toEqual({

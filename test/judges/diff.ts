@@ -10,22 +10,25 @@ const file = 'generated/openapi.json'
 /** A copy of the document, which each release replaces. */
 const releasedFile = 'generated/released.json'
 
+/** What callers meet, by version. */
+const changesFile = 'docs/api-changes.md'
+
 /** The reason for a failure, in one line. */
 export class Refusal extends Error {}
 
 /**
  * Prints the changes of the document in a directory since the last release. Throws if the bump of
- * info.version is too small for them, or if CHANGELOG.md has no section for it.
+ * info.version is too small for them, or if docs/api-changes.md has no section for it.
  */
 export async function compare(folder: string, print: (line: string) => void) {
   const document = parse(join(folder, file))
   const released = readReleased(folder)
   const { version } = document.info
   const before = released.info.version
-  const section = findSection(readFileSync(join(folder, 'CHANGELOG.md'), 'utf8'), version, before)
+  const section = findSection(readFileSync(join(folder, changesFile), 'utf8'), version, before)
   for (const request of requestsOf(document).difference(requestsOf(released))) {
     if (!section.includes(request))
-      throw new Refusal(`CHANGELOG.md does not name the new ${request} below ${version}.`)
+      throw new Refusal(`${changesFile} does not name the new ${request} below ${version}.`)
   }
   const changes = await changesBetween(released, document)
   for (const { bump, text } of changes) print(`${bump}  ${text}`)
@@ -85,13 +88,13 @@ function findSection(changelog: string, version: string, before: string): string
   const index = sections.findIndex(([, one]) => one === version)
   if (index === -1) {
     throw new Refusal(
-      `CHANGELOG.md has no section "## [${version}] - DATE" or "## [${version}] - Unreleased".`,
+      `${changesFile} has no section "## [${version}] - DATE" or "## [${version}] - Unreleased".`,
     )
   }
   const last = sections.find(([, , date]) => date !== 'Unreleased')?.[1]
   if (last !== before) {
     throw new Refusal(
-      `${releasedFile} is of ${before}, but the last release in CHANGELOG.md is ${last}. Copy the document of ${last} to it.`,
+      `${releasedFile} is of ${before}, but the last release in ${changesFile} is ${last}. Copy the document of ${last} to it.`,
     )
   }
   return changelog.slice(sections[index]?.index, sections[index + 1]?.index)
