@@ -7,6 +7,7 @@ import {
   maxMatches,
   type SortOrder,
   scoreName,
+  toQuery,
 } from './best-matches.ts'
 import {
   idOfRank,
@@ -15,6 +16,7 @@ import {
   phrasesOf,
   popularityOfRank,
   type SearchQuery,
+  splitRuns,
   type Term,
   type Tier,
   wordOfToken,
@@ -66,9 +68,17 @@ export async function search(
   counts: AppCounts,
   order?: SortOrder,
 ): Promise<SearchResult> {
-  const written = await bestMatches(index, query, order)
-  const corrected = await addCorrected(index, query, written, order)
-  return addPartial(index, query, corrected, counts, order)
+  const whole = await bestMatches(index, query, order)
+  const split = whole.ids.length > 0 ? query : withSplitRuns(query)
+  const written = split === query ? whole : await bestMatches(index, split, order)
+  const corrected = await addCorrected(index, split, written, order)
+  return addPartial(index, split, corrected, counts, order)
+}
+
+/** The same query if no run has several words. */
+function withSplitRuns(query: SearchQuery): SearchQuery {
+  const text = splitRuns(query.text)
+  return text === query.text ? query : toQuery(text, query.categoryId)
 }
 
 /** Apps that have all words, as written or corrected, and the terms that found them. */

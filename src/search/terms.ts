@@ -17,6 +17,8 @@ const unspaced =
   '[[\\p{L}\\p{M}\\p{N}]&&[\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}\\p{scx=Myanmar}]]'
 // recheck-ignore: one repetition.
 const isRun = new RegExp(`^${unspaced}{2,}$`, 'v')
+// recheck-ignore: one repetition.
+const longRuns = new RegExp(`${unspaced}{3,}`, 'gv')
 const word = `[[\\p{L}\\p{N}]--${unspaced}][[\\p{L}\\p{M}\\p{N}]--${unspaced}]*`
 // recheck-ignore: one repetition.
 const isWord = new RegExp(`^${word}`, 'v')
@@ -89,6 +91,18 @@ function pairsOf(run: string): string[] {
   const characters = [...run]
   return characters.slice(1).map((character, index) => `${characters[index]}${character}`)
 }
+
+/** The language is written out, since the default is the machine's. It also knows words of others. */
+const segmenter = new Intl.Segmenter('zh', { granularity: 'word' })
+
+/**
+ * The text with spaces between the words of its longer runs. Nearly any text has the characters of
+ * a pair apart.
+ */
+export const splitRuns = (text: string): string =>
+  text.replace(longRuns, (run) =>
+    Array.from(segmenter.segment(run), ({ segment }) => segment).join(' '),
+  )
 
 /** Inserts `_` where a capital begins a word within another: NewPipe becomes New_Pipe. */
 const splitByCase = (name: string) =>

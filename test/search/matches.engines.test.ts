@@ -48,6 +48,15 @@ const signs: ListedApp[] = [
   { name: 'Store news', description: 'About org.fdroid.fdroid 👩‍🚀', total_downloads: 11 },
 ]
 
+/** Texts without spaces between words. */
+const runs: ListedApp[] = [
+  { name: '漫画喵', description: '在线看日本动漫。', total_downloads: 9 },
+  { name: '简单记账', description: '一款记录收支的软件。', total_downloads: 8 },
+  { name: '书法软件', total_downloads: 7 },
+  { name: '家計簿', description: '毎日の支出をつけるアプリです。', total_downloads: 6 },
+  { name: 'อ่านข่าว', description: 'ฟรี', total_downloads: 5 },
+]
+
 type Search = { finds: string; search: string; sort?: Sort; apps: string[] }
 
 const searches: { group: string; catalogue: ListedApp[]; rows: Search[] }[] = [
@@ -118,6 +127,20 @@ const searches: { group: string; catalogue: ListedApp[]; rows: Search[] }[] = [
       { finds: 'an emoji', search: '🎵', apps: ['Player'] },
       { finds: 'no emoji that begins with the one of the search', search: '👩', apps: [] },
       { finds: 'an Arabic word without its article', search: 'موسيقى', apps: ['Player'] },
+    ],
+  },
+  {
+    group: 'runs',
+    catalogue: runs,
+    rows: [
+      { finds: 'a run as it is written', search: '书法软件', apps: ['书法软件'] },
+      { finds: 'the words of a run apart', search: '记账软件', apps: ['简单记账'] },
+      { finds: 'a verb of one character apart', search: '看漫画', apps: ['漫画喵'] },
+      { finds: 'a word that is written twice', search: '漫画漫画', apps: ['漫画喵'] },
+      { finds: 'Japanese words apart', search: '家計簿アプリ', apps: ['家計簿'] },
+      { finds: 'them in an order', search: '家計簿アプリ', sort: 'latest', apps: ['家計簿'] },
+      { finds: 'Thai words apart', search: 'อ่านข่าวฟรี', apps: ['อ่านข่าว'] },
+      { finds: 'a run beside other words', search: 'ada记账软件', apps: ['简单记账'] },
     ],
   },
 ]

@@ -76,6 +76,12 @@ describe('if no app has all words, or few have', () => {
       rule: 'words of a script without spaces are found',
     },
     {
+      search: '搜索辞書',
+      first: ['日本語辞書'],
+      info: { full_matches: 0, dropped: ['搜索'] },
+      rule: 'an unknown word of such a script is dropped from what surrounds it',
+    },
+    {
       search: 'radar a1 a2 a3 a4 a5 a6 a7 rice',
       first: ['Radar', 'Radar Weather Pro'],
       info: { full_matches: 0, dropped: ['a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7'] },
