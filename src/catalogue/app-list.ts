@@ -243,7 +243,7 @@ function notesOn({ ids, fullMatches, words }: SearchResult, sort: Sort | undefin
     const first = fullMatches === 1 ? 'app' : `${fullMatches} apps`
     notes.push(`After the first ${first}, only some words match.`)
   }
-  if ((sort ? ids.length : fullMatches) > maxMatches) notes.push(cutNote(sort ? 'first' : 'best'))
+  if (fullMatches > maxMatches) notes.push(cutNote(sort ? 'first' : 'best'))
   return notes
 }
 

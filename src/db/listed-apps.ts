@@ -1,3 +1,4 @@
+import type { Knex } from 'knex'
 import type { SortOrder } from '../search/best-matches.ts'
 import { toIndexedName, toSearchDocument } from '../search/terms.ts'
 import type { QueryRunner } from './engine.ts'
@@ -24,6 +25,9 @@ export function nearestSlice(total: number, limit: number, offset: number): Slic
 /** For ORDER BY. */
 export const orderKeys = (order: SortOrder, direction: Slice['direction']): string =>
   order.map((column) => `apps.${column} ${direction}`).join(', ')
+
+export const sortIds = (sql: Knex, ids: number[], order: SortOrder): Promise<number[]> =>
+  sql('apps').whereIn('id', ids).orderByRaw(orderKeys(order, 'desc')).pluck('id')
 
 /** Writes the current rows of these apps, which are new, into the indexes of names and of searches. */
 export async function indexApps(

@@ -36,6 +36,8 @@ export type MatchFinder = Readonly<{
   firstMatches: (searches: Searches, limit: number) => Promise<FirstMatches>
   /** The ids of the first apps in an order. */
   firstIds: (phrases: Phrase[][], limit: number, order: SortOrder) => Promise<number[]>
+  /** The ids of these apps in an order. */
+  inOrder: (ids: number[], order: SortOrder) => Promise<number[]>
   /** The rank of the app at a position in descending order; 0 if there are fewer. */
   rankAt: (position: number) => Promise<number>
   /** Those of the words or joined words that an app has. May include some that an app had. */
@@ -56,28 +58,15 @@ export const toQuery = (text: string, categoryId: number | undefined): SearchQue
 
 export type Matches = Readonly<{
   ids: number[]
-  /** The number of ids, at the front, that were found by a name or a key; all if in an order. */
+  /** The number of ids, at the front, that were found by a name or a key. */
   nameMatches: number
-  /** The popularity of the first app after these; undefined if there is none, or in an order. */
+  /** The popularity of the first app after these; undefined if there is none. */
   nextPopularity?: number
 }>
 
-/**
- * The first matches in an order or, without one, the best. One more than `maxMatches` if there are
- * more.
- */
-export async function bestMatches(
-  index: MatchFinder,
-  query: SearchQuery,
-  order?: SortOrder,
-): Promise<Matches> {
+/** The best matches, one more than `maxMatches` if there are more. */
+export async function bestMatches(index: MatchFinder, query: SearchQuery): Promise<Matches> {
   const limit = maxMatches + 1
-  if (order) {
-    const find = (tier: Tier) => index.firstIds(phrasesOf(query, tier), limit, order)
-    const matches = await find('prefix')
-    const ids = matches.length > 0 ? matches : await find('key')
-    return { ids, nameMatches: ids.length }
-  }
   const first = await index.firstMatches(
     { ranks: [phrasesOf(query, 'key')], names: [phrasesOf(query, 'name')] },
     limit,

@@ -58,21 +58,43 @@ const typo = {
   ratio: 20,
 }
 
-/**
- * Finds the first matches. In an order, apps that have only some of the words are found only if no
- * app has all.
- */
+/** Finds the best matches or, in an order, those with all words first. */
 export async function search(
   index: MatchFinder,
   query: SearchQuery,
   counts: AppCounts,
   order?: SortOrder,
 ): Promise<SearchResult> {
-  const whole = await bestMatches(index, query, order)
+  if (order) {
+    const ids = await index.firstIds(phrasesOf(query, 'prefix'), maxMatches + 1, order)
+    if (ids.length >= maxSortedBest) return { ids, fullMatches: ids.length, words: [] }
+  }
+  const whole = await bestMatches(index, query)
   const split = whole.ids.length > 0 ? query : withSplitRuns(query)
-  const written = split === query ? whole : await bestMatches(index, split, order)
-  const corrected = await addCorrected(index, split, written, order)
-  return addPartial(index, split, corrected, counts, order)
+  const written = split === query ? whole : await bestMatches(index, split)
+  const corrected = await addCorrected(index, split, written)
+  const best = await addPartial(index, split, corrected, counts)
+  return order ? sortBest(index, split, corrected, best, order) : best
+}
+
+/** In an order, the first apps of the best order are shown if fewer have all words. */
+const maxSortedBest = 50
+
+/** Sorts the apps that have all words and then, if these are few, the rest of the best ones. */
+async function sortBest(
+  index: MatchFinder,
+  query: SearchQuery,
+  { ids, terms }: CorrectedMatches,
+  best: SearchResult,
+  order: SortOrder,
+): Promise<SearchResult> {
+  const full =
+    ids.length > maxMatches
+      ? await index.firstIds(phrasesOf({ ...query, terms }, 'prefix'), maxMatches + 1, order)
+      : await index.inOrder(ids, order)
+  const others = new Set(best.ids.slice(0, maxSortedBest)).difference(new Set(full))
+  const rest = full.length < maxSortedBest ? await index.inOrder([...others], order) : []
+  return { ids: [...full, ...rest], fullMatches: full.length, words: best.words }
 }
 
 /** The same query if no run has several words. */
@@ -89,11 +111,9 @@ async function addCorrected(
   index: MatchFinder,
   query: SearchQuery,
   written: Matches,
-  order?: SortOrder,
 ): Promise<CorrectedMatches> {
   const firstTerms = query.terms.slice(0, maxTerms)
-  if (written.ids.length > (order ? 0 : typo.maxApps))
-    return { ...written, terms: firstTerms, words: [] }
+  if (written.ids.length > typo.maxApps) return { ...written, terms: firstTerms, words: [] }
 
   const lookedUp = await lookUp(index, query, firstTerms)
   const isFound = written.ids.length > 0
@@ -103,7 +123,7 @@ async function addCorrected(
 
   const isAsWritten =
     terms.length === query.terms.length && terms.every((term, at) => term === query.terms[at])
-  const corrected = isAsWritten ? written : await findTerms(index, query, terms, order)
+  const corrected = isAsWritten ? written : await bestMatches(index, { ...query, text: '', terms })
   const ids = [...new Set([...written.ids, ...corrected.ids])]
   if (ids.length > 0) return { ...(isFound ? written : corrected), ids, terms, words }
 
@@ -128,23 +148,15 @@ async function addPartial(
   query: SearchQuery,
   { ids, nameMatches, nextPopularity, terms, words }: CorrectedMatches,
   counts: AppCounts,
-  order?: SortOrder,
 ): Promise<SearchResult> {
-  const isComplete = ids.length > maxMatches || (ids.length > 0 && (order || terms.length < 2))
+  const isComplete = ids.length > maxMatches || (ids.length > 0 && terms.length < 2)
   if (isComplete) return { ids: ids.slice(0, maxMatches + 1), fullMatches: ids.length, words }
 
   const partial = await partialMatches(index, { ...query, terms }, counts, nextPopularity)
-  if (order) {
-    const matches = await findTerms(index, query, partial.bestTerms, order)
-    return { ids: matches.ids, fullMatches: 0, words }
-  }
   const full = new Set([...ids.slice(0, nameMatches), ...partial.named, ...ids])
   const all = [...full.union(new Set(partial.ids))]
   return { ids: all.slice(0, maxMatches + 1), fullMatches: full.size, words }
 }
-
-const findTerms = (index: MatchFinder, query: SearchQuery, terms: Term[], order?: SortOrder) =>
-  bestMatches(index, { ...query, text: '', terms }, order)
 
 async function lookUp(index: MatchFinder, query: SearchQuery, terms: Term[]): Promise<Word[]> {
   const whole = await countApps(index, terms, 'whole')
@@ -376,7 +388,6 @@ async function partialMatches(
   return {
     named: named.map(({ rank }) => idOfRank(rank)),
     ids: related.map(({ rank }) => idOfRank(rank)),
-    bestTerms: related[0]?.terms ?? [],
   }
 }
 

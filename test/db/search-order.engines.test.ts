@@ -96,8 +96,32 @@ test('an order finds the same apps whichever way the index is used', async () =>
     const expected = byDownloads(apps)
       .filter(({ name, description }) => has(`${name} ${description} ada`, search, false))
       .map(({ slug }) => slug)
-    expect(await slugsOnPages(database, { search, sort: 'popular' }, 10)).toEqual(expected)
+    const found = await slugsOnPages(database, { search, sort: 'popular' }, 10)
+    expect(found.slice(0, expected.length)).toEqual(expected)
   }
+})
+
+test('in an order, the rest of the best fifty follows the apps that have every word', async () => {
+  const apps: App[] = Array.from({ length: 90 }, (_, index) => ({
+    slug: `s${index}`,
+    name: index < 80 ? `Weather ${index}` : `List ${index}`,
+    description: index % 45 === 44 ? 'For the weather of tomorrow.' : 'Text.',
+    total_downloads: (index * 7919) % 97,
+  }))
+  const database = await openListed(apps)
+  const search = 'weather tomorrow'
+  const best = (await findPage(database, { search, limit: 50 })).apps.map(({ slug }) => slug)
+  const sorted = (chosen: (slug: string) => boolean) =>
+    byDownloads(apps).flatMap(({ slug }) => (chosen(slug) ? [slug] : []))
+  const full = sorted((slug) => slug === 's44' || slug === 's89')
+  expect(await slugsOnPages(database, { search, sort: 'popular' }, 20)).toEqual([
+    ...full,
+    ...sorted((slug) => best.includes(slug) && !full.includes(slug)),
+  ])
+  const page = await findPage(database, { search, sort: 'popular' })
+  expect(page.search).toEqual({ full_matches: 2 })
+  expect(page.notes).toEqual(['After the first 2 apps, only some words match.'])
+  expect(page.total).toBe(50)
 })
 
 test('a search returns at most 1,000 apps, and says so', async () => {

@@ -186,6 +186,11 @@ function recordCalls(index: MatchFinder) {
       record([found], limit, '1 ids')
       return found
     },
+    async inOrder(ids, order) {
+      const found = await index.inOrder(ids, order)
+      record([found], 50, '1 ids')
+      return found
+    },
   }
   return { calls, index: recorded }
 }
@@ -248,7 +253,8 @@ test.for<[what: string, text: string, order: SortOrder | undefined, calls: strin
     'no match in an order',
     'even odd',
     ['total_downloads', 'id'],
-    ['1 ids * 1001', '1 ids * 1001', ...lookUps(2, 0), parts(2), '1 ids * 1001'],
+    // At last the apps that have all words are sorted, and the rest.
+    ['1 ids * 1001', ...tiers(3), ...lookUps(2, 0), parts(2), '1 ids * 50', '1 ids * 50'],
   ],
 ])('rows and statements of a search are bounded: %s', async ([, text, order, expected]) => {
   const database = await openCatalogue()

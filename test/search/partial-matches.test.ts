@@ -112,11 +112,15 @@ describe('if no app has all words, or few have', () => {
   })
 
   test.for<{ finds: string; search: string; apps: string[] }>([
-    { finds: 'only apps that have all words', search: 'weather snow', apps: ['Forecast'] },
     {
-      finds: 'the words of the best match, if no app has all',
+      finds: 'apps that have all words first',
+      search: 'weather snow',
+      apps: ['Forecast', 'Umbrella', 'Radar Weather Pro', 'Weather Radar'],
+    },
+    {
+      finds: 'the best apps, if none has all',
       search: 'weather snow rice hail',
-      apps: ['Forecast'],
+      apps: ['Umbrella', 'Forecast', 'Radar Weather Pro', 'Weather Radar', '𠮷野家'],
     },
     {
       finds: 'all apps that have the known words',
@@ -124,7 +128,11 @@ describe('if no app has all words, or few have', () => {
       apps: ['Umbrella', 'Forecast', 'Radar Weather Pro', 'Weather Radar', 'Radar'],
     },
   ])('an order finds $finds: $search', async ({ search, apps }) => {
-    expect(namesOn(await findPage(database, { search, sort: 'popular' }))).toEqual(apps)
+    const page = await findPage(database, { search, sort: 'popular' })
+    expect(namesOn(page).slice(0, apps.length)).toEqual(apps)
+    expect(page.search?.full_matches).toBe(
+      (await findPage(database, { search })).search?.full_matches,
+    )
   })
 })
 

@@ -3,7 +3,7 @@ import type { FirstMatches, SortOrder } from '../../search/best-matches.ts'
 import { isAscii } from '../../search/fold.ts'
 import { type IndexedApp, indexedTokens, type Phrase, searchRank } from '../../search/terms.ts'
 import type { NameIndex, SearchIndex } from '../engine.ts'
-import { listedCondition, orderKeys } from '../listed-apps.ts'
+import { listedCondition, orderKeys, sortIds } from '../listed-apps.ts'
 import { rowsOf } from './client.ts'
 
 /**
@@ -128,6 +128,8 @@ export const searchIndex = (sql: Knex): SearchIndex => {
       const found = await findFirst<{ id: number }>('app_id as id', ...search)
       return found.map(({ id }) => id)
     },
+
+    inOrder: (ids, order) => sortIds(sql, ids, order),
 
     rankAt,
 

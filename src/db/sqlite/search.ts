@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import { idLimit, indexedTokens, isWordToken, type Phrase, searchRank } from '../../search/terms.ts'
 import { required } from '../../util/helpers.ts'
 import type { NameIndex, SearchIndex } from '../engine.ts'
-import { listedCondition, orderKeys } from '../listed-apps.ts'
+import { listedCondition, orderKeys, sortIds } from '../listed-apps.ts'
 import { jsonArrayBytes, rowsOf } from './client.ts'
 
 /** Matches are collected up to this many, which takes 4 ms. */
@@ -132,6 +132,8 @@ export const searchIndex = (sql: Knex): SearchIndex => ({
       values,
     )
   },
+
+  inOrder: (ids, order) => sortIds(sql, ids, order),
 
   async rankAt(position) {
     const [found] = await rowsOf(sql)<{ rank: number }>(
