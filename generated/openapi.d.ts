@@ -192,12 +192,12 @@ export interface components {
              */
             full_matches: number;
             /**
-             * @description What was searched for instead of the search, or besides it if some apps have a word as it was written; left out if no word was corrected. A corrected word is the most frequent of the words that it was corrected to.
+             * @description What was searched for instead of the search, or besides it if some apps have a word as it was written; left out if no word was corrected. A corrected word is the most frequent of the words that it was corrected to. In lower case, without accents.
              * @example facebook messenger
              */
             corrected?: string;
             /**
-             * @description Words that no listed app has and that could not be corrected; left out if there are none. English words such as `how`, `the` and `please` are not among them.
+             * @description Words that no listed app has and that could not be corrected, as they were typed; left out if there are none. English words such as `how`, `the` and `please` are not among them.
              * @example [
              *       "xyzzy"
              *     ]

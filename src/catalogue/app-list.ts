@@ -217,7 +217,7 @@ const isDropped = (word: Word) => correctedTerm(word).length === 0
 
 /** The words without how and the like: that no app has them says nothing about the apps. */
 const namedWords = (words: Word[]) =>
-  words.map(({ term }) => term.text).filter((text) => !isFunctionWord(text))
+  words.flatMap(({ term }) => (isFunctionWord(term.text) ? [] : [term.typed]))
 
 /** Corrections of one word that a note lists, to keep it short. */
 const maxNamedWords = 3
@@ -231,8 +231,8 @@ function notesOn({ ids, fullMatches, words }: SearchResult, sort: Sort | undefin
     const more = corrections.length > maxNamedWords ? ' and others' : ''
     const shown = `${quoted(corrections.slice(0, maxNamedWords))}${more}`
     return isKnown
-      ? `Few results for "${term.text}"; also showing ${shown}.`
-      : `No results for "${term.text}"; showing ${shown}.`
+      ? `Few results for "${term.typed}"; also showing ${shown}.`
+      : `No results for "${term.typed}"; showing ${shown}.`
   })
   const dropped = words.filter(isDropped)
   const named = namedWords(dropped)

@@ -271,12 +271,10 @@ export function correctedTerm({ term, isKnown, corrections }: Word): Term[] {
 /** Letters. So short a word has many similar ones, and may be right: its correction is a guess. */
 const maxGuessed = 5
 
-const exactTerm = (spellings: string[]): Term => ({
-  text: required(spellings[0], 'a spelling'),
-  spellings,
-  forms: [],
-  isPrefix: false,
-})
+function exactTerm(spellings: string[]): Term {
+  const text = required(spellings[0], 'a spelling')
+  return { text, typed: text, spellings, forms: [], isPrefix: false }
+}
 
 /** Shorter words are not taken for beginnings of words, since too many words begin with them. */
 const minBeginning = 3

@@ -116,7 +116,9 @@ const splitByCase = (name: string) =>
  * an app may have instead, such as the singular.
  */
 export type Term = Readonly<{
+  /** Folded. */
   text: string
+  typed: string
   spellings: readonly string[]
   forms: readonly string[]
   isPrefix: boolean
@@ -133,6 +135,9 @@ export function queryTerms(text: string): Term[] {
   const words = groupsOf(text).flatMap((group) =>
     wordsOfGroup(group).map((word) => ({ text: truncate(word), isInitial: group.includes('&') })),
   )
+  const asTyped = new Map(
+    (text.match(wordGroups) ?? []).flatMap(wordsOfGroup).map((word) => [fold(word), word]),
+  )
   const terms = words.map(({ text: word, isInitial }, index): Term => {
     const joined = [words.slice(Math.max(0, index - 1), index + 1), words.slice(index, index + 2)]
       .map((side) => side.map(({ text }) => text))
@@ -140,7 +145,8 @@ export function queryTerms(text: string): Term[] {
       .flatMap(joinWords)
     const isPrefix = /^[\p{L}\p{N}]/u.test(word) && !isRun.test(word) && !isInitial
     const forms = isPrefix ? wordForms(word) : []
-    return { text: word, spellings: [word, ...joined.map(truncate)], forms, isPrefix }
+    const typed = asTyped.get(word) ?? word
+    return { text: word, typed, spellings: [word, ...joined.map(truncate)], forms, isPrefix }
   })
   return [...new Map(terms.map((term) => [term.text, term])).values()]
 }

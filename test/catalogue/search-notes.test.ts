@@ -51,6 +51,16 @@ test.for<{ catalogue: ListedApp[]; search: string; notes: string[] }>([
     ],
   },
   {
+    catalogue: weather,
+    search: 'Wéther für паролей radar',
+    notes: ['No results for "Wéther"; showing "weather".', 'No app has "für", "паролей".'],
+  },
+  {
+    catalogue: weather,
+    search: 'Größenangabe+zz-Contraseñas Radar ÇÉ++',
+    notes: ['No app has "Größenangabe", "zz", "Contraseñas", "ÇÉ++".'],
+  },
+  {
     catalogue: google,
     search: 'google+ app',
     notes: ['Few results for "google+"; also showing "google".'],
