@@ -52,7 +52,8 @@ export function findAppPage(
     value?.trim() === '' ? [name] : [],
   )
   if (emptyParameters.length > 0) return Promise.resolve({ apps: [], total: 0, emptyParameters })
-  if (text) return database.snapshot((runner) => searchPage(runner, text, query, offset), expensive)
+  if (text?.trim())
+    return database.snapshot((runner) => searchPage(runner, text, query, offset), expensive)
   if (slug || package_name)
     return database.snapshot((runner) => exactPage(runner, query, offset), { signal })
   const order = orders[sort ?? 'latest']

@@ -174,7 +174,12 @@ async function lookUp(index: MatchFinder, query: SearchQuery, terms: Term[]): Pr
     const similar = apps <= typo.maxApps ? await correctionsOf(index, query, term, apps) : []
     const isUnlike = !isKnown && similar.length === 0 && query.terms.length === 1
     const corrections = isUnlike ? await farCorrectionsOf(index, query, term) : similar
-    words.push({ term, isWritten: apps > 0, isKnown, corrections })
+    words.push({
+      term,
+      isWritten: apps > 0,
+      isKnown,
+      corrections: corrections.filter((word) => !isFunctionWord(word)),
+    })
   }
   return words
 }

@@ -152,6 +152,22 @@ test.for<{ apps: number; corrected: string | undefined }>([
   },
 )
 
+test.for<[search: string, corrected: string | undefined]>([
+  ['tand', undefined],
+  ['thee', undefined],
+  ['anythingg', undefined],
+  ['forr', 'fort'],
+])('no word of grammar corrects %s', async ([search, corrected]) => {
+  const database = await openListed([
+    ...numbered(30, 'Anything for the land and sea'),
+    ...numbered(2, 'Tandem'),
+    ...names('Fort'),
+  ])
+  const page = await findPage(database, { search })
+  expect(page.search?.corrected).toBe(corrected)
+  expect(page.total).toBeLessThanOrEqual(2)
+})
+
 test('a word that an app of another category has is not corrected', async () => {
   const database = await openListed([
     { name: 'Tile Clock' },

@@ -170,6 +170,17 @@ test('pages have no gaps and no repetitions', async () => {
   }
 })
 
+test.for<[search: string, total: number]>([
+  ['', weather.length],
+  [' ', weather.length],
+  ['\u3000\u00a0', weather.length],
+  [' radar ', 5],
+  ['?', 0],
+])('blanks are no search, and signs match nothing: "%s"', async ([search, total]) => {
+  const page = await findPage(await openListed(weather), { search })
+  expect(page.total).toBe(total)
+})
+
 test.for([{}, { sort: 'popular' as const }])(
   'nothing is found by unknown words, %j',
   async (order) => {
