@@ -12,6 +12,7 @@ import {
 import {
   idOfRank,
   isFunctionWord,
+  isSubject,
   joinToken,
   phrasesOf,
   popularityOfRank,
@@ -235,7 +236,7 @@ async function correctionsOf(
   return likely.sort((a, b) => b.apps - a.apps).map(({ word }) => word)
 }
 
-const mayBeTypo = (term: Term) => isCorrectable(term) && isSubject(term)
+const mayBeTypo = (term: Term) => isCorrectable(term) && !isFunctionWord(term.text)
 
 /** Minimum length of a word that may have two typos. Too many words resemble a shorter one. */
 const minFar = 8
@@ -288,14 +289,14 @@ const minBeginning = 3
 const assumedApps = 100
 
 const isNumber = ({ text }: Term) => /^\p{N}+$/u.test(text)
-const isSubject = ({ text }: Term) => !isFunctionWord(text)
+const hasSubject = (terms: readonly Term[]) => terms.some(({ text }) => isSubject(text))
 
 /**
- * Function words, numbers and guesses count less, since they rarely are what is searched for. Half
+ * Function words, words that any app is, numbers and guesses count less, since they rarely are what is searched for. Half
  * or twice of each weight hardly changes results.
  */
 function importanceOf(term: Term): number {
-  if (!isSubject(term)) return 1 / 8
+  if (!isSubject(term.text)) return 1 / 8
   return isNumber(term) || term.isGuess ? 1 / 4 : 1
 }
 
@@ -336,11 +337,11 @@ async function partialMatches(
   const popularRank = await index.rankAt(maxMatches)
   const matches = new Map<number, PartialMatch>()
   let total = 0
-  const hasSubject = query.terms.some(isSubject)
+  const isOnSubject = hasSubject(query.terms)
   const searches = (tier: Tier, spellings: (term: Term) => readonly string[]) =>
     query.terms.map((term) => {
       const isPrefix =
-        term.isPrefix && term.text.length >= minBeginning && (isSubject(term) || !hasSubject)
+        term.isPrefix && term.text.length >= minBeginning && (isSubject(term.text) || !isOnSubject)
       return phrasesOf(
         { ...query, terms: [{ ...term, spellings: spellings(term), isPrefix }] },
         tier,
@@ -386,7 +387,7 @@ async function partialMatches(
       (nameWeight > total / 2 ||
         popularityOfRank(rank) > nextPopularity + missingSteps * (1 / 2 - nameWeight / total)),
   )
-  const onSubject = sorted.filter(({ terms }) => terms.some(isSubject))
+  const onSubject = sorted.filter(({ terms }) => hasSubject(terms))
   const related = onSubject.length > 0 ? onSubject : sorted
   return {
     named: named.map(({ rank }) => idOfRank(rank)),

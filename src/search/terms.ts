@@ -438,3 +438,9 @@ const functionWords = new Set(
 )
 
 export const isFunctionWord = (word: string): boolean => functionWords.has(word)
+
+/** Every app is one. */
+const genericWords = new Set(['app', 'apps', 'application', 'program', 'software'])
+
+/** Whether a word says what is searched for. */
+export const isSubject = (word: string): boolean => !isFunctionWord(word) && !genericWords.has(word)

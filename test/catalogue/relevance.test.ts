@@ -124,7 +124,7 @@ const queries: Record<string, [search: string, ...first: string[]][]> = {
     ['まめつぶ 辞書', '日本語辞書'],
     ['lindwurm und tochter', 'Haushaltsbuch für Zwei'],
     ['Lindwurm & Töchter atlas', 'Żółty kapelusz: atlas grzybów', 'Ski+Bike Atlas'],
-    ['nine herons software rainfall', 'Rainfall Radar', 'Rainfall'],
+    ['nine herons software rainfall', 'Rainfall', 'Rainfall Radar'],
     ['quiet lantern cooperative stair', 'Stair by Stair'],
   ],
   punctuation: [

@@ -159,7 +159,7 @@ test.for<[search: string, corrected: string | undefined]>([
   ['forr', 'fort'],
 ])('no word of grammar corrects %s', async ([search, corrected]) => {
   const database = await openListed([
-    ...numbered(30, 'Anything for the land and sea'),
+    ...numbered(50, 'Anything for the sea and you'),
     ...numbered(2, 'Tandem'),
     ...names('Fort'),
   ])

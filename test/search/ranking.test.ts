@@ -230,7 +230,14 @@ const catalogues: { catalogue: string; apps: ListedApp[]; searches: Search[] }[]
   {
     catalogue: 'an unpopular app and many that mention it',
     apps: [...quills.slice(2), { name: 'Quill' }],
-    searches: [{ search: 'quill app', first: ['Pen 21', 'Pen 20'], rule: 'texts with more words' }],
+    searches: [
+      {
+        search: 'quill software',
+        first: ['Quill', 'Pen 21'],
+        rule: 'a name, despite what any app is',
+      },
+      { search: 'quill free', first: ['Pen 21', 'Pen 20'], rule: 'texts with more words' },
+    ],
   },
   {
     catalogue: 'names with words of a question',
