@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { Database } from './database.ts'
+import type { EngineQueryRunner } from './engine.ts'
 
 /** What `sqlite/` and `postgres/` implement for commands, besides an `Engine`. */
 export type EngineTools = Readonly<{
@@ -52,8 +53,11 @@ export type RestoreResult = Readonly<{
 
 /** Changes to the schema that engines make differently. Migrations pass their transaction. */
 export type SchemaHelpers = Readonly<{
-  /** Creates the full-text index and that of names. */
-  createSearchIndex: (sql: Knex) => Promise<void>
+  /** Creates the full-text index and that of names anew, and calls `fill`. */
+  createSearchIndex: (
+    sql: Knex,
+    fill?: (runner: EngineQueryRunner) => Promise<void>,
+  ) => Promise<void>
   /** Makes a table with an `id` reject changes to existing rows. */
   makeAppendOnly: (sql: Knex, table: string) => Promise<void>
 }>

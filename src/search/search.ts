@@ -22,15 +22,13 @@ import {
   type Tier,
   wordOfToken,
 } from './terms.ts'
-import { isCorrectable, isWithinOneEdit, isWithinTwoEdits, similarWords } from './typos.ts'
+import { isCorrectable, isWithinTwoEdits, similarWords } from './typos.ts'
 
 /** A search as users mean it: apps that have all words, then those that have only some. */
 
 /** A word of a search that was looked up. */
 export type Word = Readonly<{
   term: Term
-  /** An app has the word, or a form of it that differs by one edit. */
-  isWritten: boolean
   /** An app has the word or any form of it. */
   isKnown: boolean
   /** Words of apps that it may be a typo of. */
@@ -129,7 +127,7 @@ async function addCorrected(
   if (ids.length > 0) return { ...(isFound ? written : corrected), ids, terms, words }
 
   // A word that an app has is not corrected for apps with only some of the words.
-  const guessed = words.map((word) => (word.isWritten ? { ...word, corrections: [] } : word))
+  const guessed = words.map((word) => (word.isKnown ? { ...word, corrections: [] } : word))
   return { ids, nameMatches: 0, terms: termsOf(guessed), words: guessed }
 }
 
@@ -163,21 +161,15 @@ async function lookUp(index: MatchFinder, query: SearchQuery, terms: Term[]): Pr
   const whole = await countApps(index, terms, 'whole')
   // Counting the words that begin with a term takes longer, and never finds fewer apps.
   const rare = terms.filter((term) => required(whole.get(term), 'the apps') <= typo.maxApps)
-  const known = new Map([...whole, ...(await countApps(index, rare, 'prefix'))])
-  const unwritten = rare.filter((term) => whole.get(term) === 0 && known.get(term) !== 0)
-  const counts = new Map([
-    ...known,
-    ...(await countApps(index, unwritten, 'prefix', withNearForms)),
-  ])
+  const counts = new Map([...whole, ...(await countApps(index, rare, 'prefix'))])
   const words: Word[] = []
   for (const [term, apps] of counts) {
-    const isKnown = known.get(term) !== 0
+    const isKnown = apps > 0
     const similar = apps <= typo.maxApps ? await correctionsOf(index, query, term, apps) : []
     const isUnlike = !isKnown && similar.length === 0 && query.terms.length === 1
     const corrections = isUnlike ? await farCorrectionsOf(index, query, term) : similar
     words.push({
       term,
-      isWritten: apps > 0,
       isKnown,
       corrections: corrections.filter((word) => !isFunctionWord(word)),
     })
@@ -185,24 +177,10 @@ async function lookUp(index: MatchFinder, query: SearchQuery, terms: Term[]): Pr
   return words
 }
 
-/** Keeps only the forms that are as near to the term as a correction. */
-const withNearForms = (term: Term) => ({
-  ...term,
-  forms: term.forms.filter((form) => isWithinOneEdit(form, term.text)),
-})
-
-/**
- * The number of apps that have each term, changed by `adapt`. Counts no further than one more than
- * `typo.maxApps`.
- */
-async function countApps(
-  index: MatchFinder,
-  terms: Term[],
-  tier: Tier,
-  adapt = (term: Term): Term => term,
-) {
+/** The number of apps that have each term. Counts no further than one more than `typo.maxApps`. */
+async function countApps(index: MatchFinder, terms: Term[], tier: Tier) {
   const searches = terms.map((term) =>
-    phrasesOf({ text: '', terms: [adapt(term)], categoryId: undefined }, tier),
+    phrasesOf({ text: '', terms: [term], categoryId: undefined }, tier),
   )
   const { ranks } = await index.firstMatches({ ranks: searches }, typo.maxApps + 1)
   return new Map(terms.map((term, at) => [term, required(ranks[at], 'the apps').length]))

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { stemmer } from 'stemmer'
 import { fold, isAscii, looksOf, nameKey } from './fold.ts'
 
 /**
@@ -112,8 +113,8 @@ const splitByCase = (name: string) =>
 
 /**
  * One word of a search. An app has the term if it has any of the spellings as a word or, if
- * `isPrefix`, as the beginning of one. A run may be anywhere in another run. The forms are words that
- * an app may have instead, such as the singular.
+ * `isPrefix`, as the beginning of one. A run may be anywhere in another run. The forms are tokens that
+ * an app may have instead: the stem.
  */
 export type Term = Readonly<{
   /** Folded. */
@@ -144,7 +145,7 @@ export function queryTerms(text: string): Term[] {
       .filter((side) => side.every((one) => isWord.test(one)))
       .flatMap(joinWords)
     const isPrefix = /^[\p{L}\p{N}]/u.test(word) && !isRun.test(word) && !isInitial
-    const forms = isPrefix ? wordForms(word) : []
+    const forms = isPrefix ? otherForms(word) : []
     const typed = asTyped.get(word) ?? word
     return { text: word, typed, spellings: [word, ...joined.map(truncate)], forms, isPrefix }
   })
@@ -152,53 +153,47 @@ export function queryTerms(text: string): Term[] {
 }
 
 /** Words of other scripts, with digits or with accents have no English endings. */
-const english = /^[a-z]{4,}$/
+const english = /^[a-z]{3,}$/
 
 /** Shorter stems are words of their own too often. */
 const minStem = 3
 
-/** An ending -er is also one of other languages, as in danser, where dans is another word. */
-const minStemOfEr = 5
+/** Words whose stems are remembered, since few words are most of the texts of an import. */
+const maxStems = 20_000
+const stems = new Map<string, string>()
 
-/**
- * The other forms that an English word may have, by its endings. Many of them are not words, so no
- * app has them.
- */
-export function wordForms(word: string): string[] {
+/** An English word without its endings; other words as they are. */
+function stemOf(word: string): string {
+  if (!english.test(word)) return word
+  const known = stems.get(word)
+  if (known !== undefined) return known
+  // A copy, because a part of a text keeps all of it in memory.
+  const copy = Buffer.from(word).toString()
+  const stem = stemmer(copy)
+  const used = stem.length < minStem ? copy : stem
+  if (stems.size >= maxStems) stems.clear()
+  stems.set(copy, used)
+  return used
+}
+
+const stemToken = (stem: string) => `${marks.stem}${stem}`
+
+/** The tokens, and the stems of those that have endings. */
+function withStems(tokens: string[]): string[] {
+  const found = new Set<string>()
+  for (const token of tokens) {
+    const stem = stemOf(token)
+    if (stem !== token) found.add(stemToken(stem))
+  }
+  return [...tokens, ...found]
+}
+
+/** Tokens of an app that has the word with other endings. */
+function otherForms(word: string): string[] {
   if (!english.test(word)) return []
-  const singulars = singularsOf(word)
-  const stems = [word, ...singulars].flatMap(stemsOf)
-  const isPlain = singulars.length === 0 && stems.length === 0
-  const plainStem = word.replace(/e$/, '')
-  if (isPlain) stems.push(plainStem)
-  const forms = new Set([...singulars, ...stems.flatMap(formsOfStem)])
-  forms.delete(word)
-  // A word without its final e is another word: not is no form of note.
-  if (isPlain) forms.delete(plainStem)
-  return [...forms]
+  const stem = stemOf(word)
+  return stem === word ? [stemToken(stem)] : [stem, stemToken(stem)]
 }
-
-/** Of compasses, the singular may be compasse or compass; of diaries, diarie or diary. */
-function singularsOf(word: string): string[] {
-  if (!/[^s]s$/.test(word)) return []
-  const singulars = [word.slice(0, -1)]
-  if (word.endsWith('ies')) singulars.push(`${word.slice(0, -3)}y`)
-  else if (word.endsWith('es')) singulars.push(word.slice(0, -2))
-  return singulars.filter(({ length }) => length >= minStem)
-}
-
-/** A word without -ing, -ed or -er, and without the consonant that was doubled before it. */
-function stemsOf(word: string): string[] {
-  const ending = /(?:ing|ed|er)$/.exec(word)?.[0]
-  if (ending === undefined) return []
-  const stem = word.slice(0, -ending.length)
-  const isLong = stem.length >= (ending === 'er' ? minStemOfEr : minStem)
-  if (!isLong || !/[aeiouy]/.test(stem)) return []
-  return /([^aeiou])\1$/.test(stem) ? [stem, stem.slice(0, -1)] : [stem]
-}
-
-const formsOfStem = (stem: string) =>
-  ['', 'e', 's', 'es', 'ing', 'ed', 'er', 'ers'].map((ending) => `${stem}${ending}`)
 
 /** The index entry of one app. */
 export type SearchDocument = Readonly<{
@@ -214,9 +209,17 @@ export type IndexedApp = SearchDocument & Readonly<{ id: number; slug: string; c
 
 /**
  * Prefixes of tokens other than words of a text: words of the name, of the developer's name and of
- * the lead, joins of the name's words, hashes of names, categories.
+ * the lead, stems of any of these, joins of the name's words, hashes of names, categories.
  */
-const marks = { name: '~', developer: '%', lead: '@', join: '+', key: '=', category: '/' }
+const marks = {
+  name: '~',
+  developer: '%',
+  lead: '@',
+  stem: '_',
+  join: '+',
+  key: '=',
+  category: '/',
+}
 
 /**
  * Characters of the lead: the names and the beginning of the descriptions. With 500 or 1,000, fewer
@@ -245,10 +248,12 @@ export function toSearchDocument(app: SearchedApp, developerName: string): Searc
   return {
     tokens: [
       // Line breaks separate the runs of two texts.
-      ...indexTokens(texts.join('\n')),
-      ...nameTokens.map((token) => `${marks.name}${token}`),
+      ...withStems(indexTokens(texts.join('\n'))),
+      ...withStems(nameTokens).map((token) => `${marks.name}${token}`),
       ...indexTokens(developerName).map((token) => `${marks.developer}${token}`),
-      ...indexTokens(lead.join('\n').slice(0, leadLength)).map((token) => `${marks.lead}${token}`),
+      ...withStems(indexTokens(lead.join('\n').slice(0, leadLength))).map(
+        (token) => `${marks.lead}${token}`,
+      ),
       ...[...joinedTokens.difference(new Set(nameTokens))].map(joinToken),
       ...keys,
     ],
@@ -396,10 +401,9 @@ function termPhrases(term: Term, tier: keyof typeof wordMarks): Phrase[] {
     return isOfPairs ? words : [...words, exactly(joinToken(spelling))]
   })
   if (tier !== 'name' && tier !== 'prefix') return phrases
-  const others = forms.filter((form) => !isPrefix || !form.startsWith(term.text))
   return [
     ...phrases,
-    ...wordMarks[tier].flatMap((mark) => others.map((form) => exactly(`${mark}${form}`))),
+    ...wordMarks[tier].flatMap((mark) => forms.map((form) => exactly(`${mark}${form}`))),
   ]
 }
 

@@ -203,11 +203,10 @@ const tiers = (count: number) =>
     '0 names, 1 ranks * 1001',
     '0 names, 1 ranks * 1001',
   ].slice(0, 1 + count)
-/** Of terms, of the rare ones again, and of those that no app has as a word. */
-const lookUps = (terms: number, rare: number, unwritten = 0) => [
+/** Of terms, and of the rare ones again. */
+const lookUps = (terms: number, rare: number) => [
   `0 names, ${terms} ranks * 6`,
   `0 names, ${rare} ranks * 6`,
-  `0 names, ${unwritten} ranks * 6`,
 ]
 const counted = (words: number) => `0 names, ${words} ranks * 1000`
 const parts = (terms: number) => `${terms} names, ${terms} ranks * 1000`
@@ -246,7 +245,7 @@ test.for<[what: string, text: string, order: SortOrder | undefined, calls: strin
     'a long word like no other, and the names that begin like it',
     'apqqqqqq',
     undefined,
-    [...tiers(3), ...lookUps(1, 1, 0), '1 names, 0 ranks * 1000', ...tiers(3), parts(0)],
+    [...tiers(3), ...lookUps(1, 1), '1 names, 0 ranks * 1000', ...tiers(3), parts(0)],
   ],
   ['matches in an order', 'common', ['total_downloads', 'id'], ['1 ids * 1001']],
   [

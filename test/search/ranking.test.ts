@@ -173,7 +173,7 @@ const catalogues: { catalogue: string; apps: ListedApp[]; searches: Search[] }[]
       { search: 'free blocks 512', first: ['Blocks 512'], rule: 'a name with the number' },
       { search: 'theme', first: ['Theme Store'], rule: 'beginnings of words before joined words' },
       { search: 'upst', all: ['Upstairs'], rule: 'joined words only as a whole' },
-      { search: 'forme', all: ['For Me'], rule: 'joined words as a whole' },
+      { search: 'forme', first: ['For Me', 'Form'], rule: 'joined words as a whole' },
       { search: 'AT&T', all: ['AT&T TV'], rule: 'initials before beginnings' },
       { search: 'B&H', all: ['B&H Photo'], rule: 'initials, if no other word begins with them' },
       { search: 'editpad++', first: ['Editpad'], rule: 'the word without its symbols' },

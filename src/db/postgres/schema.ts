@@ -1,6 +1,7 @@
 import { idLimit } from '../../search/terms.ts'
 import type { SchemaHelpers } from '../tools.ts'
 import { textType } from './client.ts'
+import { queryRunnerOf } from './query-runner.ts'
 
 export const schema: SchemaHelpers = {
   /**
@@ -9,7 +10,8 @@ export const schema: SchemaHelpers = {
    * (https://www.postgresql.org/docs/current/storage-toast.html): `spaces` makes each row as long,
    * and takes 40 bytes compressed.
    */
-  async createSearchIndex(sql) {
+  async createSearchIndex(sql, fill) {
+    for (const table of ['app_search', 'app_names']) await sql.schema.dropTableIfExists(table)
     await sql.raw(
       `create table app_search (
          app_id bigint primary key check (app_id < ${idLimit}), rank bigint not null, name_words ${textType} not null, tokens tsvector not null,
@@ -25,6 +27,7 @@ export const schema: SchemaHelpers = {
     await sql.raw('create index app_search_rank on app_search (rank)')
     await sql.raw('create table app_names (id bigint primary key, tokens tsvector not null)')
     await sql.raw('create index app_names_tokens on app_names using gin (tokens)')
+    await fill?.(queryRunnerOf(sql))
   },
 
   /**

@@ -170,7 +170,7 @@ function rowOf(app: IndexedApp) {
  * merges the lists of all tokens that begin with a prefix.
  */
 const shortBeginnings = (token: string) =>
-  [/^~?[^=/@+%]/u, /^~?[^=/@+%]./u].flatMap((beginning) => token.match(beginning)?.[0] ?? [])
+  [/^~?[^~=/@+%_]/u, /^~?[^~=/@+%_]./u].flatMap((beginning) => token.match(beginning)?.[0] ?? [])
 const isShort = (token: string) => /^~?..?$/u.test(token)
 
 /**

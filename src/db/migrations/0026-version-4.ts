@@ -1,0 +1,34 @@
+import type { Knex } from 'knex'
+import { toIndexedDeveloper } from '../../search/terms.ts'
+import { chunk } from '../../util/helpers.ts'
+import type { EngineQueryRunner } from '../engine.ts'
+import { indexApps } from '../listed-apps.ts'
+import type { SchemaHelpers } from '../tools.ts'
+
+/** Apps that are read and indexed at a time: some megabytes. */
+const batchSize = 500
+
+/**
+ * The schema of version 4.0. Creates the search index and that of names anew, because their tokens
+ * have changed: words have stems, and more letters are folded.
+ */
+export async function up(sql: Knex, { createSearchIndex }: SchemaHelpers): Promise<void> {
+  await createSearchIndex(sql, fill)
+}
+
+async function fill(runner: EngineQueryRunner) {
+  const developers = await runner.sql('developers').select('id', 'name')
+  for (const batch of chunk(developers, batchSize))
+    await runner.names.index(batch.map(toIndexedDeveloper))
+  for (let last = 0; ; ) {
+    const ids: number[] = await runner
+      .sql('apps')
+      .where('id', '>', last)
+      .orderBy('id')
+      .limit(batchSize)
+      .pluck('id')
+    await indexApps(runner, ids)
+    last = ids.at(-1) ?? last
+    if (ids.length < batchSize) return
+  }
+}
