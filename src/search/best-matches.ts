@@ -82,14 +82,10 @@ export async function bestMatches(index: MatchFinder, query: SearchQuery): Promi
   }))
   for (const { rank } of scored.sort((a, b) => b.score - a.score)) ranks.add(rank)
   const nameMatches = ranks.size
-  for (const tiers of [['developer', 'lead'], ['whole'], ['prefix']] satisfies Tier[][]) {
+  for (const tier of ['whole', 'prefix'] satisfies Tier[]) {
     if (ranks.size >= limit) break
-    const searches = tiers.map((tier) => phrasesOf(query, tier))
-    const matches = await index.firstMatches({ ranks: searches }, limit)
-    // Terms of many more leads are ordinary words, which some developers' names have, too.
-    const most = Math.max(...matches.ranks.map(({ length }) => length))
-    const lists = matches.ranks.filter(({ length }) => length >= minDeveloperShare * most)
-    for (const rank of lists.flat()) ranks.add(rank)
+    const matches = await index.firstMatches({ ranks: [phrasesOf(query, tier)] }, limit)
+    for (const rank of matches.ranks.flat()) ranks.add(rank)
   }
   const found = [...ranks].slice(0, limit)
   const next = found[nameMatches]
@@ -99,9 +95,6 @@ export async function bestMatches(index: MatchFinder, query: SearchQuery): Promi
     ...(next !== undefined && { nextPopularity: popularityOfRank(next) }),
   }
 }
-
-/** The tier `developer` counts only if it has at least this share of the matches of `lead`. */
-const minDeveloperShare = 1 / 2
 
 function isAsWritten(terms: readonly Term[], nameWords: string): boolean {
   const name = nameWords.replaceAll(' ', '')

@@ -287,17 +287,6 @@ const shareSteps = 256
  */
 const missingSteps = 32
 
-/** An app, the terms that it has, and those of them in its name, with their weights. */
-type PartialMatch = {
-  rank: number
-  terms: Term[]
-  weight: number
-  nameTerms: Term[]
-  nameWeight: number
-  nameWords: string
-  score: number
-}
-
 /**
  * The apps that have some of the terms in their names or leads: first those with the greatest
  * weight, the most downloads and the closest name. A term weighs the square of its rarity in bits,
@@ -312,14 +301,14 @@ async function partialMatches(
   counts: AppCounts,
   nextPopularity = Infinity,
 ) {
+  const { terms } = query
   const popularRank = await index.rankAt(maxMatches)
-  const matches = new Map<number, PartialMatch>()
-  let total = 0
-  const isOnSubject = hasSubject(query.terms)
   const searches = (tier: Tier, spellings: (term: Term) => readonly string[]) =>
-    query.terms.map((term) => {
+    terms.map((term) => {
       const isPrefix =
-        term.isPrefix && term.text.length >= minBeginning && (isSubject(term.text) || !isOnSubject)
+        term.isPrefix &&
+        term.text.length >= minBeginning &&
+        (isSubject(term.text) || !hasSubject(terms))
       return phrasesOf(
         { ...query, terms: [{ ...term, spellings: spellings(term), isPrefix }] },
         tier,
@@ -332,63 +321,59 @@ async function partialMatches(
     },
     maxMatches,
   )
-  for (const [at, term] of query.terms.entries()) {
-    const names = required(found.names[at], 'the names')
-    const leads = required(found.ranks[at], 'the leads')
-    const ranks = new Set([...names.map(({ rank }) => rank), ...leads])
-    if (ranks.size === 0) continue
-    const popular = [...ranks].filter((rank) => rank >= popularRank).length
-    const apps = Math.max(ranks.size, (counts.all * popular) / maxMatches)
-    const withTerm = Math.min(apps, counts.inScope)
-    const rarity = Math.log2((counts.inScope + assumedApps) / withTerm)
-    const weight = rarity ** 2 * importanceOf(term)
-    total += weight
+
+  // Sets of terms are numbers with a bit for each.
+  const termsOfApps = new Map<number, number>()
+  const names = new Map<number, { nameWords: string; nameTerms: number }>()
+  const weights = terms.map((term, at) => {
+    const termNames = required(found.names[at], 'the names')
+    const ranks = new Set(found.ranks[at])
+    for (const { rank, nameWords } of termNames) {
+      ranks.add(rank)
+      names.set(rank, { nameWords, nameTerms: (names.get(rank)?.nameTerms ?? 0) | (1 << at) })
+    }
+    let popular = 0
     for (const rank of ranks) {
-      const match = matches.get(rank) ?? noMatch(rank)
-      matches.set(rank, match)
-      match.terms.push(term)
-      match.weight += weight
+      if (rank >= popularRank) popular++
+      termsOfApps.set(rank, (termsOfApps.get(rank) ?? 0) | (1 << at))
     }
-    for (const { rank, nameWords } of names) {
-      const match = required(matches.get(rank), 'the match')
-      match.nameTerms.push(term)
-      match.nameWeight += weight
-      match.nameWords = nameWords
+    if (ranks.size === 0) return 0
+    const apps = Math.max(ranks.size, (counts.all * popular) / maxMatches)
+    const rarity = Math.log2((counts.inScope + assumedApps) / Math.min(apps, counts.inScope))
+    return rarity ** 2 * importanceOf(term)
+  })
+  const sets = Array.from({ length: 1 << terms.length }, (_, set) => {
+    const isIn = (_: unknown, at: number) => ((set >> at) & 1) === 1
+    const weight = weights.filter(isIn).reduce((sum, one) => sum + one, 0)
+    return { terms: terms.filter(isIn), weight }
+  })
+  const setOf = (set: number) => required(sets[set], 'the set')
+  const total = setOf(sets.length - 1).weight
+
+  const matches = Array.from(termsOfApps, ([rank, set]) => {
+    const { weight } = setOf(set)
+    const score = (shareSteps * weight) / total + popularityOfRank(rank)
+    const name = names.get(rank)
+    if (!name) return { rank, set, score, isNamed: false }
+    const { terms: nameTerms, weight: nameWeight } = setOf(name.nameTerms)
+    const nameFactor = Math.min(1, nameWeight / (total * minNameShare))
+    const isMost =
+      nameWeight > total / 2 ||
+      popularityOfRank(rank) > nextPopularity + missingSteps * (1 / 2 - nameWeight / total)
+    return {
+      rank,
+      set,
+      score: score + nameFactor * scoreName(nameTerms, name.nameWords),
+      isNamed: isMost && isSameName(nameTerms, name.nameWords),
     }
-  }
-  for (const match of matches.values()) match.score = scorePartial(match, total)
-  const sorted = [...matches.values()].sort((a, b) => b.score - a.score || b.rank - a.rank)
-  const named = sorted.filter(
-    ({ rank, nameTerms, nameWords, nameWeight }) =>
-      nameTerms.length > 0 &&
-      isSameName(nameTerms, nameWords) &&
-      (nameWeight > total / 2 ||
-        popularityOfRank(rank) > nextPopularity + missingSteps * (1 / 2 - nameWeight / total)),
-  )
-  const onSubject = sorted.filter(({ terms }) => hasSubject(terms))
-  const related = onSubject.length > 0 ? onSubject : sorted
+  }).sort((a, b) => b.score - a.score || b.rank - a.rank)
+  const onSubject = matches.filter(({ set }) => hasSubject(setOf(set).terms))
+  const idsOf = (some: typeof matches) => some.map(({ rank }) => idOfRank(rank))
   return {
-    named: named.map(({ rank }) => idOfRank(rank)),
-    ids: related.map(({ rank }) => idOfRank(rank)),
+    named: idsOf(matches.filter(({ isNamed }) => isNamed)),
+    ids: idsOf(onSubject.length > 0 ? onSubject : matches),
   }
 }
-
-const noMatch = (rank: number): PartialMatch => ({
-  rank,
-  terms: [],
-  weight: 0,
-  nameTerms: [],
-  nameWeight: 0,
-  nameWords: '',
-  score: 0,
-})
 
 /** A name that has a smaller share of the weight gets less of its score. */
 const minNameShare = 1 / 4
-
-function scorePartial(match: PartialMatch, total: number): number {
-  const { rank, weight, nameTerms, nameWeight, nameWords } = match
-  const nameFactor = Math.min(1, nameWeight / (total * minNameShare))
-  const nameScore = nameTerms.length > 0 ? scoreName(nameTerms, nameWords) : 0
-  return (shareSteps * weight) / total + popularityOfRank(rank) + nameFactor * nameScore
-}

@@ -145,7 +145,8 @@ export function queryTerms(text: string): Term[] {
       .filter((side) => side.every((one) => isWord.test(one)))
       .flatMap(joinWords)
     const isPrefix = /^[\p{L}\p{N}]/u.test(word) && !isRun.test(word) && !isInitial
-    const forms = isPrefix ? otherForms(word) : []
+    const stem = stemOf(word)
+    const forms = english.test(word) ? [stem, stemToken(stem)].filter((form) => form !== word) : []
     const typed = asTyped.get(word) ?? word
     return { text: word, typed, spellings: [word, ...joined.map(truncate)], forms, isPrefix }
   })
@@ -178,22 +179,11 @@ function stemOf(word: string): string {
 
 const stemToken = (stem: string) => `${marks.stem}${stem}`
 
-/** The tokens, and the stems of those that have endings. */
-function withStems(tokens: string[]): string[] {
-  const found = new Set<string>()
-  for (const token of tokens) {
-    const stem = stemOf(token)
-    if (stem !== token) found.add(stemToken(stem))
-  }
-  return [...tokens, ...found]
-}
-
-/** Tokens of an app that has the word with other endings. */
-function otherForms(word: string): string[] {
-  if (!english.test(word)) return []
-  const stem = stemOf(word)
-  return stem === word ? [stemToken(stem)] : [stem, stemToken(stem)]
-}
+/** The tokens, and the stems that are not among them. */
+const withStems = (tokens: string[]) => [
+  ...tokens,
+  ...[...new Set(tokens.map(stemOf)).difference(new Set(tokens))].map(stemToken),
+]
 
 /** The index entry of one app. */
 export type SearchDocument = Readonly<{
@@ -250,7 +240,6 @@ export function toSearchDocument(app: SearchedApp, developerName: string): Searc
       // Line breaks separate the runs of two texts.
       ...withStems(indexTokens(texts.join('\n'))),
       ...withStems(nameTokens).map((token) => `${marks.name}${token}`),
-      ...indexTokens(developerName).map((token) => `${marks.developer}${token}`),
       ...withStems(indexTokens(lead.join('\n').slice(0, leadLength))).map(
         (token) => `${marks.lead}${token}`,
       ),
@@ -350,7 +339,6 @@ export type SearchQuery = Readonly<{
  *
  * - `key`: the text of the query is its whole name, slug or package name;
  * - `name`: each term begins a word of the name, or the name has another form of it;
- * - `developer`: each term is a whole word of the name or of the developer's name;
  * - `lead`: each term is a whole word of the lead, which says what the app is;
  * - `whole`: each term is a whole word of any text;
  * - `prefix`: each term begins a word of any text, or a text has another form of it. Every match is
@@ -358,16 +346,10 @@ export type SearchQuery = Readonly<{
  *
  * In each of them, a term may also be several words of the name as one.
  */
-export type Tier = 'key' | 'name' | 'developer' | 'lead' | 'whole' | 'prefix'
+export type Tier = 'key' | 'name' | 'lead' | 'whole' | 'prefix'
 
-/** The marks of the words that a tier looks at. */
-const wordMarks = {
-  name: [marks.name],
-  developer: [marks.name, marks.developer],
-  lead: [marks.lead],
-  whole: [''],
-  prefix: [''],
-}
+/** The mark of the words that a tier looks at. */
+const wordMarks = { name: marks.name, lead: marks.lead, whole: '', prefix: '' }
 
 /** Consecutive tokens. If `isPrefix`, the last may be the beginning of a longer one. */
 export type Phrase = Readonly<{ tokens: readonly string[]; isPrefix: boolean }>
@@ -391,20 +373,15 @@ const exactly = (token: string): Phrase => ({ tokens: [token], isPrefix: false }
 function termPhrases(term: Term, tier: keyof typeof wordMarks): Phrase[] {
   const { spellings, forms, isPrefix: mayBegin } = term
   const isPrefix = mayBegin && (tier === 'name' || tier === 'prefix')
+  const mark = wordMarks[tier]
   const phrases = spellings.flatMap((spelling) => {
     const isOfPairs = isRun.test(spelling)
     const tokens = isOfPairs ? pairsOf(spelling) : [spelling]
-    const words = wordMarks[tier].map((mark) => ({
-      tokens: tokens.map((token) => `${mark}${token}`),
-      isPrefix,
-    }))
-    return isOfPairs ? words : [...words, exactly(joinToken(spelling))]
+    const words = { tokens: tokens.map((token) => `${mark}${token}`), isPrefix }
+    return isOfPairs ? [words] : [words, exactly(joinToken(spelling))]
   })
   if (tier !== 'name' && tier !== 'prefix') return phrases
-  return [
-    ...phrases,
-    ...wordMarks[tier].flatMap((mark) => forms.map((form) => exactly(`${mark}${form}`))),
-  ]
+  return [...phrases, ...forms.map((form) => exactly(`${mark}${form}`))]
 }
 
 /**

@@ -25,8 +25,8 @@ const gitGo: ListedApp[] = [
   { name: 'Git package', package_name: 'com.example.go', total_downloads: 150_000 },
 ]
 const gitGoInOrder = [
-  ...['Git-Go', 'Go git it', 'Gitter gopher', 'Gitter and gopher', 'Words', 'Git words'],
-  ...['Package', 'Git package', 'Other', 'Beginnings'],
+  ...['Git-Go', 'Go git it', 'Gitter gopher', 'Gitter and gopher', 'Package', 'Git package'],
+  ...['Words', 'Git words', 'Other', 'Beginnings'],
 ]
 
 /** No two rows of the searches below have a word in common. */
@@ -78,12 +78,6 @@ const mixed: ListedApp[] = [
   { name: 'Nextcloud' },
   { name: 'Яндекс Карты', slug: 'yandeks-karty' },
   { name: 'Karty' },
-  {
-    name: 'Courier',
-    description: `Parcels. ${'More about parcels. '.repeat(20)} Send an email to a client.`,
-    ...million,
-  },
-  { name: 'K-9', description: 'An email client.' },
   { name: 'Compass' },
   { name: 'Sextant', description: 'Better than compasses.' },
   { name: 'Picture Sharpener' },
@@ -180,7 +174,6 @@ const catalogues: { catalogue: string; apps: ListedApp[]; searches: Search[] }[]
       { search: 'notepad++', all: ['Notepad++'], rule: 'the word with them, if there is one' },
       { search: 'next', first: ['Nextcloud'], rule: 'a beginning before a part in camel case' },
       { search: 'yandeks-karty', first: ['Яндекс Карты', 'Karty'], rule: 'the whole slug' },
-      { search: 'email client', first: ['K-9', 'Courier'], rule: 'words of the lead' },
       { search: 'compasses', first: ['Compass', 'Sextant'], rule: 'the singular in a name' },
       {
         search: 'sharpening pictures',
@@ -188,7 +181,7 @@ const catalogues: { catalogue: string; apps: ListedApp[]; searches: Search[] }[]
         rule: 'who does what is asked',
       },
       { search: 'danser', all: [], rule: 'no other words of another language' },
-      { search: 'quillfox', first: ['Lampworks', 'Tray Extra'], rule: "a developer's app" },
+      { search: 'quillfox', first: ['Tray Extra', 'Lampworks'], rule: "a developer's app, too" },
       {
         search: 'quillworm shadeworks',
         first: ['Shadeworks', 'Tray'],
@@ -321,13 +314,14 @@ test('of apps with the same words and downloads, the newest comes first', async 
 })
 
 test.for([
-  { word: 'ends within the first 250 characters', at: 244, first: 'Early' },
-  { word: 'is cut by their end', at: 245, first: 'Late' },
-])('$first precedes the other if the word of Early $word', async ({ at, first }) => {
+  { word: 'ends within the first 250 characters', at: 244, isFound: true },
+  { word: 'is cut by their end', at: 245, isFound: false },
+])('an app with only some words is found by one that $word: $isFound', async ({ at, isFound }) => {
   const before = 'Early\nAda\n\n'.length
   const database = await openListed([
-    { name: 'Early', description: `${'.'.repeat(at - before)}zephyr`, total_downloads: 1 },
-    { name: 'Late', description: `${'.'.repeat(400)}zephyr`, ...thousand },
+    { name: 'Early', description: `${'.'.repeat(at - before)}zephyr` },
+    { name: 'Ferry' },
   ])
-  expect(namesOn(await findPage(database, { search: 'zephyr' }))[0]).toBe(first)
+  const found = namesOn(await findPage(database, { search: 'zephyr ferry' }))
+  expect(found.includes('Early')).toBe(isFound)
 })
