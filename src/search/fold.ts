@@ -19,7 +19,7 @@ const diacritics =
  */
 // biome-ignore format: one line for each script
 const equivalents: Record<string, string> = {
-  ø: 'o', ł: 'l', đ: 'd', ħ: 'h', ŧ: 't', æ: 'ae', œ: 'oe', ς: 'σ',
+  ø: 'o', ł: 'l', đ: 'd', ð: 'd', ħ: 'h', ŧ: 't', þ: 'th', ŋ: 'ng', æ: 'ae', œ: 'oe', ς: 'σ',
   ک: 'ك', ی: 'ي', ى: 'ي', ة: 'ه', ە: 'ه',
   'ँ': 'ं',
   '‘': "'", '’': "'", ʻ: "'", ʼ: "'", '‐': '-',
@@ -27,6 +27,10 @@ const equivalents: Record<string, string> = {
 
 /** A nasal before a consonant of its class, which Hindi also writes as an anusvara: हिन्दी, हिंदी. */
 const nasals = /ङ्(?=[क-घ])|ञ्(?=[च-झ])|ण्(?=[ट-ढ])|न्(?=[त-ध])|म्(?=[प-भ])/gu
+
+/** Each is a katakana, too, which is as many code points after it. */
+const hiragana = /[\u3041-\u3096\u309D\u309E]/g
+const toKatakana = 0x60
 
 /** ™ and ℠, which would become letters, and joiners that only shape the letters around them. */
 const ignored = /[™℠]|(?<=[\p{L}\p{M}])[\u200C\u200D](?=\p{L})/gu
@@ -61,7 +65,8 @@ export function fold(text: string): string {
     .toLowerCase() // ẞ becomes ß
     .toUpperCase() // and ß two letters, as it is in capitals
     .toLowerCase()
-    .replace(/[øłđħŧæœςکیىةە\u0901‘’ʻʼ‐]/g, (character) => equivalents[character] ?? character)
+    .replace(/[øłđðħŧþŋæœςکیىةە\u0901‘’ʻʼ‐]/g, (character) => equivalents[character] ?? character)
+    .replace(hiragana, (kana) => String.fromCharCode(kana.charCodeAt(0) + toKatakana))
     .replace(nasals, 'ं')
     .normalize('NFC')
 }
