@@ -1,4 +1,4 @@
-import { chunk, required } from '../util/helpers.ts'
+import { required } from '../util/helpers.ts'
 import {
   bestMatches,
   isSameName,
@@ -158,10 +158,13 @@ async function addPartial(
 }
 
 async function lookUp(index: MatchFinder, query: SearchQuery, terms: Term[]): Promise<Word[]> {
-  const whole = await countApps(index, terms, 'whole')
+  const anywhere = { ...query, categoryId: undefined }
+  const count = (some: Term[], tier: Tier) =>
+    countApps(index, anywhere, some, tier, typo.maxApps + 1)
+  const whole = await count(terms, 'whole')
   // Counting the words that begin with a term takes longer, and never finds fewer apps.
   const rare = terms.filter((term) => required(whole.get(term), 'the apps') <= typo.maxApps)
-  const counts = new Map([...whole, ...(await countApps(index, rare, 'prefix'))])
+  const counts = new Map([...whole, ...(await count(rare, 'prefix'))])
   const words: Word[] = []
   for (const [term, apps] of counts) {
     const isKnown = apps > 0
@@ -177,17 +180,21 @@ async function lookUp(index: MatchFinder, query: SearchQuery, terms: Term[]): Pr
   return words
 }
 
-/** The number of apps that have each term. Counts no further than one more than `typo.maxApps`. */
-async function countApps(index: MatchFinder, terms: Term[], tier: Tier) {
-  const searches = terms.map((term) =>
-    phrasesOf({ text: '', terms: [term], categoryId: undefined }, tier),
-  )
-  const { ranks } = await index.firstMatches({ ranks: searches }, typo.maxApps + 1)
+/** The number of apps that have each term; of more than `limit`, this. */
+async function countApps(
+  index: MatchFinder,
+  query: SearchQuery,
+  terms: Term[],
+  tier: Tier,
+  limit: number,
+) {
+  const searches = terms.map((term) => phrasesOf({ ...query, terms: [term] }, tier))
+  const { ranks } = await index.firstMatches({ ranks: searches }, limit)
   return new Map(terms.map((term, at) => [term, required(ranks[at], 'the apps').length]))
 }
 
-/** Similar words whose apps are counted by one query of the index. */
-const maxCounted = 50
+/** Similar words whose apps are counted; nearly always all. */
+const maxCounted = 500
 
 /** The words similar to a term that much more apps have than the `apps` that have the term. */
 async function correctionsOf(
@@ -199,19 +206,12 @@ async function correctionsOf(
   const similar = mayBeTypo(term) ? similarWords(term.text) : []
   const tokens = similar.flatMap((word) => [word, joinToken(word)])
   const known = tokens.length > 0 ? (await index.knownTokens(tokens)).map(wordOfToken) : []
-  const likely: { word: string; apps: number }[] = []
-  for (const batch of chunk([...new Set(known)].toSorted(), maxCounted)) {
-    const searches = batch.map((word) =>
-      phrasesOf({ ...query, terms: [exactTerm([word])] }, 'whole'),
-    )
-    const found = await index.firstMatches({ ranks: searches }, maxMatches)
-    const counts = batch.map((word, at) => ({
-      word,
-      apps: required(found.ranks[at], 'the apps').length,
-    }))
-    likely.push(...counts.filter((count) => count.apps > typo.ratio * apps))
-  }
-  return likely.sort((a, b) => b.apps - a.apps).map(({ word }) => word)
+  const words = [...new Set(known)].toSorted().slice(0, maxCounted)
+  const exact = words.map((word) => exactTerm([word]))
+  return [...(await countApps(index, query, exact, 'whole', maxMatches))]
+    .filter(([, count]) => count > typo.ratio * apps)
+    .sort(([, one], [, other]) => other - one)
+    .map(([{ text }]) => text)
 }
 
 const mayBeTypo = (term: Term) => isCorrectable(term) && !isFunctionWord(term.text)
@@ -343,7 +343,7 @@ async function partialMatches(
     return rarity ** 2 * importanceOf(term)
   })
   const sets = Array.from({ length: 1 << terms.length }, (_, set) => {
-    const isIn = (_: unknown, at: number) => ((set >> at) & 1) === 1
+    const isIn = (_: unknown, at: number) => (set & (1 << at)) > 0
     const weight = weights.filter(isIn).reduce((sum, one) => sum + one, 0)
     return { terms: terms.filter(isIn), weight }
   })
@@ -351,20 +351,20 @@ async function partialMatches(
   const total = setOf(sets.length - 1).weight
 
   const matches = Array.from(termsOfApps, ([rank, set]) => {
-    const { weight } = setOf(set)
-    const score = (shareSteps * weight) / total + popularityOfRank(rank)
-    const name = names.get(rank)
-    if (!name) return { rank, set, score, isNamed: false }
-    const { terms: nameTerms, weight: nameWeight } = setOf(name.nameTerms)
-    const nameFactor = Math.min(1, nameWeight / (total * minNameShare))
+    const { nameTerms = 0, nameWords = '' } = names.get(rank) ?? {}
+    const name = setOf(nameTerms)
+    const nameFactor = Math.min(1, name.weight / (total * minNameShare))
     const isMost =
-      nameWeight > total / 2 ||
-      popularityOfRank(rank) > nextPopularity + missingSteps * (1 / 2 - nameWeight / total)
+      name.weight > total / 2 ||
+      popularityOfRank(rank) > nextPopularity + missingSteps * (1 / 2 - name.weight / total)
     return {
       rank,
       set,
-      score: score + nameFactor * scoreName(nameTerms, name.nameWords),
-      isNamed: isMost && isSameName(nameTerms, name.nameWords),
+      score:
+        (shareSteps * setOf(set).weight) / total +
+        popularityOfRank(rank) +
+        (nameTerms && nameFactor * scoreName(name.terms, nameWords)),
+      isNamed: nameTerms > 0 && isMost && isSameName(name.terms, nameWords),
     }
   }).sort((a, b) => b.score - a.score || b.rank - a.rank)
   const onSubject = matches.filter(({ set }) => hasSubject(setOf(set).terms))

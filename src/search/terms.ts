@@ -297,12 +297,7 @@ export const developerOfEntry = (entry: number): number => entry - idLimit
 
 /** The beginnings of words of developers' names that a text has. */
 export const developerPhrasesOf = (text: string): Phrase[][] =>
-  namePhrasesOf(text, { isPrefix: true }).map((list) =>
-    list.map(({ tokens, isPrefix }) => ({
-      tokens: tokens.map((token) => `${marks.developer}${token}`),
-      isPrefix,
-    })),
-  )
+  namePhrasesOf(text, { isPrefix: true, mark: marks.developer })
 
 /** A part of a package name between dots, which is no word of a name. */
 export const packagePartToken = (part: string): string => `/${part.toLowerCase()}`
@@ -312,10 +307,13 @@ export const lookTokens = (looks: string[]): string[] =>
   looks.map((look) => `${marks.key}${hashed(look)}`)
 
 /** The phrases of a text in the index of names: whole words, or their beginnings. */
-export const namePhrasesOf = (text: string, { isPrefix }: { isPrefix: boolean }): Phrase[][] =>
+export const namePhrasesOf = (
+  text: string,
+  { isPrefix, mark = '' }: { isPrefix: boolean; mark?: string },
+): Phrase[][] =>
   queryTerms(text).flatMap(({ text: word, spellings }) => {
     const tokens = isRun.test(word) ? pairsOf(word).map((pair) => [pair]) : [spellings]
-    return tokens.map((list) => list.map((token) => ({ tokens: [token], isPrefix })))
+    return tokens.map((list) => list.map((token) => ({ tokens: [`${mark}${token}`], isPrefix })))
   })
 
 const categoryToken = (categoryId: number) => `${marks.category}${categoryId}`

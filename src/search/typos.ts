@@ -36,50 +36,34 @@ export function similarWords(word: string): string[] {
  * Whether the texts are the same, or differ in one character that is added, removed or replaced, or
  * in two adjacent ones that are swapped.
  */
-export function isWithinOneEdit(one: string, other: string): boolean {
-  const shorter = Math.min(one.length, other.length)
-  // A character has one or two code units.
-  if (Math.max(one.length, other.length) - shorter > 2) return false
-  let start = 0
-  while (start < shorter && one.charCodeAt(start) === other.charCodeAt(start)) start++
-  // The halves of a character stay together.
-  if (isHighSurrogate(one.charCodeAt(start - 1))) start--
-  let end = 0
-  while (
-    end < shorter - start &&
-    one.charCodeAt(one.length - 1 - end) === other.charCodeAt(other.length - 1 - end)
-  )
-    end++
-  if (isLowSurrogate(one.charCodeAt(one.length - end))) end--
-  if (shorter - start - end > 4) return false
-  const [first, second, ...more] = [...one.slice(start, one.length - end)]
-  const others = [...other.slice(start, other.length - end)]
-  if (second === undefined && others.length <= 1) return true
-  return more.length === 0 && others.length === 2 && first === others[1] && second === others[0]
-}
+export const isWithinOneEdit = (one: string, other: string): boolean => isWithin(1, one, other)
 
 /** Whether the texts differ in at most two such edits. */
-export function isWithinTwoEdits(one: string, other: string): boolean {
+export const isWithinTwoEdits = (one: string, other: string): boolean => isWithin(2, one, other)
+
+function isWithin(maxEdits: number, one: string, other: string): boolean {
+  // A character has one or two code units.
+  if (Math.abs(one.length - other.length) > 2 * maxEdits) return false
   const letters = [...one]
   const others = [...other]
-  const different = letters.findIndex((letter, at) => letter !== others[at])
-  const start = different === -1 ? letters.length : different
-  const isRestWithinOne = (skipped: number, othersSkipped: number) =>
-    isWithinOneEdit(
-      letters.slice(start + skipped).join(''),
-      others.slice(start + othersSkipped).join(''),
-    )
-  const isSwapped = letters[start] === others[start + 1] && letters[start + 1] === others[start]
-  return (
-    isRestWithinOne(1, 0) ||
-    isRestWithinOne(0, 1) ||
-    isRestWithinOne(1, 1) ||
-    (isSwapped && isRestWithinOne(2, 2))
-  )
-}
+  return isRestWithin(maxEdits, 0, 0)
 
-const isHighSurrogate = (unit: number) => unit >= 0xd800 && unit < 0xdc00
-const isLowSurrogate = (unit: number) => unit >= 0xdc00 && unit < 0xe000
+  /** Whether the letters from these positions on differ in at most so many edits. */
+  function isRestWithin(edits: number, at: number, otherAt: number): boolean {
+    let equal = 0
+    while (at + equal < letters.length && letters[at + equal] === others[otherAt + equal]) equal++
+    const end = at + equal
+    const otherEnd = otherAt + equal
+    if (end === letters.length && otherEnd === others.length) return true
+    const isWithout = (removed: number, othersRemoved: number) =>
+      isRestWithin(edits - 1, end + removed, otherEnd + othersRemoved)
+    const isSwapped = letters[end] === others[otherEnd + 1] && letters[end + 1] === others[otherEnd]
+    return (
+      edits > 0 &&
+      (isWithout(1, 0) || isWithout(0, 1) || isWithout(1, 1) || (isSwapped && isWithout(2, 2)))
+    )
+  }
+}
 
 /** The word without the symbols at its end, as in C++, and what follows them. */
 const withoutSymbols = (word: string) => word.replace(/[+#].*/, '')

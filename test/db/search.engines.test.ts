@@ -243,7 +243,7 @@ test.for<[what: string, text: string, order: SortOrder | undefined, calls: strin
     'a long word like no other, and the names that begin like it',
     'apqqqqqq',
     undefined,
-    [...tiers(2), ...lookUps(1, 1), '1 names, 0 ranks * 1000', ...tiers(2), parts(0)],
+    [...tiers(2), ...lookUps(1, 1), counted(0), '1 names, 0 ranks * 1000', ...tiers(2), parts(0)],
   ],
   ['matches in an order', 'common', ['total_downloads', 'id'], ['1 ids * 1001']],
   [
