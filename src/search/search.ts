@@ -303,22 +303,15 @@ async function partialMatches(
 ) {
   const { terms } = query
   const popularRank = await index.rankAt(maxMatches)
-  const searches = (tier: Tier, spellings: (term: Term) => readonly string[]) =>
+  const isOnSubject = hasSubject(terms)
+  const searches = (tier: Tier) =>
     terms.map((term) => {
-      const isPrefix =
-        term.isPrefix &&
-        term.text.length >= minBeginning &&
-        (isSubject(term.text) || !hasSubject(terms))
-      return phrasesOf(
-        { ...query, terms: [{ ...term, spellings: spellings(term), isPrefix }] },
-        tier,
-      )
+      const mayBegin = term.text.length >= minBeginning && (isSubject(term.text) || !isOnSubject)
+      const isPrefix = term.isPrefix && mayBegin
+      return phrasesOf({ ...query, terms: [{ ...term, isPrefix }] }, tier)
     })
   const found = await index.firstMatches(
-    {
-      names: searches('name', (term) => term.spellings),
-      ranks: searches('lead', (term) => [...term.spellings, ...term.forms]),
-    },
+    { names: searches('name'), ranks: searches('lead') },
     maxMatches,
   )
 

@@ -240,8 +240,9 @@ export function toSearchDocument(app: SearchedApp, developerName: string): Searc
       // Line breaks separate the runs of two texts.
       ...withStems(indexTokens(texts.join('\n'))),
       ...withStems(nameTokens).map((token) => `${marks.name}${token}`),
-      ...withStems(indexTokens(lead.join('\n').slice(0, leadLength))).map(
-        (token) => `${marks.lead}${token}`,
+      // Only stems, since the lead is searched for no beginnings of words.
+      ...indexTokens(lead.join('\n').slice(0, leadLength)).map(
+        (token) => `${marks.lead}${stemOf(token)}`,
       ),
       ...[...joinedTokens.difference(new Set(nameTokens))].map(joinToken),
       ...keys,
@@ -337,7 +338,7 @@ export type SearchQuery = Readonly<{
  *
  * - `key`: the text of the query is its whole name, slug or package name;
  * - `name`: each term begins a word of the name, or the name has another form of it;
- * - `lead`: each term is a whole word of the lead, which says what the app is;
+ * - `lead`: the lead, which says what the app is, has each term, or another form of it;
  * - `whole`: each term is a whole word of any text;
  * - `prefix`: each term begins a word of any text, or a text has another form of it. Every match is
  *   in this tier.
@@ -374,7 +375,8 @@ function termPhrases(term: Term, tier: keyof typeof wordMarks): Phrase[] {
   const mark = wordMarks[tier]
   const phrases = spellings.flatMap((spelling) => {
     const isOfPairs = isRun.test(spelling)
-    const tokens = isOfPairs ? pairsOf(spelling) : [spelling]
+    const word = tier === 'lead' ? stemOf(spelling) : spelling
+    const tokens = isOfPairs ? pairsOf(spelling) : [word]
     const words = { tokens: tokens.map((token) => `${mark}${token}`), isPrefix }
     return isOfPairs ? [words] : [words, exactly(joinToken(spelling))]
   })
