@@ -165,9 +165,9 @@ const stems = new Map<string, string>()
 
 /** An English word without its endings; other words as they are. */
 function stemOf(word: string): string {
-  if (!english.test(word)) return word
   const known = stems.get(word)
   if (known !== undefined) return known
+  if (!english.test(word)) return word
   // A copy, because a part of a text keeps all of it in memory.
   const copy = Buffer.from(word).toString()
   const stem = stemmer(copy)
@@ -180,10 +180,11 @@ function stemOf(word: string): string {
 const stemToken = (stem: string) => `${marks.stem}${stem}`
 
 /** The tokens, and the stems that are not among them. */
-const withStems = (tokens: string[]) => [
-  ...tokens,
-  ...[...new Set(tokens.map(stemOf)).difference(new Set(tokens))].map(stemToken),
-]
+function withStems(tokens: string[]): string[] {
+  const found = new Set(tokens.map(stemOf))
+  for (const token of tokens) found.delete(token)
+  return [...tokens, ...Array.from(found, stemToken)]
+}
 
 /** The index entry of one app. */
 export type SearchDocument = Readonly<{
