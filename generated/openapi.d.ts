@@ -403,7 +403,7 @@ export interface components {
         NewAppVersion: string;
         /**
          * @description Package name in reverse-domain form: at least three parts separated by dots, each a letter followed by letters, digits,
-         *     `_` or `-`. Unique regardless of case, and not reused after deletion.
+         *     `_` or `-`; empty means none. Unique regardless of case. Only its developer can use the name of a deleted app again.
          * @example org.example.tideclock
          */
         NewPackageName: string;
@@ -1112,7 +1112,7 @@ export interface components {
                 "application/json": components["schemas"]["RequestTimeoutEnvelope"];
             };
         };
-        /** @description Another app uses the package name. If it is your own, also a deleted one, the message says so. */
+        /** @description Another app uses the package name. If it is your own, the message says so. */
         PackageNameTaken: {
             headers: {
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];

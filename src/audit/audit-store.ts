@@ -18,7 +18,8 @@ export type Operator = Readonly<{
 }>
 
 /**
- * Named after the command or operation. Entries of earlier versions also have `operator add` and
+ * Named after the command or operation; `package name release` is a deleted app's, whose developer
+ * gives its package name to another app. Entries of earlier versions also have `operator add` and
  * `operator revoke`.
  */
 export type Action =
@@ -30,6 +31,7 @@ export type Action =
   | 'app reopen'
   | 'app restore'
   | 'app transfer'
+  | 'package name release'
   | 'app import'
   | 'app counters'
   | 'review remove'

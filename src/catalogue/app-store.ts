@@ -6,7 +6,7 @@ import { listedCondition } from '../db/listed-apps.ts'
 import { type AppRow, type AppStatus, appDefaults, type ReviewRow } from '../db/rows.ts'
 import { required } from '../util/helpers.ts'
 import { type AppChange, applySideEffects } from './app-side-effects.ts'
-import { assertPackageNameFree } from './package-names.ts'
+import { findNameToRelease } from './package-names.ts'
 import { isListed, packageKey } from './policy.ts'
 import { toSlug, uniqueSlugs } from './slugs.ts'
 
@@ -210,9 +210,23 @@ async function updateRow(
   }
   const columns = { updated_at: at, ...changes, ...derived }
   if (package_name !== before.package_name)
-    await assertPackageNameFree(runner, package_name, actor, before.id)
+    await claimPackageName(runner, package_name, actor, before.id)
   await runner.sql('apps').where({ id: before.id }).update(columns)
   return { before, after: { ...before, ...columns }, at, actor }
+}
+
+/**
+ * Takes the name from the actor's own deleted app, if one has it. Throws `package_name_taken` if
+ * another app has it.
+ */
+async function claimPackageName(
+  runner: QueryRunner,
+  name: string | null,
+  actor: Actor,
+  ownId?: number,
+): Promise<void> {
+  const before = await findNameToRelease(runner, name, actor, ownId)
+  if (before) await saveApp(runner, 'package name release', before, { package_name: null }, actor)
 }
 
 /** Throws `package_name_taken` if it is a single app. */
@@ -233,7 +247,7 @@ async function insertWithFreeSlugs(runner: QueryRunner, newApps: NewApp[]): Prom
     const row = toRow(app, app.slug ?? toSlug(app.name))
     const id = await runner.insertUnlessTaken('apps', row, ['slug', 'package_key'])
     if (id !== undefined) return [{ ...row, id }]
-    await assertPackageNameFree(runner, row.package_name, actor)
+    await claimPackageName(runner, row.package_name, actor)
   }
   const unnamed = apps.filter(({ slug }) => slug === undefined).map(({ name }) => name)
   const reserved = apps.flatMap(({ slug }) => slug ?? [])

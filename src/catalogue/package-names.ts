@@ -1,42 +1,66 @@
 import type { Actor } from '../audit/audit-store.ts'
 import { ServiceError } from '../contract/errors.ts'
 import type { QueryRunner } from '../db/engine.ts'
+import { Conflict } from '../db/error-meaning.ts'
 import type { AppRow } from '../db/rows.ts'
 import { packageKey } from './policy.ts'
 
 /**
- * Throws `package_name_taken` if an app other than `ownId` has the name; it says which app only if
- * it is the actor's.
+ * Returns the actor's own deleted app that has the name, locked: it has to give the name up. Throws
+ * `package_name_taken` if another app than `ownId` has it; it says which app only if it is the
+ * actor's.
  */
-export async function assertPackageNameFree(
+export async function findNameToRelease(
   { sql }: QueryRunner,
   name: string | null,
   actor: Actor,
   ownId?: number,
-): Promise<void> {
-  if (name === null) return
-  const holder = await sql('apps')
-    .where({ package_key: packageKey(name) })
-    .first('id', 'developer_id', 'deleted_at')
-  if (!holder || holder.id === ownId) return
+): Promise<AppRow | undefined> {
+  if (name === null) return undefined
+  const withName = { package_key: packageKey(name) }
+  const holder = await sql('apps').where(withName).first('id', 'developer_id', 'deleted_at')
+  if (!holder || holder.id === ownId) return undefined
   const isActors = 'developerId' in actor && holder.developer_id === actor.developerId
-  const { taken, advice } = isActors ? describeOwnHolder(holder) : foreignHolder
+  if (isActors && holder.deleted_at !== null) {
+    const { id, developer_id } = holder
+    const deleted = await sql('apps')
+      .where({ ...withName, id, developer_id })
+      .whereNotNull('deleted_at')
+      .forUpdate()
+      .first()
+    if (!deleted) throw new Conflict(`app ${id} was restored, or has given up its package name`)
+    return deleted
+  }
+  const { taken, advice } = isActors
+    ? {
+        taken: `is taken by your app ${holder.id}`,
+        advice: 'update that app, or choose another name',
+      }
+    : { taken: 'is taken by another app', advice: 'choose another name' }
   throw new ServiceError('package_name_taken', `The package name ${name} ${taken}; ${advice}.`, {
     errors: [{ in: 'body', field: '/package_name', message: taken }],
-    ...(isActors && holder.deleted_at === null && { appId: holder.id }),
+    ...(isActors && { appId: holder.id }),
   })
 }
 
-const foreignHolder = { taken: 'is taken by another app', advice: 'choose another name' }
+/** A package name that a deleted app gave up, and the app that has it now; null if none does. */
+export type LostPackageName = { name: string; app_id: number | null }
 
-/** Names the app of the developer that has the package name, and says what to do. */
-const describeOwnHolder = ({ id, deleted_at }: Pick<AppRow, 'id' | 'deleted_at'>) =>
-  deleted_at === null
-    ? {
-        taken: `is taken by your app ${id}`,
-        advice: 'update that app, or choose another name',
-      }
-    : {
-        taken: `is taken by your deleted app ${id}`,
-        advice: `ask the operators to restore it (app restore ${id}), or choose another name`,
-      }
+/** Undefined if the app gave up none since it was deleted, or has it again. */
+export async function findLostPackageName(
+  { sql }: QueryRunner,
+  id: number,
+  deletedAt: string,
+): Promise<LostPackageName | undefined> {
+  const entry = await sql('audit')
+    .where({ app_id: id, action: 'package name release' })
+    .where('at', '>=', deletedAt)
+    .orderBy('id', 'desc')
+    .first('before')
+  if (!entry?.before) return undefined
+  const name: string = JSON.parse(entry.before).package_name
+  const holder = await sql('apps')
+    .where({ package_key: packageKey(name) })
+    .first('id')
+  return holder?.id === id ? undefined : { name, app_id: holder?.id ?? null }
+}

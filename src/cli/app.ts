@@ -4,7 +4,7 @@ import type { AppState } from '../catalogue/app-states.ts'
 import { UsageError } from '../contract/errors.ts'
 import type { AppReference } from '../contract/field-rules.ts'
 import type { AppFilter } from '../moderation/app-filter.ts'
-import { restoreApp, transferApp } from '../moderation/decisions.ts'
+import { describeLostName, restoreApp, transferApp } from '../moderation/decisions.ts'
 import { listApps, listFoundApps } from '../moderation/finder.ts'
 import { formatAge } from '../util/time.ts'
 import {
@@ -81,14 +81,21 @@ const restore = buildDatabaseCommand({
       parseAppReference,
     ),
   help: `
+If its developer has given its package name to another app since, the app comes
+back without it, and the output says which app has it.
+
 Examples:
   ./apps-service app restore 42
   ./apps-service app restore 42@k3f9a
 
-JSON: {id, slug, status}.`,
+JSON: {id, slug, status, lost_package_name: {name, app_id}}. lost_package_name is
+only there if the app comes back without it; app_id is null if no app has it.`,
   run: (database, { id, revision }: AppReference) =>
     database.write((runner) => restoreApp(runner, id, currentOperator(), revision), { app: id }),
-  print: ({ id, slug, status }) => print(`Restored app ${id} (${slug}); its status is ${status}.`),
+  print({ id, slug, status, lost_package_name: lost }) {
+    const name = lost ? ` ${describeLostName(lost)}` : ''
+    print(`Restored app ${id} (${slug}); its status is ${status}.${name}`)
+  },
 })
 
 const transfer = buildDatabaseCommand({

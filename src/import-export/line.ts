@@ -158,7 +158,7 @@ export const lineSchema = {
     description: schemas.NewAppDescription,
     version: { ...schemas.NewAppVersion, default: defaultVersion },
     package_name: {
-      ...nullable(schemas.NewPackageName),
+      ...nullableText(schemas.NewPackageName),
       description: [
         'An existing app is recognized in one of these ways, tried in this order.',
         '1. Its id, slug and created_at together, also if another developer owns it.',
@@ -228,7 +228,7 @@ export const lineSchema = {
     deleted_at: {
       ...nullable(Timestamp),
       description:
-        'When the app was deleted; it keeps its id, slug and package name. null restores a deleted app if the updated_at of the line is later than the deletion.',
+        'When the app was deleted; it keeps its id and slug, and its package name until its developer uses it again. null restores a deleted app if the updated_at of the line is later than the deletion.',
     },
     reviews: {
       description: 'All reviews of the app. They replace the existing ones.',
@@ -291,7 +291,9 @@ const counterSchema = {
 export function readLine(text: string, number = 1): ParsedLine {
   const line = readValid<Line | ParsedLine>(text, number, 'line')
   if (Array.isArray(line)) return { outcome: line }
-  return 'name' in line ? { app: line } : line
+  if (!('name' in line)) return line
+  // An empty one means none, and must not identify an app.
+  return { app: line.package_name === '' ? { ...line, package_name: null } : line }
 }
 
 export function readCounterLine(text: string, number: number): ParsedLine {

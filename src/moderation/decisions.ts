@@ -2,6 +2,7 @@ import { lookUpDeveloper } from '../accounts/account-store.ts'
 import type { Actor } from '../audit/audit-store.ts'
 import { type AuditEntry, findNewestEntries } from '../audit/read-entries.ts'
 import { type NamedAppRow, saveApp, timestampAfter } from '../catalogue/app-store.ts'
+import { findLostPackageName, type LostPackageName } from '../catalogue/package-names.ts'
 import {
   canDecide,
   type Decision,
@@ -19,6 +20,9 @@ import { requireApp } from './app-details.ts'
 /** Decisions about apps, for the command line and the moderation page. */
 
 export type DecisionResult = { id: number; slug: string; status: AppStatus }
+
+/** With the package name that the app does not get back, if there is one. */
+export type Restoration = DecisionResult & { lost_package_name?: LostPackageName }
 
 export type DecisionOptions = {
   /** Required for a rejection; the owner reads it. */
@@ -57,21 +61,26 @@ export async function decideApp(
 }
 
 /**
- * Restores a deleted app in the status it had. Throws an OperatorError if it is not deleted, or has
- * another revision now.
+ * Restores a deleted app in the status it had, without a package name that it gave up. Throws an
+ * OperatorError if it is not deleted, or has another revision now.
  */
 export async function restoreApp(
   runner: QueryRunner,
   id: number,
   actor: Actor,
   revision?: string,
-): Promise<DecisionResult> {
+): Promise<Restoration> {
   const app = await lockApp(runner, id)
   if (!app.deleted_at) throw new OperatorError(`app ${id} is not deleted; it is ${app.status}`)
   assertRevision(app, revision)
   await saveApp(runner, 'app restore', app, { deleted_at: null }, actor)
-  return { id, slug: app.slug, status: app.status }
+  const lost = await findLostPackageName(runner, id, app.deleted_at)
+  return { id, slug: app.slug, status: app.status, ...(lost && { lost_package_name: lost }) }
 }
+
+/** Says which app has the package name that a restored app does not get back. */
+export const describeLostName = ({ name, app_id }: LostPackageName): string =>
+  `Its package name ${name} ${app_id === null ? 'was given up; no app has it' : `belongs to app ${app_id}`} now.`
 
 /** Throws an OperatorError if there is no such developer, or the app is theirs already. */
 export async function transferApp(
@@ -197,9 +206,14 @@ export type DecidedApp = Pick<AppRow, (typeof decidedColumnNames)[number]>
 
 /**
  * `action` is the moderator's last one on the app within the last hour. `canUndo`: it has decided a
- * pending app, which nobody has decided, changed or deleted since.
+ * pending app, which nobody has decided, changed or deleted since. `lostName`: it was restored
+ * without that package name.
  */
-export type DoneApp = DecidedApp & { action: OwnAction; canUndo: boolean }
+export type DoneApp = DecidedApp & {
+  action: OwnAction
+  canUndo: boolean
+  lostName: LostPackageName | undefined
+}
 
 /** By id. */
 export type DecidedApps = { done: DoneApp[]; refused: DecidedApp[] }
@@ -218,11 +232,17 @@ export async function findDecidedApps(
     .orderBy('id')
     .select(...decidedColumnNames)
   const refusedIds = new Set(refused)
-  const done = apps.flatMap((app) => {
+  const done: DoneApp[] = []
+  for (const app of apps) {
     const entry = entries.get(app.id)
-    if (!entry || refusedIds.has(app.id)) return []
-    return { ...app, action: entry.action, canUndo: canUndo(app, entry) }
-  })
+    if (!entry || refusedIds.has(app.id)) continue
+    const { action, before } = entry
+    const lostName =
+      action === 'app restore' && before !== null
+        ? await findLostPackageName(runner, app.id, JSON.parse(before).deleted_at)
+        : undefined
+    done.push({ ...app, action, canUndo: canUndo(app, entry), lostName })
+  }
   return { done, refused: apps.filter(({ id }) => refusedIds.has(id)) }
 }
 

@@ -59,6 +59,31 @@ test.for<[what: string, creates: Create[], statuses: number[]]>([
     [201, 201, 409],
   ],
   [
+    "three with the package name of one developer's deleted app",
+    [
+      { name: 'Quill', package_name: 'org.example.gone' },
+      { by: 'bob', name: 'Fiddle', package_name: 'org.example.gone' },
+      { name: 'Recorder', package_name: 'org.example.Gone' },
+    ],
+    [201, 409, 409],
+  ],
+  [
+    'with the package name of a deleted app, one with an Idempotency-Key',
+    [
+      { name: 'Quill', package_name: 'org.example.gone', idempotencyKey: 'k' },
+      { name: 'Recorder', package_name: 'org.example.gone' },
+    ],
+    [201, 409],
+  ],
+  [
+    'without package names',
+    [
+      { name: 'Quill', package_name: '' },
+      { name: 'Fiddle', package_name: '' },
+    ],
+    [201, 201],
+  ],
+  [
     'some with an Idempotency-Key',
     [
       { name: 'Quill', idempotencyKey: 'k' },

@@ -201,6 +201,7 @@ test.for([300, 2000])('statements of %i apps read no rows in vain', async (size,
     ['POST', '/apps', { key, json: newApp, headers: { 'Idempotency-Key': 'k' } }],
     ['POST', '/apps', { key, json: newApp, headers: { 'Idempotency-Key': 'k' } }],
     ['POST', '/apps', { key, json: { ...newApp, package_name } }],
+    ['POST', '/apps', { key, json: { ...newApp, package_name: 'org.example.gone' } }],
     [
       'PUT',
       '/apps/1',

@@ -102,6 +102,21 @@ test.for<{ args: string[]; stdout: string; json: object }>([
   expect(await commandLine(await copyWorld()).json('app', ...args)).toEqual(json)
 })
 
+test('app restore says which app has the package name', async () => {
+  const service = await startService()
+  const { keys } = inject('world')
+  await service.request('PUT', `/apps/${approved}`, {
+    key: keys.ada,
+    json: { package_name: 'org.example.gone' },
+  })
+  const { run } = commandLine(service.databaseUrl)
+  expect(await run('app', 'restore', String(deleted))).toMatchObject({
+    code: 0,
+    stdout:
+      'Restored app 4 (gone); its status is approved. Its package name org.example.gone belongs to app 1 now.\n',
+  })
+})
+
 test.for([
   ['restore', '99'],
   ['restore', '1'],

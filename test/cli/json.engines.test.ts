@@ -39,6 +39,17 @@ async function changeListedApp(databaseUrl: string) {
   expect(changed.status).toBe(200)
 }
 
+/** Returns the id of the deleted app that loses its package name. */
+async function takeNameOfDeleted(databaseUrl: string): Promise<string> {
+  const service = await startService({ databaseUrl })
+  const changed = await service.request('PUT', `/apps/${apps.pending}`, {
+    key: keys.ada,
+    json: { package_name: 'org.example.gone' },
+  })
+  expect(changed.status).toBe(200)
+  return String(apps.deleted)
+}
+
 function decisionFile(): string {
   const file = join(temporaryFolder(), 'decisions.ndjson')
   const decisions = [apps.pending, 99].map((id) => ({ id, decision: 'approve' }))
@@ -85,7 +96,7 @@ const rows: Row[] = [
   ['moderation reopen', () => [String(apps.approved), '99']],
   ['moderation decide', () => [decisionFile()]],
   ['app list', () => []],
-  ['app restore', () => [String(apps.deleted)]],
+  ['app restore', (databaseUrl) => takeNameOfDeleted(databaseUrl).then((id) => [id])],
   ['app transfer', () => [String(apps.approved), '--to', 'Bob']],
   ['developer list', () => []],
   ['developer contact', () => ['Ada']],

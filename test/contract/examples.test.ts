@@ -169,7 +169,6 @@ const requestsByExample: Record<string, SendRequest> = {
   '408': ({ service }, [method, path, options]) =>
     checkedResponse(service, method, path, halfARequest(method, path, options)),
   '409 own': ({ service, key }, call) => takeName(service, key, key, call),
-  '409 deleted': ({ service, key }, call) => takeName(service, key, key, call, { isDeleted: true }),
   '409 other': ({ service, key, others }, call) => takeName(service, key, others, call),
   '412': changed(withHeader('If-Match', '"another"')),
   '412 weak': changed(withHeader('If-Match', 'W/"another"')),
@@ -193,16 +192,9 @@ const requestsByExample: Record<string, SendRequest> = {
 }
 
 /** Asks for the examples' package name, which an app of `holder` has, with `key`. */
-async function takeName(
-  service: Service,
-  holder: string,
-  key: string,
-  [method, path]: Call,
-  { isDeleted = false } = {},
-) {
+async function takeName(service: Service, holder: string, key: string, [method, path]: Call) {
   // For updateApp, the app of the examples exists.
   await service.request('POST', '/apps', { key: holder, json: newApp })
-  if (isDeleted) await service.request('DELETE', '/apps/42', { key: holder })
   const other = { ...newApp, package_name: 'org.example.other' }
   const { body } = await service.request('POST', '/apps', { key, json: other })
   const target = method === 'PUT' ? `/apps/${body.data.app_id}` : path

@@ -69,7 +69,7 @@ export class Model {
       case 'createApp': {
         const earlier = this.#earlierCreate(input, caller)
         if (earlier) return sameFields(earlier.fields, sentFields(input)) ? 201 : 422
-        return this.#refusalOf(body) ?? 201
+        return this.#refusalOf(caller, body) ?? 201
       }
       case 'updateApp':
       case 'deleteApp':
@@ -77,7 +77,7 @@ export class Model {
         if (app.owner !== caller) return 403
         if (header['If-Match'] !== undefined && !isOneOf(app.etag, header['If-Match'], 'strongly'))
           return 412
-        return (operation.operationId === 'updateApp' && this.#refusalOf(body, app)) || 200
+        return (operation.operationId === 'updateApp' && this.#refusalOf(caller, body, app)) || 200
       default:
         throw new Error(`Say in test/contract/model.ts what ${operation.operationId} does.`)
     }
@@ -135,15 +135,26 @@ export class Model {
   }
 
   #refusalOf(
+    caller: Caller | undefined,
     { category_id, package_name }: { category_id?: number; package_name?: string },
     own?: ModelApp,
   ) {
-    const key = package_name?.toLowerCase()
-    if (
-      this.apps.some((app) => app !== own && key && app.fields.package_name?.toLowerCase() === key)
-    )
-      return 409
+    const holder = this.#holderOf(package_name)
+    if (holder && holder !== own && !(holder.isDeleted && holder.owner === caller)) return 409
     return category_id === undefined || this.#categories.includes(category_id) ? undefined : 422
+  }
+
+  #holderOf(name: string | undefined): ModelApp | undefined {
+    if (!name) return undefined
+    return this.apps.find(({ fields }) => fields.package_name?.toLowerCase() === name.toLowerCase())
+  }
+
+  /** A deleted app gives its package name to another app of its developer. */
+  #release(name: string | undefined) {
+    const holder = this.#holderOf(name)
+    if (!holder?.isDeleted) return
+    changed(holder)
+    delete holder.fields.package_name
   }
 
   /** A list with a slug or a package name has only the app that has them. */
@@ -189,12 +200,14 @@ export class Model {
     const key = plainKey(input.header['Idempotency-Key'])
     if (key !== undefined) this.#keyed.push({ owner, key, fields: sentFields(input), id, slug })
     const fields = set(defaults, input.body)
+    this.#release(fields.package_name)
     const state = { status: 'pending' as const, isDeleted: false, isChanged: false }
     this.apps.push({ id, owner, slug, ...state, fields, etag: undefined, pastEtags: new Set() })
   }
 
   #updated(app: ModelApp, body: Fields, reply: CheckedResponse) {
     const fields = set(app.fields, body)
+    this.#release(fields.package_name)
     const status = app.status === 'rejected' ? 'pending' : app.status
     if (status !== app.status || !sameFields(fields, app.fields)) {
       changed(app)

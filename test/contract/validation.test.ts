@@ -167,7 +167,7 @@ test.for<
     },
   ],
   [
-    'null for texts, of which some can be empty, and a package name of one part',
+    'null for texts, of which some can be empty',
     'PUT',
     '/apps/1',
     {
@@ -178,7 +178,7 @@ test.for<
         source_code_url: null,
         license: null,
         version: null,
-        package_name: 'foo',
+        package_name: null,
       },
     },
     'name must be a string. There are 6 more problems; see data.errors.',
@@ -189,8 +189,7 @@ test.for<
       'body /source_code_url': 'must be a string; send "" to remove it',
       'body /license': 'must be a string; send "" to remove it',
       'body /version': 'must be a string',
-      'body /package_name':
-        'must have at least three parts separated by dots, each a letter followed by letters, digits, "_" or "-"',
+      'body /package_name': 'must be a string; send "" to remove it',
     },
   ],
   [

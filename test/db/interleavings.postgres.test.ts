@@ -67,6 +67,8 @@ const renameEmpty = write((runner) =>
   renameCategory(runner, 'empty', { name: 'Full', slug: 'full' }, actor),
 )
 const removeEmpty = write((runner) => removeCategory(runner, 'empty', actor))
+const takeName = (id: number) => update(id, { package_name: 'org.example.gone' })
+const restoreGone = write((runner) => restoreApp(runner, apps.deleted, actor))
 const deleteApproved: Operation = (database) =>
   operations(database).deleteApp({ ...request, path: { id: apps.approved }, body: noInput })
 
@@ -230,6 +232,26 @@ test.for<
       write((runner) => restoreApp(runner, apps.deleted, actor)),
     ],
     expect.stringMatching(/^app \d+ .* approved/),
+  ],
+  [
+    'a restore',
+    'an update that takes the package name',
+    [takeName(apps.pending), restoreGone],
+    expect.objectContaining({
+      lost_package_name: { name: 'org.example.gone', app_id: apps.pending },
+    }),
+  ],
+  [
+    'an update that takes the package name of a deleted app',
+    'its restore',
+    [restoreGone, takeName(apps.pending)],
+    expect.stringMatching(/ taken by your app 4;/),
+  ],
+  [
+    'an update that takes the package name of a deleted app',
+    'another one',
+    [takeName(apps.approved), takeName(apps.pending)],
+    expect.stringMatching(/ taken by your app 1;/),
   ],
   [
     'a transfer',

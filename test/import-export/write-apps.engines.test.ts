@@ -111,6 +111,26 @@ const scenarios: Scenario[] = [
     ],
   },
   {
+    name: 'apps with empty package names, one of which is found by its owner and name',
+    lines: [
+      { ...app, package_name: '' },
+      { ...app, name: 'Sky', package_name: '' },
+      { ...app, version: '2', package_name: '' },
+    ],
+    reported: { created: 2, updated: 1 },
+    after: [
+      { name: 'Star Map', version: '2', package_name: null },
+      { name: 'Sky', package_name: null },
+    ],
+  },
+  {
+    name: 'an app found by its slug, which loses its package name by an empty one',
+    existing: [{ ...app, slug: 'stars', package_name: 'org.example.stars' }],
+    lines: [{ ...app, slug: 'stars', package_name: '' }],
+    reported: { updated: 1 },
+    after: [{ package_name: null }],
+  },
+  {
     name: 'an app found by its slug, which gets a package name and a category',
     existing: [{ ...app, slug: 'stars' }],
     lines: [{ ...app, slug: 'stars', package_name: 'org.example.stars', category: 'games' }],

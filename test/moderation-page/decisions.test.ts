@@ -210,6 +210,29 @@ describe('a form that is sent twice, as by a double click, is done once, and not
     expect(await countEntries(page, 'app restore')).toBe(1)
   })
 
+  test('an app that is restored without its package name says which app has it', async () => {
+    const { service, ada } = await startWithService()
+    const taken = await service.request('PUT', `/apps/${apps.pending}`, {
+      key: keys.ada,
+      json: { package_name: 'org.example.gone' },
+    })
+    expect(taken.status).toBe(200)
+    const { text } = await ada.get(`/apps/${apps.deleted}`)
+    expect(text).toContain('Package name given up by')
+    const restored = await submit(ada, text, '/restorations', { app: valuesOf(text, 'app') })
+    const report = async () => reportOf((await follow(ada, restored)).text)
+    const sentence = 'Its package name org.example.gone belongs to app'
+    expect(await report()).toMatch(`Restored Gone. ${sentence} ${apps.pending} now.`)
+    // After another exchange, the page says what is true then.
+    await service.request('DELETE', `/apps/${apps.pending}`, { key: keys.ada })
+    await service.request('PUT', `/apps/${apps.deleted}`, {
+      key: keys.ada,
+      json: { package_name: 'org.example.gone' },
+    })
+    expect(await report()).toMatch(/^Restored Gone\./)
+    expect(await report()).not.toContain('package name')
+  })
+
   test.for(['', view])('/apps/1%s removes a review', async (query) => {
     const { page, ada } = await startWithAda()
     const bo = await page.signIn('Bo')

@@ -48,6 +48,10 @@ const actions: Record<Action, { did: string; done: string }> = {
   'app reopen': { did: 'reopened', done: 'Reopened' },
   'app restore': { did: 'restored', done: 'Restored' },
   'app transfer': { did: 'transferred', done: 'Transferred' },
+  'package name release': {
+    did: 'gave up the package name of',
+    done: 'Package name given up',
+  },
   'app import': { did: 'imported', done: 'Imported' },
   'app counters': { did: 'updated the counts of', done: 'Counts updated' },
   'review remove': { did: 'removed a review of', done: 'Review removed' },

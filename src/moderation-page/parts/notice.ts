@@ -4,6 +4,7 @@ import { type Html, html } from '../../http/html.ts'
 import {
   type DecidedApp,
   type DoneApp,
+  describeLostName,
   findDecidedApps,
   type OwnAction,
 } from '../../moderation/decisions.ts'
@@ -47,7 +48,8 @@ export async function readNotice(
   if (done.length + refused.length === 0) return false
   const sentences = Object.entries(titles).map(([action, title]) => {
     const some = done.filter((app) => app.action === action)
-    return some.length > 0 && html`${title} ${some.map(appName)}. `
+    const lost = some.flatMap(({ lostName }) => (lostName ? `${describeLostName(lostName)} ` : []))
+    return some.length > 0 && html`${title} ${some.map(appName)}. ${lost}`
   })
   const problem =
     refused.length > 0 &&

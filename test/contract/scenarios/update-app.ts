@@ -110,10 +110,26 @@ export const updateApp: Table = ({ apps, keys }) => {
       problems: ['body /name'],
     },
     {
-      name: 'refuses an empty package name',
+      name: 'removes a package name',
       request: update(apps.approved, { package_name: '' }),
-      status: 400,
-      problems: ['body /package_name'],
+      status: 200,
+      without: /package_name/,
+    },
+    {
+      name: "takes the package name of one's own deleted app",
+      request: update(apps.pending, { package_name: 'org.example.Gone' }),
+      status: 200,
+      data: { app: expect.objectContaining({ package_name: 'org.example.Gone' }) },
+    },
+    {
+      name: "refuses the package name of somebody else's deleted app",
+      request: [
+        'PUT',
+        `/apps/${apps.bobs}`,
+        { key: keys.bob, json: { package_name: 'org.example.gone' } },
+      ],
+      status: 409,
+      message: /^The package name org\.example\.gone is taken by another app; /,
     },
     {
       name: 'refuses null for a field',
