@@ -42,25 +42,3 @@ export async function findNameToRelease(
     ...(isActors && { appId: holder.id }),
   })
 }
-
-/** A package name that a deleted app gave up, and the app that has it now; null if none does. */
-export type LostPackageName = { name: string; app_id: number | null }
-
-/** Undefined if the app gave up none since it was deleted, or has it again. */
-export async function findLostPackageName(
-  { sql }: QueryRunner,
-  id: number,
-  deletedAt: string,
-): Promise<LostPackageName | undefined> {
-  const entry = await sql('audit')
-    .where({ app_id: id, action: 'package name release' })
-    .where('at', '>=', deletedAt)
-    .orderBy('id', 'desc')
-    .first('before')
-  if (!entry?.before) return undefined
-  const name: string = JSON.parse(entry.before).package_name
-  const holder = await sql('apps')
-    .where({ package_key: packageKey(name) })
-    .first('id')
-  return holder?.id === id ? undefined : { name, app_id: holder?.id ?? null }
-}

@@ -2,11 +2,11 @@ import { lookUpDeveloper } from '../accounts/account-store.ts'
 import type { Actor } from '../audit/audit-store.ts'
 import { type AuditEntry, findNewestEntries } from '../audit/read-entries.ts'
 import { type NamedAppRow, saveApp, timestampAfter } from '../catalogue/app-store.ts'
-import { findLostPackageName, type LostPackageName } from '../catalogue/package-names.ts'
 import {
   canDecide,
   type Decision,
   decidedColumns,
+  packageKey,
   reopenedColumns,
   statusAfterDecision,
 } from '../catalogue/policy.ts'
@@ -20,6 +20,9 @@ import { requireApp } from './app-details.ts'
 /** Decisions about apps, for the command line and the moderation page. */
 
 export type DecisionResult = { id: number; slug: string; status: AppStatus }
+
+/** A package name that a deleted app gave up, and the app that has it now; null if none does. */
+type LostPackageName = { name: string; app_id: number | null }
 
 /** With the package name that the app does not get back, if there is one. */
 export type Restoration = DecisionResult & { lost_package_name?: LostPackageName }
@@ -76,6 +79,25 @@ export async function restoreApp(
   await saveApp(runner, 'app restore', app, { deleted_at: null }, actor)
   const lost = await findLostPackageName(runner, id, app.deleted_at)
   return { id, slug: app.slug, status: app.status, ...(lost && { lost_package_name: lost }) }
+}
+
+/** Undefined if the app gave up none since it was deleted, or has it again. */
+async function findLostPackageName(
+  { sql }: QueryRunner,
+  id: number,
+  deletedAt: string,
+): Promise<LostPackageName | undefined> {
+  const entry = await sql('audit')
+    .where({ app_id: id, action: 'package name release' })
+    .where('at', '>=', deletedAt)
+    .orderBy('id', 'desc')
+    .first('before')
+  if (!entry?.before) return undefined
+  const name: string = JSON.parse(entry.before).package_name
+  const holder = await sql('apps')
+    .where({ package_key: packageKey(name) })
+    .first('id')
+  return holder?.id === id ? undefined : { name, app_id: holder?.id ?? null }
 }
 
 /** Says which app has the package name that a restored app does not get back. */

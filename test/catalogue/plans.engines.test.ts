@@ -201,7 +201,8 @@ test.for([300, 2000])('statements of %i apps read no rows in vain', async (size,
     ['POST', '/apps', { key, json: newApp, headers: { 'Idempotency-Key': 'k' } }],
     ['POST', '/apps', { key, json: newApp, headers: { 'Idempotency-Key': 'k' } }],
     ['POST', '/apps', { key, json: { ...newApp, package_name } }],
-    ['POST', '/apps', { key, json: { ...newApp, package_name: 'org.example.gone' } }],
+    // Takes the name from a deleted app.
+    ['PUT', `/apps/${apps.pending}`, { key, json: { package_name: 'org.example.gone' } }],
     [
       'PUT',
       '/apps/1',
