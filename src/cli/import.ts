@@ -93,8 +93,8 @@ problems, reasons: [{reason, count}]}. repeated: the lines among updated whose
 app an earlier line of the file created; left out if there are none. rejects and
 problems: the files of the refused lines; they and reasons are left out if no
 line was refused. A reason for several messages has the first of them as its
-example. --dry-run adds updates, the first 100 apps that would change: {app_id,
-slug}.`,
+example. --dry-run adds updates: app_id and slug of the first 100 apps that
+would change.`,
   run: runImport,
   toJson: ({
     summary: { readError, writeProblem, optimizeProblem, reasons, ...counts },
