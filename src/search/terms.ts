@@ -239,7 +239,7 @@ export function toSearchDocument(app: SearchedApp, developerName: string): Searc
   return {
     tokens: [
       // Line breaks separate the runs of two texts.
-      ...withStems(indexTokens(texts.join('\n'))),
+      ...indexTokens(texts.join('\n')),
       ...withStems(nameTokens).map((token) => `${marks.name}${token}`),
       // Only stems, since the lead is searched for no beginnings of words.
       ...indexTokens(lead.join('\n').slice(0, leadLength)).map(
@@ -341,7 +341,7 @@ export type SearchQuery = Readonly<{
  * - `name`: each term begins a word of the name, or the name has another form of it;
  * - `lead`: the lead, which says what the app is, has each term, or another form of it;
  * - `whole`: each term is a whole word of any text;
- * - `prefix`: each term begins a word of any text, or a text has another form of it. Every match is
+ * - `prefix`: each term begins a word of any text, or the lead has another form of it. Every match is
  *   in this tier.
  *
  * In each of them, a term may also be several words of the name as one.
@@ -381,8 +381,10 @@ function termPhrases(term: Term, tier: keyof typeof wordMarks): Phrase[] {
     const words = { tokens: tokens.map((token) => `${mark}${token}`), isPrefix }
     return isOfPairs ? [words] : [words, exactly(joinToken(spelling))]
   })
-  if (tier !== 'name' && tier !== 'prefix') return phrases
-  return [...phrases, ...forms.map((form) => exactly(`${mark}${form}`))]
+  if (tier === 'name') return [...phrases, ...forms.map((form) => exactly(`${mark}${form}`))]
+  // Other forms are found in names and leads: stems of all texts would make imports a tenth slower.
+  if (tier === 'prefix') return [...phrases, exactly(`${marks.lead}${stemOf(term.text)}`)]
+  return phrases
 }
 
 /**

@@ -94,7 +94,7 @@ describe('two typos', () => {
     {
       search: 'starvligth',
       corrected: 'starflight',
-      apps: ['Starflight', 'Starlight'],
+      apps: ['Starflight', 'Starlight', 'Lanternbrake'],
       rule: 'are those of the most downloaded first',
     },
     { search: 'lamternbreak', corrected: undefined, apps: [], rule: 'are not three' },
