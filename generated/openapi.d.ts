@@ -1336,7 +1336,8 @@ export interface components {
         Search: string;
         /**
          * @description `latest`: by first approval, newest first. `popular`: most downloads first. `rating`: best rated first, as below. The
-         *     default is `latest` or, with `search`, best match first. A given `sort` orders what `search` finds.
+         *     default is `latest` or, with `search`, best match first. With both, apps that match all words come first, in the order of
+         *     `sort`; if they are fewer than 50, the others of the best 50 follow, in that order, too.
          *
          *     `rating` sorts by a weighted (Bayesian) mean: of the app's ratings and of 10 more assumed ratings of 3.5. One rating of 5
          *     gives 3.64; a hundred that average 4.6 give 4.5. The averages shown are therefore not always in descending order. Means
@@ -1522,7 +1523,8 @@ export interface operations {
                 search?: components["parameters"]["Search"];
                 /**
                  * @description `latest`: by first approval, newest first. `popular`: most downloads first. `rating`: best rated first, as below. The
-                 *     default is `latest` or, with `search`, best match first. A given `sort` orders what `search` finds.
+                 *     default is `latest` or, with `search`, best match first. With both, apps that match all words come first, in the order of
+                 *     `sort`; if they are fewer than 50, the others of the best 50 follow, in that order, too.
                  *
                  *     `rating` sorts by a weighted (Bayesian) mean: of the app's ratings and of 10 more assumed ratings of 3.5. One rating of 5
                  *     gives 3.64; a hundred that average 4.6 give 4.5. The averages shown are therefore not always in descending order. Means

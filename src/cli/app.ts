@@ -88,8 +88,8 @@ Examples:
   ./apps-service app restore 42
   ./apps-service app restore 42@k3f9a
 
-JSON: {id, slug, status, lost_package_name: {name, app_id}}. lost_package_name is
-only there if the app comes back without it; app_id is null if no app has it.`,
+JSON: {id, slug, status, lost_package_name: {name, app_id}}. The last is only
+there if the app comes back without it; app_id is null if no app has it.`,
   run: (database, { id, revision }: AppReference) =>
     database.write((runner) => restoreApp(runner, id, currentOperator(), revision), { app: id }),
   print({ id, slug, status, lost_package_name: lost }) {
