@@ -146,6 +146,83 @@ const settingOf = (unit: string, setting: string) =>
     .match(new RegExp(`(?<=^${setting}=).*`, 'gm'))
     ?.at(-1)
 
+/** A service may write its database, and little else. */
+const limitsOfServices = `
+User=apps-service
+StateDirectory=apps-service
+StateDirectoryMode=0750
+UMask=0077
+ProtectSystem=strict
+ProtectHome=yes
+PrivateTmp=yes
+PrivateDevices=yes
+PrivateUsers=yes
+ProtectClock=yes
+ProtectControlGroups=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+ProtectProc=invisible
+ProcSubset=pid
+NoNewPrivileges=yes
+CapabilityBoundingSet=
+AmbientCapabilities=
+RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+RemoveIPC=yes
+KeyringMode=private
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallFilter=~@privileged @resources
+SystemCallErrorNumber=EPERM`
+
+const restarted = 'Restart=on-failure\nRestartSec=2\nKillSignal=SIGTERM\nLimitNOFILE=65536'
+
+/** What each unit needs besides its program. Settings have one value, except filters of calls. */
+const requiredLines: Record<string, string> = {
+  'apps-service.service': `${limitsOfServices}
+${restarted}
+WantedBy=multi-user.target
+After=network-online.target
+TimeoutStartSec=infinity`,
+  'apps-service-moderation.service': `${limitsOfServices}
+${restarted}
+WantedBy=apps-service.service
+PartOf=apps-service.service
+After=apps-service.service
+After=network-online.target`,
+  'apps-service-backup.service': `${limitsOfServices}
+Type=oneshot
+TimeoutStartSec=infinity
+ReadWritePaths=/var/backups/apps-service`,
+  'apps-service-backup.timer': `
+OnCalendar=*-*-* 03:00:00
+Persistent=yes
+WantedBy=timers.target`,
+  'apps-service-notify.service': `${limitsOfServices}
+Type=oneshot
+TimeoutStartSec=10min
+MemoryMax=512M
+After=network-online.target`,
+  'apps-service-notify.timer': `
+OnCalendar=*:0/5
+Persistent=yes
+WantedBy=timers.target`,
+}
+
+test.for(units)('%s has the lines that it needs, and no others for the same settings', (unit) => {
+  const required = (requiredLines[unit] ?? 'an entry in requiredLines').split('\n').filter(Boolean)
+  const settings = new Set(required.map((line) => line.replace(/=.*/, '')))
+  const found = readUnit(unit)
+    .split('\n')
+    .filter((line) => settings.has(line.replace(/=.*/, '')))
+  expect(found.toSorted()).toEqual(required.toSorted())
+})
+
 test.for(['apps-service.service', 'apps-service-moderation.service'])(
   '%s is reached through the proxy of its machine only',
   (unit) => expect(settingOf(unit, 'Environment')).toContain('HOST=127.0.0.1 '),
@@ -195,8 +272,6 @@ test('the settings of the units are variables of the service, and its database i
   expect(text).not.toMatch(/^\w+=.*#/m)
   const { DATABASE_URL } = parseSettings(text).settings
   expect(DATABASE_URL).toMatch(/^sqlite:\/var\/lib\/apps-service\//)
-  for (const unit of units.filter((name) => name.endsWith('.service')))
-    expect([unit, settingOf(unit, 'StateDirectory')]).toEqual([unit, 'apps-service'])
   // The server would create an empty one.
   expect(DATABASE_URL).toBe(`sqlite:${settingOf('apps-service.service', 'AssertPathExists')}`)
 })
