@@ -12,8 +12,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 const root = join(import.meta.dirname, '..')
 
-/** Not the temporary files of editors and of make. */
-const sourceFile = /^\w.*\.(?:ts|js|json|html|css)$/
+/** Of editors. */
+const temporaryFile = /^\.|~$/
 
 /** Milliseconds. A checkout changes several files. */
 const settleTime = 100
@@ -27,7 +27,7 @@ for (const top of [join(root, 'src'), join(root, 'generated')]) {
   for (const directory of [top, ...below])
     watch(
       directory,
-      (_event, name) => name !== null && sourceFile.test(name) && changes.emit('change', name),
+      (_event, name) => name !== null && !temporaryFile.test(name) && changes.emit('change', name),
     )
 }
 
