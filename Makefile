@@ -67,12 +67,8 @@ types: $(installed) ## check the types
 check: types ## check the code's style and types, in seconds; make test checks all
 	biome ci --error-on-warnings
 
-.PHONY: drift
-drift: $(installed) ## check that generated/ is up to date
-	node test/drift.ts
-
 .PHONY: test
-test: lint types drift ## lint, types and drift, then the tests; ENGINE=sqlite or postgres for one engine
+test: lint types ## lint and types, then the tests; ENGINE=sqlite or postgres for one engine
 	npm run --silent test -- $(if $(ENGINE),--project '!$(filter-out $(ENGINE),sqlite postgres)')
 
 .PHONY: package
