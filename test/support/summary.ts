@@ -1,7 +1,7 @@
-import { writeFileSync } from 'node:fs'
+import { appendFileSync } from 'node:fs'
 import type { Reporter, TestModule } from 'vitest/node'
 
-/** Writes one line, `N passed, N failed`, for .ci/run. */
+/** Appends one line, `N passed, N failed`, for .ci/run. */
 export default class Summary implements Reporter {
   readonly #file: string
 
@@ -17,6 +17,6 @@ export default class Summary implements Reporter {
     const broken = suites.filter((suite) => suite.errors().length > 0).length + errors.length
     const skipped = count('skipped')
     const line = `${count('passed')} passed, ${count('failed') + broken} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
-    writeFileSync(this.#file, `${line}\n`)
+    appendFileSync(this.#file, `${line}\n`)
   }
 }
