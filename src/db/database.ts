@@ -74,7 +74,15 @@ export type Database = Pick<Engine, 'name' | 'checkHealth' | 'explain'> &
   }>
 
 export type Usage = Readonly<{
-  pools: readonly Readonly<{ name: string; used: number; idle: number; waiting: number }>[]
+  pools: readonly Readonly<{
+    name: string
+    used: number
+    idle: number
+    /** Operations that wait for a connection, mostly for one that is being opened. */
+    pending: number
+    /** Operations in the queues of the bulkheads. */
+    queued: number
+  }>[]
   /** Writes committed since the database was opened. */
   writes: number
   /** Operations rejected since then, by kind: its queue was full, or they waited too long. */
@@ -312,13 +320,15 @@ export async function renewVersion(transaction: Knex): Promise<void> {
   renewed.add(transaction)
 }
 
-/** knex's pool is tarn's. Most work queues in the bulkheads before it. */
+/** knex's pool is tarn's. */
 function poolUsage(name: string, { client }: Knex, bulkheads: Bulkhead[]) {
   const pool: { numUsed: () => number; numFree: () => number; numPendingAcquires: () => number } =
     client.pool
-  const waiting = bulkheads.reduce(
-    (sum, bulkhead) => sum + bulkhead.queued,
-    pool.numPendingAcquires(),
-  )
-  return { name, used: pool.numUsed(), idle: pool.numFree(), waiting }
+  return {
+    name,
+    used: pool.numUsed(),
+    idle: pool.numFree(),
+    pending: pool.numPendingAcquires(),
+    queued: bulkheads.reduce((sum, bulkhead) => sum + bulkhead.queued, 0),
+  }
 }

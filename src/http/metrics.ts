@@ -167,7 +167,7 @@ function addDatabaseMetrics(metrics: Metrics, { usage }: Database) {
     'db_client_connection_pending_requests',
     'Operations that wait for a connection to the database.',
     [pool],
-    () => usage().pools.map(({ name, waiting }) => [{ [pool]: name }, waiting]),
+    () => usage().pools.map(({ name, pending, queued }) => [{ [pool]: name }, pending + queued]),
   )
   metrics.addCounter(
     'apps_shed_requests_total',

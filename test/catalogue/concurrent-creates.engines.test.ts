@@ -24,7 +24,7 @@ async function createTogether(service: Service, creates: Create[]) {
   )
   if (inject('engine') === 'sqlite')
     await expect
-      .poll(() => service.database.usage().pools.find(({ name }) => name === 'writer')?.waiting)
+      .poll(() => service.database.usage().pools.find(({ name }) => name === 'writer')?.queued)
       .toBe(creates.length)
   await release()
   return Promise.all(replies)

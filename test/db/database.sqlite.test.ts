@@ -311,8 +311,8 @@ test.for<{ holder: 'another process' | 'this process'; namesLock: boolean }>([
     const first = database.write(async () => {}).catch(() => {})
     const create = () => service.request('POST', '/apps', { key: world.keys.ada, json: newApp })
     const refused = create()
-    const waiting = () => database.usage().pools.find(({ name }) => name === 'writer')?.waiting
-    await expect.poll(waiting).toBeGreaterThanOrEqual(holder === 'another process' ? 1 : 2)
+    const queued = () => database.usage().pools.find(({ name }) => name === 'writer')?.queued
+    await expect.poll(queued).toBeGreaterThanOrEqual(holder === 'another process' ? 1 : 2)
     vi.advanceTimersByTime(10_000)
     expect((await refused).status).toBe(503)
     expect(JSON.parse(log.at(-1) ?? '')).toMatchObject({ msg: 'POST 503' })

@@ -21,7 +21,7 @@ type Request = {
 async function disconnectWhileQueued(
   service: Service,
   { method = 'GET', path, keyOf, json, headers }: Request,
-  queue: { pool: 'reader' | 'writer'; waiting: number },
+  queue: { pool: 'reader' | 'writer'; queued: number },
 ) {
   const caller = new AbortController()
   const gone = fetch(`http://127.0.0.1:${service.port}${path(service.world)}`, {
@@ -34,9 +34,9 @@ async function disconnectWhileQueued(
     ...(json && { body: JSON.stringify(json) }),
     signal: caller.signal,
   })
-  const countWaiting = () =>
-    service.database.usage().pools.find(({ name }) => name === queue.pool)?.waiting
-  await expect.poll(countWaiting).toBe(queue.waiting)
+  const countQueued = () =>
+    service.database.usage().pools.find(({ name }) => name === queue.pool)?.queued
+  await expect.poll(countQueued).toBe(queue.queued)
   caller.abort()
   await expect(gone).rejects.toThrow()
   await expect.poll(() => service.log.at(-1)).toMatch(/ aborted"/)
@@ -66,7 +66,7 @@ test.for<Request>([
   const before = await rows()
   const release = await saturate((work) => database.write(work), concurrency.write)
   // The other write records the key's use.
-  await disconnectWhileQueued(service, { ...request, keyOf: 'bob' }, { pool: 'writer', waiting: 2 })
+  await disconnectWhileQueued(service, { ...request, keyOf: 'bob' }, { pool: 'writer', queued: 2 })
   await release()
   await database.write(async () => {})
   expect(await rows()).toEqual(before)
@@ -100,7 +100,7 @@ test.for<Request & { isExpensive?: boolean }>([
     isExpensive ? concurrency.expensive : concurrency.cheap,
   )
   statements.length = 0
-  await disconnectWhileQueued(service, request, { pool: 'reader', waiting: 1 })
+  await disconnectWhileQueued(service, request, { pool: 'reader', queued: 1 })
   await release()
   expect(await askAgain()).toEqual(ofOne)
 })

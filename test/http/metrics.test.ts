@@ -75,7 +75,7 @@ test('counts requests whose clients disconnect, without a status', async () => {
     ]
     socket.write(`${headers.join('\r\n')}\r\n\r\n${json}`)
     // The first write of a key records its use, too.
-    await expect.poll(() => database.usage().pools[1]?.waiting).toBe(2)
+    await expect.poll(() => database.usage().pools[1]?.queued).toBe(2)
     socket.resetAndDestroy()
     await expect.poll(() => service.log.join('').match(/POST aborted/g)).toHaveLength(count)
   }

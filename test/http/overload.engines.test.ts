@@ -35,7 +35,7 @@ const holdConnection = (database: Database, isExpensive: boolean) => (work: Work
   database.snapshot(({ sql }) => sql('apps').first('id').then(work), { isExpensive })
 
 const countQueued = ({ database }: Service) =>
-  database.usage().pools.reduce((sum, pool) => sum + pool.waiting, 0)
+  database.usage().pools.reduce((sum, pool) => sum + pool.queued, 0)
 
 test('while searches use all their slots, other requests are answered, and a queued search when a slot is free', async () => {
   const service = await startService()
@@ -124,7 +124,9 @@ test('work of all kinds at once has a connection for each of its slots', async (
     await saturate(holdConnection(database, true), slots.searches),
     await saturate(kinds.writes(database), slots.writes),
   ]
-  const used = database.usage().pools.map((pool) => [pool.name, pool.used, pool.waiting])
+  const used = database
+    .usage()
+    .pools.map((pool) => [pool.name, pool.used, pool.pending + pool.queued])
   expect(used).toEqual([
     ['reader', slots.reads + slots.searches, 0],
     ['writer', slots.writes, 0],

@@ -27,8 +27,8 @@ test.for<{ milliseconds: number; result: string }>([
       .finally(() => {
         isDone = true
       })
-    const waiting = () => database.usage().pools.find(({ name }) => name === 'writer')?.waiting
-    while (waiting() === 0 && !isDone) await setImmediate()
+    const pending = () => database.usage().pools.find(({ name }) => name === 'writer')?.pending
+    while (pending() === 0 && !isDone) await setImmediate()
     vi.advanceTimersByTime(milliseconds)
     // Lets a timeout take effect.
     await setImmediate()

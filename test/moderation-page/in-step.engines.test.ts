@@ -226,8 +226,8 @@ describe('what is open is written', () => {
     const shown = ada.get(`/apps/${ids[0]}?${games}`)
     // The write waits for the one that is held.
     const countWrites = () => {
-      const { used = 0, waiting = 0 } = page.database.usage().pools[1] ?? {}
-      return used + waiting
+      const { used = 0, queued = 0 } = page.database.usage().pools[1] ?? {}
+      return used + queued
     }
     await expect.poll(countWrites).toBe(2)
     vi.advanceTimersByTime(maxStoring)

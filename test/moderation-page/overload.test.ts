@@ -53,12 +53,12 @@ test('while searches use their whole bulkhead, the audit log is shown, and other
   )
   stopTimers()
   expectStatuses([await ada.get('/audit')], [200])
-  const waiting = () => page.database.usage().pools[0]?.waiting
+  const queued = () => page.database.usage().pools[0]?.queued
   const late = ada.get('/')
-  await expect.poll(waiting).toBe(1)
+  await expect.poll(queued).toBe(1)
   // As long as people do, not as programs, give or take a tenth.
   vi.advanceTimersByTime(0.8 * queueTimeout)
-  expect(waiting()).toBe(1)
+  expect(queued()).toBe(1)
   vi.advanceTimersByTime(0.4 * queueTimeout)
   expectStatuses([await late], [503])
   await release()

@@ -390,7 +390,7 @@ describe('once it is made, a decision is never answered as an error', () => {
     const deciding = decide(ada, text, 'approve')
     // A busy machine may not have come so far, and a read for the session waits, too.
     await expect.poll(() => statusOf(1)).toBe('approved')
-    await expect.poll(() => page.database.usage().pools[0]?.waiting).toBe(1)
+    await expect.poll(() => page.database.usage().pools[0]?.queued).toBe(1)
     vi.advanceTimersByTime(2 * queueTimeout)
     const decided = await deciding
     await release()
