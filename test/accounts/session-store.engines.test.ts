@@ -41,6 +41,7 @@ test.for<{
     ends: [],
     uses: ['bo'],
   },
+  { what: 'a sign-in', act: (runner, { ids }) => beginSession(runner, ids.cy), ends: [] },
   {
     what: 'a revoked key',
     act: (runner, { ids }) => revokeModerator(runner, ids.bo, actor),

@@ -5,6 +5,8 @@ import { findLookAlikeDevelopers, findLookAlikes } from '../../src/catalogue/loo
 import type { QueryRunner } from '../../src/db/engine.ts'
 import { decideApp } from '../../src/moderation/decisions.ts'
 import { listQueue } from '../../src/moderation/queue.ts'
+import { looksOf } from '../../src/search/fold.ts'
+import { lookTokens } from '../../src/search/terms.ts'
 import { required } from '../../src/util/helpers.ts'
 import { type Service, startService } from '../support/service.ts'
 
@@ -224,6 +226,21 @@ test('listed apps precede pending ones, of which the oldest come first', async (
   expect(await lookAlikesInQueue(service, 'Three')).toEqual([
     ['Listed, approved', 'One, pending', 'Two, pending'].map((by) => `Moonlight by ${by}`),
   ])
+})
+
+test('of many apps with one name, the oldest are found', async () => {
+  const { database } = await startService()
+  const ids = await database.write(async (runner) => {
+    await insertApps(
+      runner,
+      'Many',
+      Array.from({ length: 5 }, () => 'Moonlight'),
+    )
+    return runner.sql('apps').where({ name: 'Moonlight' }).orderBy('id').pluck('id')
+  })
+  const tokens = lookTokens(looksOf('Moonlight'))
+  const found = await database.read(({ names }) => names.oldestWithEach(tokens, 3))
+  expect(found).toEqual(tokens.map((token) => ({ token, ids: ids.slice(0, 3) })))
 })
 
 test('names are compared with those of thousands of popular apps', async () => {

@@ -18,6 +18,7 @@ import fs, {
   writeFileSync,
   writeSync,
 } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -91,6 +92,26 @@ test('a backup takes the place of the database, which gets the name that is prin
   const json = { name: 'After', description: 'Writable.', category_id: 1 }
   const key = inject('world').keys.ada
   expect((await request('POST', '/apps', { key, json })).status).toBe(201)
+})
+
+test('the copy is flushed before it takes the place of the database, the directory afterwards', async () => {
+  const { file, backup, folder } = await withBackup()
+  const former = statSync(file).ino
+  const handle = await open(backup)
+  const sync = vi.spyOn(Object.getPrototypeOf(handle), 'sync')
+  onTestFinished(() => sync.mockRestore())
+  await handle.close()
+  const flushed: unknown[] = []
+  sync.mockImplementation(async function (this: FileHandle) {
+    const { ino } = await this.stat()
+    const what = ino === statSync(folder).ino ? 'directory' : 'copy'
+    flushed.push({ what, isInPlace: statSync(file).ino !== former })
+  })
+  expect((await restore(backup, file)).code).toBe(0)
+  expect(flushed).toEqual([
+    { what: 'copy', isInPlace: false },
+    { what: 'directory', isInPlace: true },
+  ])
 })
 
 test('twice in a row it gives both databases their own names', async () => {

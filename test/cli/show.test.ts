@@ -1,5 +1,6 @@
 import { expect, inject, test } from 'vitest'
 import type { AppChanges } from '../../src/contract/contract.ts'
+import { decideApp } from '../../src/moderation/decisions.ts'
 import { importLines } from '../support/catalogue-file.ts'
 import { copyWorld } from '../support/database.ts'
 import { commandLine } from '../support/process.ts'
@@ -91,6 +92,17 @@ const starMap = {
   source_code_url: 'https://ex\u0430mple.org/',
   license: 'MIT',
 } satisfies Record<keyof Omit<AppChanges, 'category_id'>, string>
+
+test('a reopened app waits without a change', async () => {
+  const { database, databaseUrl, world } = await startService()
+  const { rejected } = world.apps
+  await database.write((runner) => decideApp(runner, 'reopen', rejected, { operator: 'test' }))
+  const { run } = commandLine(databaseUrl)
+  const { code, stdout } = await run('moderation', 'show', String(rejected))
+  expect(code).toBe(0)
+  expect(stdout).toContain('app reopen')
+  expect(stdout).not.toContain('Changed since')
+})
 
 test('people read the fields, the description, the changes and the history', async () => {
   const { database, databaseUrl } = await startService()

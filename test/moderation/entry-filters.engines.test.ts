@@ -1,10 +1,11 @@
 import { expect, inject, test } from 'vitest'
-import { addModerator } from '../../src/accounts/moderator-store.ts'
+import { addModerator, revokeModerator } from '../../src/accounts/moderator-store.ts'
 import { recordEntry } from '../../src/audit/audit-store.ts'
 import type { AuditEntry } from '../../src/audit/read-entries.ts'
 import type { Database } from '../../src/db/database.ts'
 import { openDatabase } from '../../src/db/open-database.ts'
 import { type EntryFilter, findEntries, moderatorNames } from '../../src/moderation/entries.ts'
+import { required } from '../../src/util/helpers.ts'
 import { copyWorld } from '../support/database.ts'
 import { share, whenFinished } from '../support/lifetime.ts'
 
@@ -22,14 +23,15 @@ share(async () => {
   database = openDatabase(await copyWorld())
   whenFinished(() => database.close())
   await database.write(async (runner) => {
-    // Ann has two keys, and Eve does nothing.
+    // Ann has two keys, of which the revoked one has most entries, and Eve does nothing.
     for (const name of ['Ann', 'Ben', 'Ann', 'Eve']) {
       const { id } = await addModerator(runner, name, actor)
       keys.set(name, [...(keys.get(name) ?? []), id])
     }
     const [ann1, ann2] = keys.get('Ann') ?? []
     const [ben] = keys.get('Ben') ?? []
-    const actors = [ann1, ben, undefined, ann2, undefined, undefined, ben].map((operatorId) =>
+    await revokeModerator(runner, required(ann1, 'a key of Ann'), actor)
+    const actors = [ann1, ben, ann1, ann2, undefined, ann1, ben].map((operatorId) =>
       operatorId === undefined ? actor : { ...actor, operatorName: 'Somebody', operatorId },
     )
     for (let number = 0; number < 120; number++) {
