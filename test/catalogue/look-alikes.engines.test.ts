@@ -264,10 +264,11 @@ test('names are compared with those of thousands of developers', async () => {
     ),
   )
   const indexes = [0, 1500, 2500, 3500, 4099]
-  const lookAlikes = indexes.map((index) =>
-    database.read((runner) => findLookAlikeDevelopers(runner, nameOf('Makers', index))),
-  )
-  expect(await Promise.all(lookAlikes)).toEqual(indexes.map((index) => [nameOf('Maker', index)]))
+  // One after the other, because a read that waits for a slot has a time limit.
+  for (const index of indexes)
+    expect(
+      await database.read((runner) => findLookAlikeDevelopers(runner, nameOf('Makers', index))),
+    ).toEqual([nameOf('Maker', index)])
 })
 
 test('the look-alikes are those of other developers, listed ones first, by downloads', async () => {
