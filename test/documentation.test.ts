@@ -353,10 +353,7 @@ function numbersIn(text: string): number[] {
 const textFiles = () =>
   globSync(
     '{src,test,deploy,scripts,examples,openapi,docs,.ci}/**/*.{ts,md,yaml,yml,service,timer,sql}',
-    {
-      cwd: root,
-      exclude: ['**/node_modules', 'test/mutants/report'],
-    },
+    { cwd: root, exclude: ['**/node_modules'] },
   )
 
 const prose = (markdown: string) => markdown.replaceAll(/^```[\s\S]*?^```/gm, '')
