@@ -81,10 +81,10 @@ describe.for(screens)('the page, $view, under the prefix "$prefix"', ({ view }) 
     const { page } = docs[view]()
     await openMenu(page)
     await page.getByText('Search Ctrl+K').click()
-    await page.getByPlaceholder('Search docs').fill('package_name')
-    await page.getByRole('link', { name: /Update your app.*package_name/s }).click()
+    await page.getByPlaceholder('Search docs').fill('category_id')
+    await page.getByRole('link', { name: /Update your app.*category_id/s }).click()
     await expectInView(
-      sectionOf(page, 'Update your app').getByText('package_name', { exact: true }).first(),
+      sectionOf(page, 'Update your app').getByText('category_id', { exact: true }).first(),
     )
   })
 })

@@ -56,8 +56,8 @@ const expectations: Record<OperationId, Expectation> = {
     answer: async ({ server }) => {
       const { body } = await server.request('GET', '/apps?search=tide+table&sort=rating&limit=20')
       expect([body.message, namesOf(body)]).toEqual([
-        'Page 1 of 1.',
-        ['Tide & Time', 'Ebb & Flood'],
+        'After the first 2 apps, only some words match. Page 1 of 1.',
+        ['Tide & Time', 'Ebb & Flood', 'PDFBinder'],
       ])
       return body
     },
