@@ -130,9 +130,6 @@ test('the search finds a header of an operation, and the introduction', async ()
   )
   await search('idempotent', /Apps Service.*the app may have been created/s)
   await expectInView(page.getByRole('main').getByRole('heading', { name: 'Apps Service' }))
-  await search('withdraw', /Delete your app.*withdraw/s)
-  await search('rename', /Update your app.*rename/s)
-  await search('openapi-typescript', /Apps Service.*openapi-typescript/s)
 })
 
 describe.for(screens)('the first screen, $view', ({ view, width, height, theme }) => {
