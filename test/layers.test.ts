@@ -82,7 +82,7 @@ test.for<[file: string, name: string]>([
   ['moderation-page/parts/layout.ts', '../../servers.ts'],
   ['http/app.ts', '../moderation-page/app.ts'],
   ['http/html.ts', './home.ts'],
-  ['moderation/queue.ts', '../moderation-page/views/links.ts'],
+  ['moderation/queue.ts', '../moderation-page/parts/links.ts'],
   ['db/rows.ts', '../catalogue/app-store.ts'],
 ])('an import upwards is recognized: %s imports %s', ([file, name]) => {
   expect(upwardImports(file, resolveLocal(file, [name]))).toHaveLength(1)
