@@ -270,8 +270,8 @@ const isNumber = ({ text }: Term) => /^\p{N}+$/u.test(text)
 const hasSubject = (terms: readonly Term[]) => terms.some(({ text }) => isSubject(text))
 
 /**
- * Function words, words that any app is, numbers and guesses count less, since they rarely are what is searched for. Half
- * or twice of each weight hardly changes results.
+ * Function words, words that any app is, numbers and guesses count less, since they rarely are what
+ * is searched for. Half or twice of each weight hardly changes results.
  */
 function importanceOf(term: Term): number {
   if (!isSubject(term.text)) return 1 / 8
@@ -291,8 +291,7 @@ const missingSteps = 32
  * The apps that have some of the terms in their names or leads: first those with the greatest
  * weight, the most downloads and the closest name. A term weighs the square of its rarity in bits,
  * times its importance. Apps that have only function words of the search are left out, if others
- * have more.
- * `named` are the apps whose whole name consists of terms with more than half of the weight, or with
+ * have more. `named` are the apps whose whole name consists of terms with more than half of the weight, or with
  * less if the app is enough more popular than `nextPopularity`.
  */
 async function partialMatches(
