@@ -291,8 +291,8 @@ const missingSteps = 32
  * The apps that have some of the terms in their names or leads: first those with the greatest
  * weight, the most downloads and the closest name. A term weighs the square of its rarity in bits,
  * times its importance. Apps that have only function words of the search are left out, if others
- * have more. `named` are the apps whose whole name consists of terms with more than half of the weight, or with
- * less if the app is enough more popular than `nextPopularity`.
+ * have more. `named` are the apps whose whole name consists of terms with more than half of the
+ * weight, or with less if the app is enough more popular than `nextPopularity`.
  */
 async function partialMatches(
   index: MatchFinder,
