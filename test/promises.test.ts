@@ -2,7 +2,10 @@ import { dirname } from 'node:path'
 import ts from 'typescript'
 import { expect, test } from 'vitest'
 
-/** Neither tsc nor Biome notices an `await` that is missing before a statement. */
+/**
+ * tsc does not notice an `await` that is missing before a statement. Biome's noFloatingPromises
+ * (2.6) finds 30 of 60, and none before a query of Knex.
+ */
 
 const root = dirname(import.meta.dirname)
 

@@ -77,6 +77,7 @@ const newAppColumns = {
 const firstTime = ({ updated_at, approved_at, deleted_at }: Line, now: string): string =>
   [updated_at, approved_at, deleted_at]
     .filter(isSet)
+    // biome-ignore lint/complexity/useMathMinMax: Math.min takes numbers, these are texts.
     .reduce((first, time) => (time < first ? time : first), now)
 
 /** The row of a new app. */
