@@ -7,24 +7,19 @@ unexport MAKEFLAGS
 # Repeat an installation that failed.
 .DELETE_ON_ERROR:
 
-# npm writes this file at the end of an installation.
-installed := node_modules/.package-lock.json
+# A copy of the lock file that is installed. If git only touches the file, as in a rebase, nothing is installed again.
+installed := node_modules/.installed
 
-$(installed): package.json package-lock.json scripts/install.sh
-	@sh scripts/install.sh
-	@touch $@
+$(installed): package-lock.json scripts/install.sh
+	@cmp -s $< $@ || sh scripts/install.sh
+	@cp $< $@
 
-judges_installed := test/judges/node_modules/.package-lock.json
+judges_installed := test/judges/node_modules/.installed
+lab_installed := test/lab/node_modules/.installed
 
-$(judges_installed): test/judges/package.json test/judges/package-lock.json
-	cd test/judges && npm ci
-	@touch $@
-
-lab_installed := test/lab/node_modules/.package-lock.json
-
-$(lab_installed): test/lab/package.json test/lab/package-lock.json
-	cd test/lab && npm ci
-	@touch $@
+$(judges_installed) $(lab_installed): test/%/node_modules/.installed: test/%/package-lock.json
+	@cmp -s $< $@ || (cd test/$* && npm ci)
+	@cp $< $@
 
 generated/docs.html: generated/openapi.json redocly.yaml scripts/docs-page.hbs scripts/docs-page.ts $(installed)
 	@npm run --silent docs > $@.log 2>&1 || { cat $@.log; exit 1; }

@@ -39,8 +39,7 @@ case $1 in
     mkdir -p node_modules/sqlite3/build/Release
     cp -R ${driver}/package.json ${driver}/lib node_modules/sqlite3
     ln -sf ${join(root, 'node_modules/bindings')} node_modules/
-    ln -sf "$DOWNLOADED" node_modules/sqlite3/build/Release/node_sqlite3.node
-    touch node_modules/.package-lock.json ;;
+    ln -sf "$DOWNLOADED" node_modules/sqlite3/build/Release/node_sqlite3.node ;;
   rebuild) ln -sf "$COMPILED" node_modules/sqlite3/build/Release/node_sqlite3.node ;;
 esac
 `
@@ -67,6 +66,7 @@ function layOutClone(files: string[]) {
   symlinkSync(process.execPath, join(programs, 'node'))
   for (const program of [
     'sh',
+    'cmp',
     'cp',
     'ln',
     'mkdir',
@@ -172,13 +172,26 @@ test('make install fails if the compiled driver does not load either', () => {
   expect(stderr).toMatch(/The compiled SQLite driver does not load: .*\.node: .+\n/)
 })
 
-test('make install does nothing the second time, and does not say that it installs', () => {
+test.for<{ after: string; change: string; calls: string[] }>([
+  { after: 'a first one', change: 'true', calls: [''] },
+  { after: 'a change of package.json alone', change: 'echo {} > package.json', calls: [''] },
+  {
+    after: 'a rebase that touches the lock file',
+    change: 'touch -d 2100-01-01 package-lock.json',
+    calls: [''],
+  },
+  {
+    after: 'a change of the lock file',
+    change: 'echo {} > package-lock.json; touch -d 2100-01-01 package-lock.json',
+    calls: ['ci'],
+  },
+])('make install after $after calls npm: $calls', ({ change, calls }) => {
   const { run } = layOutClone(makeFiles)
   const machine = { downloaded: workingBinary }
   expect(run(`${make} install`, machine)).toMatchObject({ status: 0, calls: ['ci'] })
-  expect(run(`${make} install`, machine)).toMatchObject({
+  expect(run(`${change}; ${make} install`, machine)).toMatchObject({
     status: 0,
-    stdout: expect.not.stringContaining('Installing'),
-    calls: [''],
+    stdout: calls.includes('ci') ? begin : expect.not.stringContaining('Installing'),
+    calls,
   })
 })
