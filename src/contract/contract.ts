@@ -80,7 +80,7 @@ export type ResponseBody<Data> = { message: string; data: Data }
 type DataOf<T> = JsonOf<T> extends { data: infer Data } ? Data : never
 
 /** A success as the document declares it. Errors are thrown. */
-export type SuccessResponse<Id extends OperationId> = {
+type SuccessResponse<Id extends OperationId> = {
   [Status in SuccessStatus<Id>]: {
     status: Status
     headers: OwnHeaders<Responses<Id>[Status], AddedHeader<Id>>

@@ -34,7 +34,7 @@ const primaryKeyOf = (table: Table) => (table === 'slug_numbers' ? 'slug' : 'id'
 const hasGeneratedIds = (table: Table) => !['api_keys', 'operators', 'slug_numbers'].includes(table)
 
 /** The number of rows in each table. */
-export type RowCounts = Record<Table, number>
+type RowCounts = Record<Table, number>
 
 type Row = Record<string, string | number | null>
 

@@ -73,7 +73,7 @@ export type Database = Pick<Engine, 'name' | 'checkHealth' | 'explain'> &
     close: () => Promise<void>
   }>
 
-export type Usage = Readonly<{
+type Usage = Readonly<{
   pools: readonly Readonly<{
     name: string
     used: number

@@ -28,7 +28,7 @@ export const requestId = (sent: string | string[] | undefined): string =>
     : randomUUID()
 
 /** What the steps of a request have found out about it. */
-export type RequestContext = {
+type RequestContext = {
   id: string
   /** The request's body, if it has one. */
   body?: Promise<Buffer> | undefined

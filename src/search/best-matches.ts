@@ -12,7 +12,7 @@ import {
 /** Finds the apps that have all terms of a search, the best first. Engines only list apps. */
 
 /** An app by its rank, with what the index stores for the score of its name. */
-export type NameMatch = Readonly<{ rank: number; nameWords: string }>
+type NameMatch = Readonly<{ rank: number; nameWords: string }>
 
 /**
  * Columns to sort apps by, all descending; the last one is unique. The listed apps have an index in
@@ -21,7 +21,7 @@ export type NameMatch = Readonly<{ rank: number; nameWords: string }>
 export type SortOrder = readonly string[]
 
 /** Searches that an index runs together, each by its lists of phrases. */
-export type Searches = Readonly<{
+type Searches = Readonly<{
   /** Those that need the words of the names, which takes longer. */
   names?: readonly Phrase[][][]
   ranks?: readonly Phrase[][][]
