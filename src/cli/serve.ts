@@ -4,7 +4,7 @@ import { withDatabase } from './command.ts'
 
 export const command = new Command('serve')
   .description('serve the catalogue over HTTP until SIGTERM or SIGINT')
-  .addHelpText('after', '\nIt is configured by environment variables; see README.md.')
+  .addHelpText('after', '\nIt is configured by environment variables; see docs/running.md.')
   .action(serve)
 
 /** Milliseconds. A statement that takes longer means that the network to the database hangs. */

@@ -34,7 +34,7 @@ export function warnAboutProxy(logger: Logger): RequestHandler {
 }
 
 const proxyWarning =
-  'X-Forwarded-For is ignored because TRUST_PROXY is not set: limits by address count all clients of the proxy as one; see README'
+  'X-Forwarded-For is ignored because TRUST_PROXY is not set: limits by address count all clients of the proxy as one; see docs/running.md'
 
 /** The step that adds headers to every response, and `forOptions` to those to OPTIONS. */
 export function addCommonHeaders(
