@@ -95,6 +95,12 @@ function sectionOf(kinds: Kind[], results: Results, { sizes }: Scale): Section {
   const [firstPage] = kinds
   return {
     title: 'Latency by catalogue size',
+    growth: kinds
+      .filter(({ name }) => name.endsWith('cold'))
+      .map((kind) => ({
+        name: kind.name.replace(', cold', ''),
+        values: sizes.map((size) => median(of(kind, size))),
+      })),
     tables: [
       {
         head: [

@@ -6,7 +6,7 @@ import { measureGrowth } from './growth.ts'
 import { measureImports } from './imports.ts'
 import { loader } from './load.ts'
 import { explainAll } from './plans.ts'
-import { sectionText } from './report.ts'
+import { growthChart, sectionText } from './report.ts'
 import { type Scale, scales } from './scale.ts'
 import { measureSearches } from './searches.ts'
 import { measureStarts } from './starts.ts'
@@ -41,11 +41,14 @@ const folder = temporaryFolder()
 
 const catalogues = await makeCatalogues()
 print(await describeMachine(catalogues.compared))
+const lines = []
 for (const [, measure] of wanted) {
   const section = await measure(catalogues)
   print(sectionText(section))
   if (section.details) print(section.details)
+  lines.push(...(section.growth ?? []))
 }
+if (lines.length > 0) print(growthChart(scale.sizes, lines))
 
 function isScale(text: string): text is keyof typeof scales {
   return Object.hasOwn(scales, text)

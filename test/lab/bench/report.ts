@@ -11,7 +11,11 @@ export type Section = {
   musts: Target[]
   /** Markdown that follows the tables. */
   details?: string
+  /** Lines of the chart of all sections: milliseconds, by catalogue size. */
+  growth?: Line[]
 }
+
+type Line = { name: string; values: number[] }
 
 /** The first column names the row. */
 export type Table = { head: string[]; rows: string[][] }
@@ -66,3 +70,29 @@ export function sectionText({ title, text, tables, musts }: Section): string {
   const all = musts.length > 0 ? [...tables, targetTable(musts)] : tables
   return [`### ${title}`, ...(text === undefined ? [] : [text]), ...all.map(tableText)].join('\n\n')
 }
+
+/** The charts of docs/performance.md. Mermaid draws no legend, so the text before names the lines. */
+export function growthChart(sizes: readonly number[], lines: readonly Line[]): string {
+  const names = lines
+    .toSorted((one, other) => (other.values.at(-1) ?? 0) - (one.values.at(-1) ?? 0))
+    .map(({ name }) => name)
+  const labels = sizes.map((size) => `${size.toLocaleString('en')} apps`)
+  const series = lines.map(({ values }) => `line ${numbers(values, 2)}`)
+  return `At the right, from top to bottom: ${names.join(', ')}.\n\n${chart('xychart-beta', labels, 'milliseconds', series)}`
+}
+
+export const barChart = (labels: readonly string[], axis: string, values: readonly number[]) =>
+  chart('xychart-beta horizontal', labels, axis, [`bar ${numbers(values, 0)}`])
+
+const chart = (kind: string, labels: readonly string[], axis: string, series: string[]) =>
+  [
+    '```mermaid',
+    kind,
+    `  x-axis [${labels.map((label) => `"${label}"`).join(', ')}]`,
+    `  y-axis "${axis}"`,
+    ...series.map((one) => `  ${one}`),
+    '```',
+  ].join('\n')
+
+const numbers = (values: readonly number[], digits: number) =>
+  `[${values.map((value) => value.toFixed(digits)).join(', ')}]`

@@ -100,6 +100,12 @@ function sectionOf(asked: Search[], times: Times, { sizes }: Scale): Section {
     }) as const
   return {
     title: 'Searches',
+    growth: [
+      {
+        name: 'search',
+        values: sizes.map((size) => median(middle(of(size, 'cold', best)))),
+      },
+    ],
     tables: [
       { head: ['', ...named], rows: bySize },
       { head: [`cold, ${named.at(-1)}`, 'p50', 'p99'], rows: byKind },

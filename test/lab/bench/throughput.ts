@@ -5,7 +5,7 @@ import { required } from '../../../src/util/helpers.ts'
 import { itemPaths, missingItem, nearPages, nearPagesOfAll, splitEvenly } from './addresses.ts'
 import { get } from './client.ts'
 import { type Load, putUnderLoad, type Throughput } from './load.ts'
-import { figure, type Section, type Target } from './report.ts'
+import { barChart, figure, type Section, type Target } from './report.ts'
 import type { Scale } from './scale.ts'
 import {
   hotItem,
@@ -241,10 +241,21 @@ function sectionOf(
   const cores = cases.flatMap((one) =>
     one.servers.map((name) => median(measured(one, name).map(({ cores }) => cores))),
   )
+  const bars = ['hot list', 'cold list'].map(caseNamed).flatMap((one) =>
+    one.servers.map((name) => ({
+      label: `${one.name}: ${serverNames[name]}`,
+      value: median(perSecond(one, name)),
+    })),
+  )
   return {
     title: `Throughput in requests per second, ${compared.toLocaleString('en')} apps`,
     text: `The load generator used at most ${Math.max(...cores).toFixed(2)} of a core.`,
     tables: [{ head: ['', ...Object.values(serverNames), 'p99 of this service'], rows }],
     musts,
+    details: barChart(
+      bars.map(({ label }) => label),
+      'requests per second',
+      bars.map(({ value }) => value),
+    ),
   }
 }
