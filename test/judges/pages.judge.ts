@@ -132,6 +132,21 @@ test('the search finds a header of an operation, and the introduction', async ()
   await expectInView(page.getByRole('main').getByRole('heading', { name: 'Apps Service' }))
 })
 
+test.for<[text: string, result: RegExp]>([
+  ['withdraw', /Delete your app/],
+  ['rename', /Update your app/],
+  ['openapi-typescript', /Apps Service.*openapi-typescript/s],
+])('the search for "%s" finds something', async ([text, result]) => {
+  const { page } = docs.wide()
+  // The search of a page that has just closed another one can lose the text.
+  await page.reload()
+  await page.getByText('Search Ctrl+K').click()
+  await page.getByPlaceholder('Search docs').fill(text)
+  await expect
+    .poll(() => page.getByRole('link', { name: result }).count(), pollTimeout)
+    .toBeGreaterThan(0)
+})
+
 describe.for(screens)('the first screen, $view', ({ view, width, height, theme }) => {
   test('shows each operation with its method and path', async () => {
     const { page, baseUrl } = docs[view]()
