@@ -85,7 +85,7 @@ export interface paths {
         };
         /**
          * List your apps
-         * @description One page of the apps of the key's developer, in every state, the last changed first. Deleted apps are left out. To see when an app is approved or rejected, send the `ETag` as `If-None-Match`: until something changes, the response is a `304`.
+         * @description One page of the apps of the key's developer, in every state, the last changed first; with a key for one app, that app alone. Deleted apps are left out. To see when an app is approved or rejected, send the `ETag` as `If-None-Match`: until something changes, the response is a `304`.
          */
         get: operations["listOwnApps"];
         put?: never;
@@ -475,6 +475,25 @@ export interface components {
             data: components["schemas"]["InvalidRequestError"];
         };
         /**
+         * @description Always `forbidden`.
+         * @enum {string}
+         */
+        ForbiddenCode: "forbidden";
+        /** @description The key is not for this write, or the app belongs to another developer. */
+        ForbiddenError: {
+            code: components["schemas"]["ForbiddenCode"];
+        };
+        /** @description Response body for the error `forbidden`. */
+        ForbiddenEnvelope: {
+            /**
+             * @description Always false: the request failed.
+             * @enum {boolean}
+             */
+            success: false;
+            message: components["schemas"]["Message"];
+            data: components["schemas"]["ForbiddenError"];
+        };
+        /**
          * @description Always `request_timeout`.
          * @enum {string}
          */
@@ -740,25 +759,6 @@ export interface components {
             website_url?: components["schemas"]["NewWebAddress"];
             source_code_url?: components["schemas"]["NewWebAddress"];
             license?: components["schemas"]["NewLicense"];
-        };
-        /**
-         * @description Always `forbidden`.
-         * @enum {string}
-         */
-        ForbiddenCode: "forbidden";
-        /** @description The app belongs to another developer. */
-        ForbiddenError: {
-            code: components["schemas"]["ForbiddenCode"];
-        };
-        /** @description Response body for the error `forbidden`. */
-        ForbiddenEnvelope: {
-            /**
-             * @description Always false: the request failed.
-             * @enum {boolean}
-             */
-            success: false;
-            message: components["schemas"]["Message"];
-            data: components["schemas"]["ForbiddenError"];
         };
         /**
          * @description Always `precondition_failed`.
@@ -1089,6 +1089,32 @@ export interface components {
                 "application/json": components["schemas"]["InvalidRequestEnvelope"];
             };
         };
+        /**
+         * @description The key was issued for one app, or as read-only, and is not for this write, whether or not the app exists. Or the app
+         *     to update or delete belongs to another developer.
+         */
+        Forbidden: {
+            headers: {
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                RateLimit: components["headers"]["RateLimit"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "success": false,
+                 *       "message": "This API key is only for updating or deleting app 57; use one that is for more.",
+                 *       "data": {
+                 *         "code": "forbidden"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ForbiddenEnvelope"];
+            };
+        };
         /** @description The body did not arrive in time. The connection is closed. */
         RequestTimeout: {
             headers: {
@@ -1223,29 +1249,6 @@ export interface components {
                  *     }
                  */
                 "application/json": components["schemas"]["NotFoundEnvelope"];
-            };
-        };
-        /** @description The app belongs to another developer. */
-        Forbidden: {
-            headers: {
-                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                RateLimit: components["headers"]["RateLimit"];
-                "Cache-Control": components["headers"]["NoStore"];
-                "X-Request-Id": components["headers"]["RequestId"];
-                "Access-Control-Allow-Origin": components["headers"]["AccessControlAllowOrigin"];
-                [name: string]: unknown;
-            };
-            content: {
-                /**
-                 * @example {
-                 *       "success": false,
-                 *       "message": "This app belongs to another developer; only its owner may change or delete it.",
-                 *       "data": {
-                 *         "code": "forbidden"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["ForbiddenEnvelope"];
             };
         };
         /**
@@ -1618,6 +1621,7 @@ export interface operations {
             };
             400: components["responses"]["InvalidRequest"];
             401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             405: components["responses"]["MethodNotAllowed"];
             406: components["responses"]["NotAcceptable"];
             408: components["responses"]["RequestTimeout"];

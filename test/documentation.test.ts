@@ -6,7 +6,7 @@ import { type Document, OpenAPIBackend } from 'openapi-backend'
 import { describe, expect, test } from 'vitest'
 import document from '../generated/openapi.json' with { type: 'json' }
 import manifest from '../package.json' with { type: 'json' }
-import { defaultKeyLifetime } from '../src/accounts/account-store.ts'
+import { defaultKeyLifetime } from '../src/accounts/keys.ts'
 import { defaultVersion } from '../src/catalogue/app-columns.ts'
 import { lifetime } from '../src/catalogue/idempotency.ts'
 import { ratingColumns } from '../src/catalogue/ratings.ts'

@@ -28,20 +28,18 @@ export type Account = Contact & {
 }
 
 /** A key without its secret. */
-type StoredKey = Omit<ApiKeyRow, 'developer_id' | 'sha256'> & {
+type StoredKey = Omit<ApiKeyRow, 'developer_id' | 'sha256' | 'read_only'> & {
+  read_only: boolean
   developer_name: string
   developer_contact: string | null
   state: KeyState
 }
 
 /** A new key with its secret, which the database does not have. */
-type IssuedKey = Pick<ApiKeyRow, 'id' | 'name' | 'expires_at'> & {
+type IssuedKey = Pick<StoredKey, 'id' | 'name' | 'expires_at' | 'app_id' | 'read_only'> & {
   key: string
   developer_name: string
 }
-
-/** Milliseconds. */
-export const defaultKeyLifetime = 365 * 24 * 60 * 60 * 1000
 
 /** Developers with a word like those of a text that are found, at most. */
 const maxFound = 20
@@ -254,22 +252,27 @@ export async function issueKey(
   runner: QueryRunner,
   developer: Developer,
   actor: Actor,
-  options: { name?: string | undefined; expiresAt?: string | undefined } = {},
+  options: {
+    name?: string | undefined
+    expiresAt?: string | undefined
+    app_id?: number | null
+    read_only?: boolean
+  } = {},
 ): Promise<IssuedKey> {
-  const { id, key, sha256 } = generateKey()
-  const now = Date.now()
+  const { key, id, created_at, expires_at, sha256 } = generateKey('developer', options.expiresAt)
+  const { app_id = null, read_only = false } = options
   const name = options.name === undefined ? null : parseKeyName(options.name)
-  const expires_at = options.expiresAt ?? new Date(now + defaultKeyLifetime).toISOString()
-  const created_at = new Date(now).toISOString()
-  const developer_id = developer.id
-  await runner.sql('api_keys').insert({ id, sha256, name, developer_id, created_at, expires_at })
+  const issued = { id, name, expires_at, app_id, read_only }
+  const { id: developer_id, name: developer_name } = developer
+  const hidden = { developer_id, sha256, created_at, read_only: Number(read_only) }
+  await runner.sql('api_keys').insert({ ...issued, ...hidden })
   await recordEntry(runner, actor, {
     action: 'key issue',
     at: created_at,
     developer_id,
-    after: { id, name, expires_at },
+    after: issued,
   })
-  return { id, key, name, developer_name: developer.name, expires_at }
+  return { key, developer_name, ...issued }
 }
 
 /** A page of the keys, or of those of a developer, by developer, oldest first, and the total. */
@@ -282,7 +285,7 @@ export async function findKeys(
   const keys = sql('api_keys')
   if (developerId !== undefined) keys.where({ developer_id: developerId })
   const [all] = await keys.clone().count({ total: '*' })
-  const rows: Omit<StoredKey, 'state'>[] = await keys
+  const rows: (Omit<StoredKey, 'state' | 'read_only'> & Pick<ApiKeyRow, 'read_only'>)[] = await keys
     .join('developers', 'developers.id', 'api_keys.developer_id')
     .orderBy(['developers.name', 'api_keys.created_at', 'api_keys.id'])
     .limit(limit)
@@ -290,9 +293,14 @@ export async function findKeys(
     .select('api_keys.id', 'api_keys.name', 'developers.name as developer_name')
     .select('developers.contact as developer_contact')
     .select('api_keys.created_at', 'expires_at', 'last_used_at', 'revoked_at')
+    .select('app_id', 'read_only')
   const now = Date.now()
   return {
-    keys: rows.map((row) => ({ ...row, state: keyState(row, now) })),
+    keys: rows.map((row) => ({
+      ...row,
+      read_only: row.read_only === 1,
+      state: keyState(row, now),
+    })),
     total: Number(required(all, 'the count').total),
   }
 }

@@ -8,7 +8,9 @@ import { withArticle } from '../contract/problems.ts'
 import type { Database } from '../db/database.ts'
 import type { ApiKeyRow, ModeratorRow } from '../db/rows.ts'
 
+/** Milliseconds. */
 const hour = 60 * 60 * 1000
+export const defaultKeyLifetime = 365 * 24 * hour
 
 /** Keys per statement. Each number of keys is another prepared statement. */
 const maxBatchSize = 8
@@ -31,9 +33,16 @@ export const keyPrefix = (id: string): string => `apps_${id}`
 export function authenticator(database: Database): (key: string) => Promise<Caller> {
   const findKey = keyFinder(database, 'developer')
   return async (key) => {
-    const { id, developer_id } = await findKey(key)
-    return { developerId: developer_id, keyId: id }
+    const { id, developer_id, app_id, read_only } = await findKey(key)
+    return { developerId: developer_id, keyId: id, appId: app_id, isReadOnly: read_only === 1 }
   }
+}
+
+/** Throws `forbidden` if the caller's key is not for writing the app with this id, or a new one. */
+export function assertMayWrite({ appId, isReadOnly }: Caller, id: string | undefined): void {
+  if (!isReadOnly && (!appId || id === String(appId))) return
+  const use = `${isReadOnly ? 'reading' : 'updating or deleting'}${appId ? ` app ${appId}` : ''}`
+  throw new ServiceError('forbidden', `This API key is only for ${use}; use one that is for more.`)
 }
 
 /** Returns a function that finds the row of a valid key, and throws as `authenticator` does. */
@@ -119,15 +128,16 @@ export function keyState(
   return Date.parse(key.expires_at) <= now ? 'expired' : 'active'
 }
 
-export function generateKey(kind: Kind = 'developer'): {
-  id: string
-  key: string
-  sha256: string
-} {
+/** A new key with the columns that it has in either table. */
+export function generateKey(
+  kind: Kind = 'developer',
+  expires_at: string = new Date(Date.now() + defaultKeyLifetime).toISOString(),
+): Pick<ModeratorRow, 'id' | 'sha256' | 'created_at' | 'expires_at'> & { key: string } {
   const id = Array.from({ length: 12 }, () => alphabet.charAt(randomInt(36))).join('')
   const body = `${kinds[kind].prefix}_${id}_${base62.encode(randomBytes(32)).padStart(43, '0')}`
   const key = body + checksumOf(body)
-  return { id, key, sha256: hash('sha256', key) }
+  const created_at = new Date().toISOString()
+  return { id, key, sha256: hash('sha256', key), created_at, expires_at }
 }
 
 const alphabet = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'

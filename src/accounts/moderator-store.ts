@@ -3,7 +3,6 @@ import { OperatorError } from '../contract/errors.ts'
 import { parsePersonName, personNameFormat } from '../contract/field-rules.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import type { ModeratorRow } from '../db/rows.ts'
-import { defaultKeyLifetime } from './account-store.ts'
 import { generateKey, type KeyState, keyState } from './keys.ts'
 
 /** Moderators, who sign in to the moderation page. */
@@ -24,11 +23,9 @@ export async function addModerator(
   const name = parsePersonName(text)
   if (name === undefined)
     throw new OperatorError(`the name of a moderator must be ${personNameFormat}`)
-  const { id, key, sha256 } = generateKey('moderator')
-  const now = Date.now()
-  const created_at = new Date(now).toISOString()
-  const expires_at = expiresAt ?? new Date(now + defaultKeyLifetime).toISOString()
-  await runner.sql('operators').insert({ id, name, sha256, created_at, expires_at })
+  const { key, ...row } = generateKey('moderator', expiresAt)
+  const { id, created_at, expires_at } = row
+  await runner.sql('operators').insert({ name, ...row })
   await recordEntry(runner, actor, {
     action: 'moderator add',
     at: created_at,

@@ -78,8 +78,8 @@ export async function findApp(
   const [row] = await selectWithReviews(
     runner,
     `apps.id = ? and apps.deleted_at is null
-     ${visibleTo ? "and (apps.status = 'approved' or apps.developer_id = ?)" : ''}`,
-    visibleTo ? [id, visibleTo.developerId] : [id],
+     ${visibleTo ? "and (apps.status = 'approved' or (apps.developer_id = ? and apps.id = ?))" : ''}`,
+    visibleTo ? [id, visibleTo.developerId, visibleTo.appId ?? id] : [id],
   )
   return row
 }

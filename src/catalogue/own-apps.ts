@@ -10,7 +10,7 @@ type OwnAppRow = NamedAppRow & { waiting_since: string | null }
 /** A page of the caller's apps in any state but deleted, the last changed first, and their number. */
 export function findOwnApps(
   database: Database,
-  { developerId }: Caller,
+  { developerId, appId }: Caller,
   { page, limit, status }: Input<'listOwnApps'>['query'],
   signal: AbortSignal,
 ): Promise<{ apps: OwnAppRow[]; total: number }> {
@@ -19,7 +19,7 @@ export function findOwnApps(
   return database.snapshot(async (runner) => {
     const ownApps = runner
       .sql('apps')
-      .where({ developer_id: developerId, ...(status && { status }) })
+      .where({ developer_id: developerId, ...(appId && { id: appId }), ...(status && { status }) })
       // Literal, as in the index of migration 0018.
       .whereRaw("deleted_at is null and updated_at > ''")
     const [all] = await ownApps.clone().count({ total: '*' })

@@ -20,7 +20,9 @@ export async function findNameToRelease(
   const withName = { package_key: packageKey(name) }
   const holder = await sql('apps').where(withName).first('id', 'developer_id', 'deleted_at')
   if (!holder || holder.id === ownId) return undefined
-  const isActors = 'developerId' in actor && holder.developer_id === actor.developerId
+  // To a key for one app, the others are those of a stranger.
+  const isActors =
+    'developerId' in actor && !actor.appId && holder.developer_id === actor.developerId
   if (isActors && holder.deleted_at !== null) {
     const { id, developer_id } = holder
     const deleted = await sql('apps')

@@ -8,9 +8,16 @@ import {
   revokeKey,
 } from '../accounts/account-store.ts'
 import { keyPrefix, parseKeyIdOrPrefix } from '../accounts/keys.ts'
-import { UsageError } from '../contract/errors.ts'
+import { OperatorError, UsageError } from '../contract/errors.ts'
+import { lockActiveApp } from '../moderation/decisions.ts'
 import { formatAge, formatMinute } from '../util/time.ts'
-import { buildDatabaseCommand, buildListCommand, commandGroup, currentOperator } from './command.ts'
+import {
+  buildDatabaseCommand,
+  buildListCommand,
+  commandGroup,
+  currentOperator,
+  parsePositiveInteger,
+} from './command.ts'
 import { contactLines, print, printInfo, printTable } from './output.ts'
 import { expiresOption } from './time.ts'
 
@@ -19,23 +26,41 @@ const issue = buildDatabaseCommand({
     .description('issue a key and print it once; adds the developer if the name is new')
     .requiredOption('--developer <name>', 'name of the developer, as the catalogue shows it')
     .addOption(expiresOption)
-    .option('--name <text>', 'what the key is for; key list shows it'),
+    .option('--name <text>', 'what the key is for; key list shows it')
+    .option('--app <id>', 'only for this app of the developer', parsePositiveInteger)
+    .option('--read-only', 'only for reading'),
   help: `
-Only the key goes to standard output.
+Only the key goes to standard output. A key with --app updates and deletes this
+app, and creates none. The other apps of the developer are to it those of a
+stranger, and after a transfer of the app, so is this one.
 
 Examples:
   ./apps-service key issue --developer "Harbour Software"
-  ./apps-service key issue --developer Ada --expires 90d --name nightly
+  ./apps-service key issue --developer Ada --expires 90d --name nightly --app 42
 
-JSON: {id, key, name, developer_name, expires_at}; name may be null.`,
-  async run(database, { developer: developerName, expires: expiresAt, name }: IssueOptions) {
+JSON: {id, key, name, developer_name, expires_at, app_id, read_only}; name and
+app_id may be null.`,
+  async run(
+    database,
+    {
+      developer: developerName,
+      expires: expiresAt,
+      app: app_id = null,
+      readOnly: read_only = false,
+      name,
+    }: IssueOptions,
+  ) {
     // Before the transaction, which other writes may wait for.
     const lookAlikes = await database.read((runner) =>
       findLookAlikesOfNewDeveloper(runner, developerName),
     )
     return database.write(async (runner) => {
       const developer = await findOrAddDeveloper(runner, developerName)
-      const issued = await issueKey(runner, developer, currentOperator(), { name, expiresAt })
+      const app = app_id === null ? undefined : await lockActiveApp(runner, app_id)
+      if (app && app.developer_id !== developer.id)
+        throw new OperatorError(`app ${app_id} belongs to ${JSON.stringify(app.developer_name)}`)
+      const options = { name, expiresAt, app_id, read_only }
+      const issued = await issueKey(runner, developer, currentOperator(), options)
       return { developer, lookAlikes, issued }
     })
   },
@@ -51,7 +76,13 @@ JSON: {id, key, name, developer_name, expires_at}; name may be null.`,
   },
 })
 
-type IssueOptions = { developer: string; expires?: string; name?: string }
+type IssueOptions = {
+  developer: string
+  expires?: string
+  name?: string
+  app?: number | null
+  readOnly?: boolean
+}
 
 const list = buildListCommand({
   command: new Command('list')
@@ -63,9 +94,9 @@ Examples:
 
 JSON: {keys, pagination: {current_page, total_pages, per_page, total}}.
 A key: {id, name, developer_name, developer_contact, created_at, expires_at,
-last_used_at, revoked_at, state}. state is active, expired or revoked; name,
-developer_contact, last_used_at and revoked_at may be null. last_used_at is
-updated at most once an hour.`,
+last_used_at, revoked_at, app_id, read_only, state}. state is active, expired
+or revoked; name, developer_contact, last_used_at, revoked_at and app_id may be
+null. last_used_at is updated at most once an hour.`,
   rows: 'keys',
   async find(runner, { developer: name }: { developer?: string }, limit, offset) {
     const developer = name === undefined ? undefined : await requireDeveloper(runner, name)
@@ -83,7 +114,11 @@ updated at most once an hour.`,
         STATE: key.state,
       })),
       ['DEVELOPER', 'NAME'],
-      keys.map(({ developer_contact }) => contactLines(developer_contact)),
+      keys.map(({ developer_contact, app_id, read_only }) => [
+        ...contactLines(developer_contact),
+        ...(app_id === null ? [] : [`app: ${app_id}`]),
+        ...(read_only ? ['read-only'] : []),
+      ]),
     ),
 })
 

@@ -28,7 +28,13 @@ type JsonOf<T> = T extends { content: { 'application/json': infer Body } } ? Bod
 type FilledIn<Values, Defaulted> = Values & Required<Pick<Values, Defaulted & keyof Values>>
 
 /** A developer, and the key that they sent. */
-export type Caller = Readonly<{ developerId: number; keyId: string }>
+export type Caller = Readonly<{
+  developerId: number
+  keyId: string
+  /** The app that the key is for; without it, all of the developer's. */
+  appId?: number | null
+  isReadOnly?: boolean
+}>
 
 /** An authenticated and valid request, with defaults filled in. */
 export type Input<Id extends OperationId> = Readonly<{

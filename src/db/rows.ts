@@ -109,12 +109,18 @@ export type ApiKeyRow = {
   expires_at: string
   revoked_at: string | null
   last_used_at: string | null
+  /** The only app that the key is for, which another developer may have by now. */
+  app_id: number | null
+  /** 1 if the key is only for reading, otherwise 0. */
+  read_only: number
 }
 /**
  * A person who signs in to the moderation page; the id is that of the sign-in key. The database calls
  * moderators operators: `operators`, `operator_sessions`, `operator_id`.
  */
-export type ModeratorRow = Omit<ApiKeyRow, 'developer_id' | 'name'> & { name: string }
+export type ModeratorRow = Omit<ApiKeyRow, 'developer_id' | 'name' | 'app_id' | 'read_only'> & {
+  name: string
+}
 /** A session of the moderation page, which may have expired. */
 type ModeratorSessionRow = {
   /** Hash of the token in the cookie. */
@@ -160,7 +166,7 @@ type Table<Row, Column extends keyof Row> = import('knex').Knex.CompositeTableTy
 declare module 'knex/types/tables.js' {
   interface Tables {
     developers: Table<DeveloperRow, 'id' | 'contact'>
-    api_keys: Table<ApiKeyRow, 'name' | 'revoked_at' | 'last_used_at'>
+    api_keys: Table<ApiKeyRow, 'name' | 'revoked_at' | 'last_used_at' | 'app_id' | 'read_only'>
     categories: Table<CategoryRow, 'id' | 'listed_apps'>
     apps: Table<AppRow, 'id' | keyof typeof appDefaults>
     catalogue_version: { id: number; value: string }

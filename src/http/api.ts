@@ -8,6 +8,7 @@ import {
   type Document,
   OpenAPIBackend,
 } from 'openapi-backend'
+import { assertMayWrite } from '../accounts/keys.ts'
 import { addCharacterRules } from '../contract/character-rules.ts'
 import type { Caller, Handlers, Problem } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
@@ -35,7 +36,7 @@ type HookArguments = {
 /**
  * Registers the handlers with openapi-backend. The checks of each request are its hooks, in this
  * order: `notFound` or `methodNotAllowed` (404, 405), `apiKey` (401, 429), `postSecurityHandler`
- * (write limit 429, body 415, 413, 400), `unauthorizedHandler` (401), `validate` and
+ * (403, write limit 429, body 415, 413, 400), `unauthorizedHandler` (401), `validate` and
  * `validationFail` (400).
  */
 export async function createApi(
@@ -82,7 +83,7 @@ export async function createApi(
       },
 
       async postSecurityHandler(
-        { security, operation: { requestBody } },
+        { security, operation: { requestBody }, request: { params } },
         { apiRequest, request, response }: HookArguments,
       ) {
         // With optional security, openapi-backend would take a refused key for none.
@@ -92,7 +93,10 @@ export async function createApi(
         if (!security.authorized && !isPublic) return
         const caller: Caller | undefined = security.apiKey
         response.context.caller = caller
-        if (caller && !isRead) limits.writes?.enforce(response)
+        if (caller && !isRead) {
+          assertMayWrite(caller, params.id)
+          limits.writes?.enforce(response)
+        }
         if (requestBody) apiRequest.body = await readBody(request, response)
       },
 

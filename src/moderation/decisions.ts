@@ -126,7 +126,8 @@ async function lockApp(runner: QueryRunner, id: number): Promise<NamedAppRow> {
   return requireApp(runner, id)
 }
 
-async function lockActiveApp(runner: QueryRunner, id: number): Promise<NamedAppRow> {
+/** Throws an OperatorError if there is no such app, or it is deleted. */
+export async function lockActiveApp(runner: QueryRunner, id: number): Promise<NamedAppRow> {
   const app = await lockApp(runner, id)
   if (app.deleted_at) throw new OperatorError(`app ${id} is deleted now; it must be restored first`)
   return app

@@ -109,23 +109,28 @@ describe('a key', () => {
     expect(issued.expires_at).toBe('2027-01-01T00:00:00.000Z')
     const activeKeys = () =>
       read(async (runner) => (await findAccounts(runner, [1]))[0]?.active_keys)
-    expect(await activeKeys()).toBe(2)
+    expect(await activeKeys()).toBe(4)
     freezeClock(now + 365 * 24 * 60 * 60 * 1000)
-    expect(await activeKeys()).toBe(1)
+    expect(await activeKeys()).toBe(3)
   })
 
-  test('can have a name; the audit log has all but the key', async () => {
+  test('can have a name and less than all rights; the audit log has all but the key', async () => {
     const database = await openWorld()
     const expiresAt = '2999-01-31T00:00:00.000Z'
     const issued = await database.write((runner) =>
-      issueKey(runner, { id: 2, name: 'Bob' }, actor, { name: ' nightly upload ', expiresAt }),
+      issueKey(runner, { id: 2, name: 'Bob' }, actor, {
+        name: ' nightly upload ',
+        expiresAt,
+        app_id: 5,
+        read_only: true,
+      }),
     )
     const { id, name, expires_at } = issued
     expect([name, expires_at]).toEqual(['nightly upload', expiresAt])
     expect((await entriesOf(database, 'key issue')).at(-1)).toMatchObject({
       developer_id: 2,
       before: null,
-      after: JSON.stringify({ id, name, expires_at }),
+      after: JSON.stringify({ id, name, expires_at, app_id: 5, read_only: true }),
     })
   })
 
@@ -152,6 +157,8 @@ describe('a key', () => {
     )
     expect(states.map(({ state }) => state).toSorted()).toEqual([
       'active',
+      'active',
+      'active',
       'expired',
       'revoked',
       'revoked',
@@ -177,7 +184,7 @@ describe('a key', () => {
     })
     const { keys: listed, total } = await read((runner) => findKeys(runner, undefined, 50, 0))
     const ids = listed.map(({ id }) => id)
-    expect([total, ids.slice(0, 3), ids.at(-1)]).toEqual([8, ['abe-a', 'abe-b', 'abe-0'], 'zoe'])
+    expect([total, ids.slice(0, 3), ids.at(-1)]).toEqual([10, ['abe-a', 'abe-b', 'abe-0'], 'zoe'])
     const names = listed.map(({ developer_name }) => developer_name)
     expect(names).toEqual(names.toSorted())
   })

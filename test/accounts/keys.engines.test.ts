@@ -96,14 +96,16 @@ describe('the developer of an API key', () => {
     database.onStatement((statement) => statements.push(statement))
     const authenticate = authenticator(database)
     const callers = await Promise.all(
-      [...Array<string>(8).fill(keys.ada), unknown, keys.bob].map((key) =>
+      [...Array<string>(8).fill(keys.ada), unknown, keys.oneApp, keys.readOnly].map((key) =>
         authenticate(key).catch(() => 'none'),
       ),
     )
+    const adas = { developerId: 1, appId: null, isReadOnly: false }
     expect(callers).toEqual([
-      ...Array(8).fill({ developerId: 1, keyId: idOf(keys.ada) }),
+      ...Array(8).fill({ ...adas, keyId: idOf(keys.ada) }),
       'none',
-      { developerId: 2, keyId: idOf(keys.bob) },
+      { ...adas, keyId: idOf(keys.oneApp), appId: inject('world').apps.pending },
+      { ...adas, keyId: idOf(keys.readOnly), isReadOnly: true },
     ])
     expect(statements.filter((text) => /^select .* from api_keys/.test(text))).toHaveLength(2)
   })

@@ -116,7 +116,7 @@ test('a copy and a copy of it have all rows, ids, slugs and search results', asy
       reviews: 1203,
       categories: 3,
       developers: 3,
-      api_keys: 4,
+      api_keys: 6,
       idempotency_keys: 1,
     },
   })

@@ -8,7 +8,7 @@ import { commandLine } from '../support/process.ts'
 
 const time = expect.stringMatching(/^\d{4}-.*Z$/)
 const idOf = (key: string) => key.slice(5, 17)
-const { keys } = inject('world')
+const { apps, keys } = inject('world')
 
 test('keys are shown by their prefix, never with their secret', async () => {
   const { run, json } = commandLine(await copyWorld())
@@ -20,10 +20,12 @@ test('keys are shown by their prefix, never with their secret', async () => {
     expires_at: time,
     last_used_at: null,
     revoked_at: null,
+    app_id: null,
+    read_only: false,
   }
   const listed = await json('key', 'list')
-  expect(listed.pagination).toEqual({ current_page: 1, total_pages: 1, per_page: 50, total: 4 })
-  expect(listed.keys).toHaveLength(4)
+  expect(listed.pagination).toEqual({ current_page: 1, total_pages: 1, per_page: 50, total: 6 })
+  expect(listed.keys).toHaveLength(6)
   expect(listed.keys).toEqual(
     expect.arrayContaining([
       { ...key, id: idOf(keys.ada), state: 'active' },
@@ -35,6 +37,8 @@ test('keys are shown by their prefix, never with their secret', async () => {
         state: 'active',
       },
       { ...key, id: idOf(keys.expired), state: 'expired' },
+      { ...key, id: idOf(keys.oneApp), app_id: apps.pending, state: 'active' },
+      { ...key, id: idOf(keys.readOnly), read_only: true, state: 'active' },
       { ...key, id: idOf(keys.revoked), revoked_at: time, state: 'revoked' },
     ]),
   )
@@ -71,8 +75,60 @@ describe('key issue', () => {
       name: 'nightly',
       developer_name: 'Bob',
       expires_at: '2999-01-31T00:00:00.000Z',
+      app_id: null,
+      read_only: false,
     })
     expect(await json('key', 'issue', '--developer', 'Bob')).toMatchObject({ name: null })
+  })
+
+  test('makes a key for one app, for reading, or both; key list and the audit log have its rights', async () => {
+    const { run, json } = commandLine(await copyWorld())
+    const rights = [
+      { options: ['--app', `${apps.bobs}`], app_id: apps.bobs, read_only: false },
+      { options: ['--read-only'], app_id: null, read_only: true },
+      { options: ['--app', `${apps.bobs}`, '--read-only'], app_id: apps.bobs, read_only: true },
+    ]
+    for (const { options, ...expected } of rights) {
+      const { id } = await json('key', 'issue', '--developer', 'Bob', ...options)
+      const { keys: listed } = await json('key', 'list', '--developer', 'Bob')
+      expect(listed.find((key: { id: string }) => key.id === id)).toMatchObject(expected)
+      expect(await json('audit', '--limit', '1')).toMatchObject([{ after: { id, ...expected } }])
+    }
+    const { stdout } = await run('key', 'list', '--developer', 'Bob')
+    const details = stdout.split('\n').filter((line) => line.startsWith('  '))
+    const app = `    app: ${apps.bobs}`
+    expect(details).toEqual([app, '    read-only', app, '    read-only'])
+  })
+
+  test.for<{ what: string; options: string[]; code: number; reason: RegExp }>([
+    { what: 'no app', options: ['Bob', '--app', '999'], code: 1, reason: /^there is no app 999$/ },
+    {
+      what: 'an app of another developer',
+      options: ['Bob', '--app', `${apps.approved}`],
+      code: 1,
+      reason: /^app \d+ belongs to "Ada"$/,
+    },
+    {
+      what: 'an app, of a new developer',
+      options: ['Eve', '--app', `${apps.approved}`],
+      code: 1,
+      reason: /^app \d+ belongs to "Ada"$/,
+    },
+    {
+      what: 'a deleted app',
+      options: ['Ada', '--app', `${apps.deleted}`],
+      code: 1,
+      reason: /^app \d+ is deleted now; it must be restored first$/,
+    },
+    { what: 'a slug', options: ['Ada', '--app', 'gone'], code: 2, reason: /whole number/ },
+  ])('refuses $what', async ({ options, code, reason }) => {
+    const { run, json } = commandLine(await copyWorld())
+    const refused = await run('key', 'issue', '--developer', ...options)
+    expect(refused).toMatchObject({ code, stdout: '' })
+    expect(refused.stderr.replace('apps-service: ', '').trim()).toMatch(reason)
+    // Nothing was issued, and no developer was added.
+    expect(await json('key', 'list')).toMatchObject({ pagination: { total: 6 } })
+    expect(await json('developer', 'list')).toMatchObject({ pagination: { total: 2 } })
   })
 
   test('points out that the name of a new developer resembles others', async () => {

@@ -53,9 +53,9 @@ test.for<{ command: string; found: string[] }>([
   { command: 'moderation queue --changed', found: ['Moon Clock'] },
   { command: 'moderation queue --changed --developer Ada', found: ['Moon Clock'] },
   { command: 'moderation queue --page 2 --limit 1', found: ['Night Train'] },
-  { command: 'key list', found: ['Ada', 'Ada', 'Ada', 'Bob'] },
+  { command: 'key list', found: [...Array(5).fill('Ada'), 'Bob'] },
   { command: 'key list --developer Bob', found: ['Bob'] },
-  { command: 'key list --page 4 --limit 1', found: ['Bob'] },
+  { command: 'key list --page 6 --limit 1', found: ['Bob'] },
   { command: 'developer list', found: ['Ada', 'Bob'] },
   { command: 'developer list --page 2 --limit 1', found: ['Bob'] },
   { command: 'review list --app 1', found: ['Di', 'Ed', 'Cy'] },
@@ -78,9 +78,9 @@ test.for<{ options: string; appIds: (number | null)[] }>([
   { options: '--until 2020-01-02 --app 5', appIds: [5] },
   { options: '--since 2020-01-01 --app 5', appIds: [5, 5] },
   { options: '--since 1h --app 5', appIds: [5] },
-  { options: '--after 12', appIds: [6, 1, 4, 5, 3, 4, 1] },
+  { options: '--after 12', appIds: [6, 1, 4, 5, 3, 4, null, null, 1] },
   { options: '--after 12 --limit 2', appIds: [6, 1] },
-  { options: '--limit 2', appIds: [4, 1] },
+  { options: '--limit 2', appIds: [null, 1] },
 ])('audit $options', async ({ options, appIds }) => {
   const entries = await list('audit', ...options.split(' '))
   expect(entries.map(({ app_id }: Row) => app_id)).toEqual(appIds)

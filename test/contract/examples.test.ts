@@ -162,7 +162,12 @@ const requestsByExample: Record<string, SendRequest> = {
     body: '{\n  "version": "2.5.0",\n  "version": "2.5.1"\n}',
   })),
   '401': changed((options) => ({ ...options, key: generateKey().key })),
-  '403': changed((options, { others }) => ({ ...options, key: others })),
+  '403': async ({ service }, [method, path, options]) => {
+    const { key } = await service.database.write((runner) =>
+      issueKey(runner, { id: 1, name: 'Harbour Software' }, { operator: 'test' }, { app_id: 57 }),
+    )
+    return service.request(method, path, { ...options, key })
+  },
   '404': ({ service }, [method, , options]) => service.request(method, '/apps/43', options),
   '405': ({ service }, [, path, options]) => service.request('PATCH', path, options),
   '406': changed(withHeader('Accept', 'text/html')),

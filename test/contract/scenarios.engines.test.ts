@@ -30,6 +30,9 @@ test('a 404 has the same body for every hidden or missing app', async () => {
     `/apps/${apps.rejected}`,
     `/apps/${apps.deleted}`,
   ]
-  const replies = await Promise.all(hidden.map((path) => service.get(path, { key: keys.bob })))
+  const replies = await Promise.all([
+    ...hidden.map((path) => service.get(path, { key: keys.bob })),
+    service.get(`/apps/${apps.rejected}`, { key: keys.oneApp }),
+  ])
   expect(new Set(replies.map(({ text }) => text)).size).toBe(1)
 })

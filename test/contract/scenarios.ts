@@ -50,7 +50,7 @@ export function expectResponse(
 
 const placeholder: World = {
   source: '',
-  keys: { ada: '', bob: '', expired: '', revoked: '' },
+  keys: { ada: '', bob: '', expired: '', revoked: '', oneApp: '', readOnly: '' },
   categories: { tools: 0, games: 0, empty: 0 },
   apps: { approved: 0, pending: 0, rejected: 0, deleted: 0, bobs: 0, bobsPending: 0 },
 }

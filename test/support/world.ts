@@ -30,7 +30,8 @@ export type World = {
    * stopped PostgreSQL; with TEST_POSTGRES_URL, the address of the database.
    */
   source: string
-  keys: Record<'ada' | 'bob' | 'expired' | 'revoked', string>
+  /** Those with less than all rights are Ada's, `oneApp` for her pending app. */
+  keys: Record<'ada' | 'bob' | 'expired' | 'revoked' | 'oneApp' | 'readOnly', string>
   categories: Record<'tools' | 'games' | 'empty', number>
   /** Ada's apps, one in each state, and two of Bob's. */
   apps: Record<'approved' | 'pending' | 'rejected' | 'deleted' | 'bobs' | 'bobsPending', number>
@@ -198,8 +199,18 @@ export async function createWorld(address: string): Promise<Omit<World, 'source'
       },
     ])
 
+    const oneApp = await issueKey(runner, ada, actor, { app_id: pending })
+    const readOnly = await issueKey(runner, ada, actor, { read_only: true })
+
     return {
-      keys: { ada: adas.key, bob: bobs.key, expired: expired.key, revoked: revoked.key },
+      keys: {
+        ada: adas.key,
+        bob: bobs.key,
+        expired: expired.key,
+        revoked: revoked.key,
+        oneApp: oneApp.key,
+        readOnly: readOnly.key,
+      },
       categories: { tools, games, empty },
       apps: { approved, pending, rejected, deleted, bobs: bobsApp, bobsPending },
     }

@@ -73,6 +73,20 @@ export const createApp: Table = ({ apps, keys }) => [
     message: /revoked/,
   },
   {
+    name: 'refuses a key for one app, whatever the body',
+    request: ['POST', '/apps', { key: keys.oneApp, headers: jsonType, body: '{' }],
+    status: 403,
+    code: 'forbidden',
+    message: new RegExp(`^This API key is only for updating or deleting app ${apps.pending};`),
+  },
+  {
+    name: 'refuses a read-only key, whatever the body',
+    request: ['POST', '/apps', { key: keys.readOnly, headers: jsonType, body: '{' }],
+    status: 403,
+    code: 'forbidden',
+    message: /^This API key is only for reading;/,
+  },
+  {
     name: 'checks the key before the body',
     request: ['POST', '/apps', { headers: jsonType, body: '{' }],
     status: 401,

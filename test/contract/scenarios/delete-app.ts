@@ -1,3 +1,4 @@
+import type { Call } from '../valid-requests.ts'
 import type { Table } from './scenario.ts'
 
 export const deleteApp: Table = ({ apps, keys }) => [
@@ -6,6 +7,35 @@ export const deleteApp: Table = ({ apps, keys }) => [
     request: ['DELETE', `/apps/${apps.approved}`, { key: keys.ada }],
     status: 200,
     data: { app_id: apps.approved },
+  },
+  {
+    name: 'takes a key for this app',
+    request: ['DELETE', `/apps/${apps.pending}`, { key: keys.oneApp }],
+    status: 200,
+  },
+  ...[
+    ['another own app', apps.approved],
+    ['an own app that is not listed', apps.rejected],
+    ['a deleted app', apps.deleted],
+    ['somebody else’s app', apps.bobs],
+    ['somebody else’s app that is not listed', apps.bobsPending],
+    ['an app that does not exist', 999],
+    ['an id that is no number', 'x'],
+  ].map(([what, id]) => ({
+    name: `refuses a key for one app alike for ${what}`,
+    request: ['DELETE', `/apps/${id}`, { key: keys.oneApp }] satisfies Call,
+    status: 403,
+    code: 'forbidden',
+    message: new RegExp(
+      `^This API key is only for updating or deleting app ${apps.pending}; use one that is for more\\.$`,
+    ),
+  })),
+  {
+    name: 'refuses a read-only key',
+    request: ['DELETE', `/apps/${apps.pending}`, { key: keys.readOnly }],
+    status: 403,
+    code: 'forbidden',
+    message: /only for reading;/,
   },
   {
     name: 'deletes a pending app',

@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import type { Call } from '../valid-requests.ts'
 import type { Table } from './scenario.ts'
 
 export const getApp: Table = ({ apps, keys }) => [
@@ -55,6 +56,21 @@ export const getApp: Table = ({ apps, keys }) => [
         ],
       },
     },
+  },
+  ...[
+    { whose: 'its app', id: apps.pending, status: 200 },
+    { whose: 'an approved app', id: apps.approved, status: 200 },
+    { whose: 'another own app that is not listed', id: apps.rejected, status: 404 },
+  ].map(({ whose, id, status }) => ({
+    name: `answers a key for one app with ${status} for ${whose}`,
+    request: ['GET', `/apps/${id}`, { key: keys.oneApp }] satisfies Call,
+    status,
+    headers: { 'Cache-Control': status === 200 ? 'private, no-cache' : 'no-store' },
+  })),
+  {
+    name: 'shows a rejected app with a read-only key',
+    request: ['GET', `/apps/${apps.rejected}`, { key: keys.readOnly }],
+    status: 200,
   },
   {
     name: 'can be cached publicly, with revalidation',

@@ -10,6 +10,25 @@ export const listOwnApps: Table = ({ apps, keys }) => [
     data: listed(['Broken Compass', 'Tide Clock', 'Cloud Atlas']),
   },
   {
+    name: 'lists one app with the key for it',
+    request: ['GET', '/developer/apps', { key: keys.oneApp }],
+    status: 200,
+    data: listed(['Cloud Atlas']),
+  },
+  {
+    name: 'lists nothing with the key for an app in another state',
+    request: ['GET', '/developer/apps?status=approved', { key: keys.oneApp }],
+    status: 200,
+    message: /^You have no approved apps\.$/,
+    data: listed([]),
+  },
+  {
+    name: 'lists everything with a read-only key',
+    request: ['GET', '/developer/apps', { key: keys.readOnly }],
+    status: 200,
+    data: listed(['Broken Compass', 'Tide Clock', 'Cloud Atlas']),
+  },
+  {
     name: 'lists the apps of another developer with their key',
     request: ['GET', '/developer/apps', { key: keys.bob }],
     status: 200,

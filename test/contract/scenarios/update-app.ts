@@ -10,6 +10,30 @@ export const updateApp: Table = ({ apps, keys }) => {
   ]
   return [
     {
+      name: 'takes a key for this app',
+      request: ['PUT', `/apps/${apps.pending}`, { key: keys.oneApp, json: { version: '2' } }],
+      status: 200,
+      data: { app: expect.objectContaining({ version: '2' }) },
+    },
+    {
+      name: 'refuses a key for another app, whatever the body',
+      request: [
+        'PUT',
+        `/apps/${apps.approved}`,
+        { key: keys.oneApp, headers: jsonType, body: '{' },
+      ],
+      status: 403,
+      code: 'forbidden',
+      message: new RegExp(`only for updating or deleting app ${apps.pending};`),
+    },
+    {
+      name: 'refuses a read-only key',
+      request: ['PUT', `/apps/${apps.pending}`, { key: keys.readOnly, json: { version: '2' } }],
+      status: 403,
+      code: 'forbidden',
+      message: /only for reading;/,
+    },
+    {
       name: 'changes the fields that are sent and keeps the others',
       request: update(apps.approved, { name: 'Tide Watch' }),
       status: 200,
