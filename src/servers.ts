@@ -114,7 +114,7 @@ async function serveApp(
 async function createMetrics(version: string) {
   // Imported here, because few servers have metrics.
   const { Metrics } = await import('./http/metrics.ts')
-  return new Metrics({ version, schema: await newestMigration() })
+  return new Metrics({ version, schema: newestMigration.replace(/\.ts$/, '') })
 }
 
 /** Names the setting that is wrong, and what to set. */

@@ -7,6 +7,7 @@ import { ServiceError } from '../contract/errors.ts'
 import { withArticle } from '../contract/problems.ts'
 import type { Database } from '../db/database.ts'
 import type { ApiKeyRow, ModeratorRow } from '../db/rows.ts'
+import { assertSchema, type SchemaColumn, schemaColumn } from '../db/schema-age.ts'
 
 /** Milliseconds. */
 const hour = 60 * 60 * 1000
@@ -56,7 +57,10 @@ export function keyFinder<K extends Kind>(
   const rows = new DataLoader(
     async (ids: readonly string[]) => {
       const found = await database.read(({ rows }) =>
-        rows<RowOf[K]>(`select * from ${table} where id in (${ids.map(() => '?')})`, [...ids]),
+        rows<RowOf[K] & SchemaColumn>(
+          `select *, ${schemaColumn} from ${table} where id in (${ids.map(() => '?')})`,
+          [...ids],
+        ),
       )
       return ids.map((id) => found.find((row) => row.id === id))
     },
@@ -69,6 +73,8 @@ export function keyFinder<K extends Kind>(
       throw unauthorized(`This is not ${withArticle(name)}; check that it was copied completely.`)
     const row = await rows.load(id)
     if (!row || !isSameKey(key, row.sha256)) throw unauthorized(`This ${name} is not known.`)
+    // It could mean something else there.
+    assertSchema(row)
     const now = Date.now()
     const state = keyState(row, now)
     if (state === 'revoked') throw unauthorized(`This ${name} was revoked.`)

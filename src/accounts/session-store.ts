@@ -2,6 +2,7 @@ import { hash, randomBytes } from 'node:crypto'
 import { ServiceError } from '../contract/errors.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import type { ModeratorRow } from '../db/rows.ts'
+import { assertSchema, type SchemaColumn, schemaColumn } from '../db/schema-age.ts'
 import { keyState } from './keys.ts'
 
 /** The sessions of moderators on the moderation page. Only the hashes of their tokens are stored. */
@@ -81,14 +82,15 @@ export async function findSession(
 ): Promise<Session & { isUseDue: boolean }> {
   const now = Date.now()
   const found = await rows<
-    ModeratorRow & {
-      session_sha256: string
-      session_used_at: string
-      opened_app_id: number | null
-      opened_at: string | null
-    }
+    ModeratorRow &
+      SchemaColumn & {
+        session_sha256: string
+        session_used_at: string
+        opened_app_id: number | null
+        opened_at: string | null
+      }
   >(
-    `select operators.*, operator_sessions.sha256 as session_sha256,
+    `select operators.*, ${schemaColumn}, operator_sessions.sha256 as session_sha256,
        operator_sessions.last_used_at as session_used_at, opened_app_id, opened_at
      from operator_sessions join operators on operators.id = operator_sessions.operator_id
      where operator_sessions.sha256 in (${tokens.map(() => '?')})`,
@@ -98,7 +100,8 @@ export async function findSession(
     const row = found.find(({ session_sha256 }) => session_sha256 === hashOf(token))
     if (!row || row.session_used_at < startOf(sessionLifetime) || keyState(row, now) !== 'active')
       continue
-    const { session_sha256, session_used_at, opened_app_id, opened_at, ...moderator } = row
+    assertSchema(row)
+    const { session_sha256, session_used_at, opened_app_id, opened_at, schema, ...moderator } = row
     const isOpen = opened_app_id !== null && (opened_at ?? '') > startOf(openTime)
     return {
       moderator,

@@ -17,7 +17,7 @@ export const command = new Command('migrate')
         )
       const names = await (check ? findPendingMigrations(database) : migrate(database, onWait))
       if (names.length === 0) return print(`The database ${database.name} is up to date.`)
-      const isNew = !check && names.length === (await knownMigrations()).length
+      const isNew = !check && names.length === knownMigrations.length
       if (isNew) return print(`Created the database ${database.name}.`)
       const done = check ? 'Pending migrations of' : 'Migrated'
       print(`${done} the database ${database.name}: ${names.join(', ')}.`)

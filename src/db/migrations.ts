@@ -56,7 +56,7 @@ async function runMigrations(sql: Knex, schema: SchemaHelpers): Promise<string[]
 }
 
 const migrationSource = (schema: SchemaHelpers): Knex.MigrationSource<string> => ({
-  getMigrations: knownMigrations,
+  getMigrations: async () => knownMigrations,
   getMigrationName: (name) => name,
   async getMigration(name) {
     const { up }: Migration = await import(`${import.meta.dirname}/migrations/${name}`)
@@ -75,7 +75,7 @@ const migrationSource = (schema: SchemaHelpers): Knex.MigrationSource<string> =>
 export async function findPendingMigrations(database: Database): Promise<string[]> {
   const { name } = database
   const healthError = await database.checkHealth()
-  if (healthError === notCreated || healthError === notMigrated) return knownMigrations()
+  if (healthError === notCreated || healthError === notMigrated) return knownMigrations
   if (healthError !== undefined) throw new OperatorError(`the database ${name} ${healthError}`)
   return database.read(({ sql }) => readPendingMigrations(sql, name))
 }

@@ -1,5 +1,6 @@
-import { readdir } from 'node:fs/promises'
+import { readdirSync } from 'node:fs'
 import type { Knex } from 'knex'
+import { OperatorError, ServiceError } from '../contract/errors.ts'
 import { required } from '../util/helpers.ts'
 import { notMigrated } from './engine.ts'
 
@@ -24,14 +25,27 @@ const schemaErrors = { ...migrationErrors, older: notMigrated }
 
 /**
  * The names of all migrations, in the order in which they run. They include `.ts`, as existing
- * databases have them.
+ * databases have them. Read at the start: an upgrade may replace the files while this program runs.
  */
-export const knownMigrations = async (): Promise<string[]> =>
-  (await readdir(`${import.meta.dirname}/migrations`)).toSorted()
+export const knownMigrations: string[] = readdirSync(`${import.meta.dirname}/migrations`).toSorted()
 
 /** The name of the schema that this program needs. */
-export async function newestMigration(): Promise<string> {
-  return required((await knownMigrations()).at(-1), 'a migration').replace(/\.ts$/, '')
+export const newestMigration: string = required(knownMigrations.at(-1), 'a migration')
+
+/** A column for the statements that find keys and sessions, without which nobody writes. */
+export const schemaColumn = '(select max(name) from knex_migrations) as schema'
+export type SchemaColumn = { schema: string }
+
+/** Throws `unavailable` if the database was migrated or replaced while this program runs. */
+export function assertSchema({ schema }: SchemaColumn): void {
+  if (schema === newestMigration) return
+  const cause = new OperatorError(`the database was migrated to ${schema}; restart this program`)
+  throw new ServiceError(
+    'unavailable',
+    'The service is being upgraded; try again shortly.',
+    {},
+    { cause },
+  )
 }
 
 /** Compares the schema with the one that this program needs. */
@@ -59,14 +73,13 @@ type Comparison = {
 export async function compareMigrations(sql: Knex): Promise<Comparison> {
   const hasAny = await sql.schema.hasTable('knex_migrations')
   const completed: string[] = hasAny ? await sql('knex_migrations').pluck('name') : []
-  const known = await knownMigrations()
-  const [first = ''] = known
-  const pending = known.filter((name) => !completed.includes(name))
+  const [first = ''] = knownMigrations
+  const pending = knownMigrations.filter((name) => !completed.includes(name))
   const former = completed.filter((name) => name < first)
   return { age: findAge(), pending, former }
 
   function findAge(): SchemaAge {
-    if (completed.some((name) => name > first && !known.includes(name))) return 'newer'
+    if (completed.some((name) => name > first && !knownMigrations.includes(name))) return 'newer'
     if (former.length > 0 && pending.includes(first)) return 'tooOld'
     return pending.length > 0 ? 'older' : 'current'
   }

@@ -11,7 +11,7 @@ import { expectRefusal, run } from '../support/process.ts'
  * each engine is tested in db/.
  */
 
-const migrations = await knownMigrations()
+const migrations = knownMigrations
 const last = migrations.at(-1) ?? ''
 
 const check = (address: string) => run(['migrate', '--check'], { DATABASE_URL: address })

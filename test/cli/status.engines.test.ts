@@ -81,7 +81,7 @@ test('status of a database that lacks migrations names them', async () => {
   if (inject('engine') === 'sqlite')
     expectRefusal(await commandLine(address).run('status'), /does not exist/)
   const migrated = await copyWorld()
-  const newest = `${await newestMigration()}.ts`
+  const newest = newestMigration
   await useDatabase(migrated, ({ sql }) => sql('knex_migrations').where({ name: newest }).delete())
   const cli = commandLine(migrated)
   expect(await cli.json('status')).toMatchObject({ pending_migrations: [newest], catalogue: null })

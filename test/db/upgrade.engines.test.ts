@@ -13,7 +13,7 @@ import { databaseOfVersion31 } from './version-3.1.ts'
 
 /** Upgrades from version 3.1, the oldest that `migrate` accepts. */
 
-const migrations = await knownMigrations()
+const migrations = knownMigrations
 const later = migrations.slice(1)
 
 const tables = [
