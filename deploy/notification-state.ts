@@ -34,6 +34,8 @@ export type State = {
   /** Its time. Versions before 3.1.1 did not store it. */
   time?: string | undefined
   owners: WaitingOwner[]
+  /** Of owners: the API keys whose end was told, by id, with that end. Keys that have ended leave. */
+  keys?: Record<string, string> | undefined
 }
 
 /** Takes a problem, which makes the run fail. */
@@ -66,7 +68,7 @@ export function claimRun(file: string): DatabaseSync | undefined {
  */
 export async function openState(file: string, database: Database, report: Report): Promise<State> {
   const state = readState(file)
-  const { place, time, owners }: State = state ?? { place: 0, owners: [] }
+  const { place, time, owners, keys }: State = state ?? { place: 0, owners: [] }
   const entry = await database.read((runner) => findEntry(runner, place))
   if (state && (place === 0 || (entry && (time ?? entry.at) === entry.at))) return state
 
@@ -76,6 +78,7 @@ export async function openState(file: string, database: Database, report: Report
     place: end,
     time: last?.at,
     owners: owners.map((owner) => ({ ...owner, from: Math.min(owner.from, end + 1) })),
+    keys,
   }
   writeState(file, found)()
   if (state)

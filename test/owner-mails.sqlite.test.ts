@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { sendNotification } from '../deploy/send-notification.ts'
-import { renameDeveloper, setContact } from '../src/accounts/account-store.ts'
+import { issueKey, renameDeveloper, revokeKey, setContact } from '../src/accounts/account-store.ts'
 import { findLastEntry } from '../src/audit/read-entries.ts'
 import type { Decision } from '../src/catalogue/policy.ts'
 import { decideApp, restoreApp, transferApp } from '../src/moderation/decisions.ts'
@@ -598,6 +598,253 @@ describe('the state', () => {
     ])
     expect(await notify()).toEqual([])
     expect(takeMails()).toEqual([])
+  })
+})
+
+describe('the end of a key', () => {
+  /** Named after its end, in days. */
+  type Key = { days: number; app_id?: number; read_only?: true; isRevoked?: true }
+
+  const day = 24 * hour
+  const begin = Date.UTC(2026, 11, 1)
+
+  /** Bob has these keys and no others. The time stands still. */
+  async function startWithKeys(...bobs: Key[]) {
+    freezeClock(begin)
+    const started = await startNotifying()
+    const { write } = started.database
+    await write(({ sql }) => sql('api_keys').where({ developer_id: 2 }).delete())
+    const issue = ({ days, isRevoked, ...rights }: Key) =>
+      write(async (runner) => {
+        const expiresAt = new Date(begin + days * day).toISOString()
+        const options = { name: `k${days}`, expiresAt, ...rights }
+        const { id } = await issueKey(runner, { id: 2, name: 'Bob' }, operator, options)
+        if (isRevoked) await revokeKey(runner, id, operator)
+        return id
+      })
+    const ids: string[] = []
+    for (const key of bobs) ids.push(await issue(key))
+    const letPass = (days: number) => freezeClock(begin + days * day)
+    /** The names of the keys that mails tell. */
+    const toldKeys = () => started.takeMails().flatMap(({ text }) => text.match(/\bk\d+\b/g) ?? [])
+    return { ...started, issue, ids, letPass, toldKeys }
+  }
+
+  test('is told in a mail of its own', async () => {
+    const { notify, takeMails, ids } = await startWithKeys({ days: 9 })
+    expect(await notify({ CONTACT_URL: 'https://example.org/contact' })).toEqual([])
+    expect(takeMails()).toEqual([
+      {
+        to: bob,
+        subject: 'An API key ends soon',
+        text: [
+          `Your API key apps_${ids[0]} (k9) ends on 2026-12-10 00:00 UTC.`,
+          'Ask for a new one, and replace it before.',
+          '',
+          ending('Bob').replace('You get', 'Whom to ask: https://example.org/contact\nYou get'),
+        ].join('\n'),
+      },
+    ])
+  })
+
+  test('is told after decisions, with what the key is for', async () => {
+    const { notify, takeMails, decide, ids } = await startWithKeys(
+      { days: 3, app_id: apps.bobs },
+      { days: 2, read_only: true },
+      { days: 4, app_id: apps.bobs, read_only: true },
+    )
+    await decide('approve', apps.bobsPending)
+    expect(await notify()).toEqual([])
+    expect(takeMails()).toEqual([
+      {
+        to: bob,
+        subject: 'Night Train was approved; 3 API keys end soon',
+        text: [
+          `Night Train (app ${apps.bobsPending}) was approved.`,
+          `https://apps.example.org/v1/apps/${apps.bobsPending}`,
+          '',
+          `Your API key apps_${ids[1]} (k2, read-only) ends on 2026-12-03 00:00 UTC.`,
+          `Your API key apps_${ids[0]} (k3, app ${apps.bobs}) ends on 2026-12-04 00:00 UTC.`,
+          `Your API key apps_${ids[2]} (k4, app ${apps.bobs}, read-only) ends on 2026-12-05 00:00 UTC.`,
+          'Ask for new ones, and replace them before.',
+          '',
+          ending('Bob'),
+        ].join('\n'),
+      },
+    ])
+  })
+
+  const app_id = apps.bobs
+  test.for<{ what: string; bobs: Key[]; told: string[] }>([
+    { what: 'in exactly 14 days', bobs: [{ days: 14 }], told: ['k14'] },
+    { what: 'in more than 14 days', bobs: [{ days: 15 }], told: [] },
+    { what: 'that was', bobs: [{ days: -1 }], told: [] },
+    { what: 'of a revoked key', bobs: [{ days: 3, isRevoked: true }], told: [] },
+    { what: 'if another one ends later', bobs: [{ days: 3 }, { days: 99 }], told: [] },
+    { what: 'of the last of two', bobs: [{ days: 3 }, { days: 4 }], told: ['k4'] },
+    { what: 'of two at once', bobs: [{ days: 3 }, { days: 3, app_id }], told: ['k3', 'k3'] },
+    {
+      what: 'if the later one is revoked',
+      bobs: [{ days: 3 }, { days: 99, isRevoked: true }],
+      told: ['k3'],
+    },
+    {
+      what: 'if the later one is for more',
+      bobs: [{ days: 3, app_id }, { days: 99 }],
+      told: ['k3'],
+    },
+    {
+      what: 'if the later one is for less',
+      bobs: [{ days: 3 }, { days: 98, app_id }, { days: 99, read_only: true }],
+      told: ['k3'],
+    },
+    {
+      what: 'if the later one is for another app',
+      bobs: [
+        { days: 3, app_id },
+        { days: 99, app_id: apps.bobsPending },
+      ],
+      told: ['k3'],
+    },
+    {
+      what: 'if the later one is for the same app',
+      bobs: [
+        { days: 3, app_id },
+        { days: 99, app_id },
+      ],
+      told: [],
+    },
+  ])('$what', async ({ bobs, told }) => {
+    const { notify, toldKeys } = await startWithKeys(...bobs)
+    for (let run = 0; run < 2; run++) expect(await notify()).toEqual([])
+    expect(toldKeys()).toEqual(told)
+  })
+
+  test('is told once, when it comes near; the state forgets keys that have ended', async () => {
+    const { notify, toldKeys, letPass, issue, state } = await startWithKeys({ days: 20 })
+    const told: [number, string][] = []
+    for (let days = 0; days < 40; days++) {
+      letPass(days)
+      if (days === 18) await issue({ days: 36 })
+      expect(await notify()).toEqual([])
+      told.push(...toldKeys().map((name): [number, string] => [days, name]))
+    }
+    // From the 18th day on, the first key has a successor.
+    expect(told).toEqual([
+      [6, 'k20'],
+      [22, 'k36'],
+    ])
+    expect(Object.keys(state().keys)).toHaveLength(1)
+  })
+
+  test('is told again for the key that replaces it, and not if the successor is revoked', async () => {
+    const { notify, toldKeys, issue, letPass, database } = await startWithKeys({ days: 9 })
+    expect(await notify()).toEqual([])
+    expect(toldKeys()).toEqual(['k9'])
+    const successor = await issue({ days: 18 })
+    letPass(5)
+    expect(await notify()).toEqual([])
+    expect(toldKeys()).toEqual(['k18'])
+    await database.write((runner) => revokeKey(runner, successor, operator))
+    expect(await notify()).toEqual([])
+    expect(toldKeys()).toEqual([])
+  })
+
+  test('of a developer without an address is told when there is one', async () => {
+    const { notify, toldKeys, changeContact } = await startWithKeys({ days: 9 })
+    await changeContact('Bob', null)
+    expect(await notify()).toEqual([])
+    expect(toldKeys()).toEqual([])
+    await changeContact('Bob', bob)
+    expect(await notify()).toEqual([])
+    expect(toldKeys()).toEqual(['k9'])
+  })
+
+  test('is told at the first run', async () => {
+    const { notify, toldKeys, stateFile } = await startWithKeys({ days: 9 })
+    rmSync(stateFile)
+    for (let run = 0; run < 2; run++) expect(await notify()).toEqual([])
+    expect(toldKeys()).toEqual(['k9'])
+  })
+
+  test('is told after an upgrade of 3.1.1, whose state has no keys', async () => {
+    const { notify, toldKeys, state, stateFile } = await startWithKeys({ days: 9 })
+    const { keys: _, ...old } = state()
+    writeFileSync(stateFile, JSON.stringify(old))
+    expect(await notify()).toEqual([])
+    expect(toldKeys()).toEqual(['k9'])
+  })
+
+  test('of a mail that is refused is told by a later one, with what has happened since', async () => {
+    const { notify, takeMails, changeContact, decide, letPass, issue } = await startWithKeys({
+      days: 9,
+    })
+    await changeContact('Bob', 'wrong@example.org')
+    expect(await notify()).toEqual(['no mail to Bob: sendmail exited with 67'])
+    await changeContact('Bob', bob)
+    await decide('approve', apps.bobsPending)
+    await issue({ days: 8, read_only: true })
+    letPass(1)
+    for (let run = 0; run < 2; run++) expect(await notify()).toEqual([])
+    expect(takeMails()).toMatchObject([
+      { to: bob, subject: 'Night Train was approved; 2 API keys end soon' },
+    ])
+  })
+
+  test('is not told late: if the key was replaced or revoked before the mail is tried again', async () => {
+    const { notify, takeMails, changeContact, letPass, issue, state } = await startWithKeys({
+      days: 9,
+    })
+    await changeContact('Bob', 'wrong@example.org')
+    expect(await notify()).toHaveLength(1)
+    await changeContact('Bob', bob)
+    await issue({ days: 99 })
+    letPass(1)
+    expect(await notify()).toEqual([])
+    expect(takeMails()).toEqual([])
+    expect(state().owners).toEqual([])
+  })
+
+  test('is given up after three days', async () => {
+    const { notify, toldKeys, changeContact, letPass } = await startWithKeys({ days: 9 })
+    await changeContact('Bob', 'wrong@example.org')
+    expect(await notify()).toHaveLength(1)
+    letPass(3)
+    expect(await notify()).toEqual([expect.stringContaining('given up after three days')])
+    await changeContact('Bob', bob)
+    letPass(4)
+    expect(await notify()).toEqual([])
+    expect(toldKeys()).toEqual([])
+  })
+
+  test('is told after the restore of an older backup, and what was told is known', async () => {
+    const { notify, toldKeys, state, stateFile, issue } = await startWithKeys({ days: 9 })
+    expect(await notify()).toEqual([])
+    expect(toldKeys()).toEqual(['k9'])
+    const { place, ...rest } = state()
+    writeFileSync(stateFile, JSON.stringify({ place: place + 31, ...rest }))
+    await issue({ days: 8, read_only: true })
+    expect(await notify()).toEqual([expect.stringContaining(`entry ${place + 31} `)])
+    expect(toldKeys()).toEqual(['k8'])
+  })
+
+  test('has no part of the name of a key on a line of its own', async () => {
+    const { notify, takeMails, database } = await startWithKeys({ days: 9 })
+    await database.write(({ sql }) =>
+      sql('api_keys').where({ developer_id: 2 }).update({ name: 'a\nWhom to ask: evil\u2028b' }),
+    )
+    expect(await notify()).toEqual([])
+    expect(takeMails()[0]?.text.split('\n')[0]).toContain('(a Whom to ask: evil b)')
+  })
+
+  test('is told for at most 20 keys, and the number of the others', async () => {
+    const keys = Array.from({ length: 22 }, (_, index) => ({ days: 3, app_id: index + 1 }))
+    const { notify, takeMails } = await startWithKeys(...keys)
+    for (let run = 0; run < 2; run++) expect(await notify()).toEqual([])
+    const [{ subject, text } = { subject: '', text: '' }, ...others] = takeMails()
+    expect([subject, others]).toEqual(['22 API keys end soon', []])
+    expect(text.match(/ends on/g)).toHaveLength(20)
+    expect(text).toContain('\nAnd 2 more.\n')
   })
 })
 
