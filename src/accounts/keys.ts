@@ -137,12 +137,14 @@ export function keyState(
 /** A new key with the columns that it has in either table. */
 export function generateKey(
   kind: Kind = 'developer',
-  expires_at: string = new Date(Date.now() + defaultKeyLifetime).toISOString(),
+  expiresAt?: string,
 ): Pick<ModeratorRow, 'id' | 'sha256' | 'created_at' | 'expires_at'> & { key: string } {
   const id = Array.from({ length: 12 }, () => alphabet.charAt(randomInt(36))).join('')
   const body = `${kinds[kind].prefix}_${id}_${base62.encode(randomBytes(32)).padStart(43, '0')}`
   const key = body + checksumOf(body)
-  const created_at = new Date().toISOString()
+  const now = Date.now()
+  const created_at = new Date(now).toISOString()
+  const expires_at = expiresAt ?? new Date(now + defaultKeyLifetime).toISOString()
   return { id, key, sha256: hash('sha256', key), created_at, expires_at }
 }
 

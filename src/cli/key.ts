@@ -114,11 +114,13 @@ null. last_used_at is updated at most once an hour.`,
         STATE: key.state,
       })),
       ['DEVELOPER', 'NAME'],
-      keys.map(({ developer_contact, app_id, read_only }) => [
-        ...contactLines(developer_contact),
-        ...(app_id === null ? [] : [`app: ${app_id}`]),
-        ...(read_only ? ['read-only'] : []),
-      ]),
+      keys.map(({ developer_contact, app_id, read_only }) =>
+        [
+          ...contactLines(developer_contact),
+          app_id && `app: ${app_id}`,
+          read_only && 'read-only',
+        ].flatMap((line) => line || []),
+      ),
     ),
 })
 
