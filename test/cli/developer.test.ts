@@ -12,7 +12,7 @@ test('developers are printed with their keys and apps', async () => {
     name: 'Ada',
     created_at,
     contact: 'ada@example.org',
-    active_keys: 1,
+    active_keys: 3,
     apps: { pending: 1, approved: 1, rejected: 1, deleted: 1 },
   }
   const bob = {
@@ -20,6 +20,7 @@ test('developers are printed with their keys and apps', async () => {
     id: 2,
     name: 'Bob',
     contact: null,
+    active_keys: 1,
     apps: { pending: 1, approved: 1, rejected: 0, deleted: 0 },
   }
   expect(await json('developer', 'list')).toEqual({

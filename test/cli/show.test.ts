@@ -55,7 +55,7 @@ test('JSON has all that the database knows of an app', async () => {
       name: 'Ada',
       created_at: recent,
       contact: 'ada@example.org',
-      active_keys: 1,
+      active_keys: 3,
       apps: { pending: 1, approved: 1, rejected: 1, deleted: 1 },
     },
     similar: [],
