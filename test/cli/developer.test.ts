@@ -31,7 +31,7 @@ test('developers are printed with their keys and apps', async () => {
   const { stdout } = await run('developer', 'list')
   expect(stdout.replaceAll(/ +/g, ' ').split('\n')).toEqual([
     'ID NAME PENDING APPROVED REJECTED DELETED ACTIVE KEYS',
-    '1 Ada 1 1 1 1 1',
+    '1 Ada 1 1 1 1 3',
     ' contact: ada@example.org',
     '2 Bob 1 1 0 0 1',
     '',

@@ -85,6 +85,7 @@ export async function describeError(): Promise<string> {
       return error.data.categories?.map(({ slug }) => slug).join() ?? ''
     case 'idempotency_key_reused':
     case 'unauthorized':
+    case 'forbidden':
     case 'method_not_allowed':
     case 'not_acceptable':
     case 'request_timeout':

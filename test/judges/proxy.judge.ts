@@ -47,6 +47,9 @@ const limits: Limit[] = [
     seen: /Prism does not answer|Prism closes the connection/,
     scenarios: [
       'createApp: checks the key before the body',
+      'createApp: refuses a key for one app, whatever the body',
+      'createApp: refuses a read-only key, whatever the body',
+      'updateApp: refuses a key for another app, whatever the body',
       'createApp: checks the key before the size of the body',
       'createApp: treats an empty chunked body as missing',
       'createApp: refuses bad JSON',
