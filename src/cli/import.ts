@@ -8,7 +8,7 @@ import { OperatorError } from '../contract/errors.ts'
 import { withTemporaryCopy } from '../db/copy-database.ts'
 import type { DatabaseWithTools } from '../db/tools.ts'
 import { type ImportSummary, importLines } from '../import-export/import-lines.ts'
-import { type Line, lineSchema } from '../import-export/line.ts'
+import { type DescribedApp, type Line, lineSchema } from '../import-export/line.ts'
 import { catalogueLines } from '../import-export/write-lines.ts'
 import { formatCount, nounOf } from '../util/text.ts'
 import { buildDatabaseCommand, currentOperator } from './command.ts'
@@ -88,11 +88,9 @@ Examples:
   ./apps-service import --schema
   ./apps-service import - --dry-run --json < catalogue.ndjson.gz
 
-JSON: {lines, created, updated, repeated, unchanged, rejected, seconds, rejects,
-problems, reasons: [{reason, count}]}. repeated: the lines among updated whose
-app an earlier line of the file created; left out if there are none. rejects and
-problems: the files of the refused lines; they and reasons are left out if no
-line was refused. A reason for several messages has the first of them as its
+JSON: {lines, created, updated, unchanged, rejected, seconds, rejects, problems,
+reasons: [{reason, count}]}. rejects and problems: the files of the refused
+lines; they and reasons are left out if no line was refused. A reason for several messages has the first of them as its
 example. --dry-run adds updates: app_id and slug of the first 100 apps that
 would change.`,
   run: runImport,
@@ -105,15 +103,14 @@ would change.`,
   }) => ({
     ...counts,
     seconds,
-    updates: updates && [...updates].map(([app_id, slug]) => ({ app_id, slug })),
+    updates: updates?.map(({ id, slug }) => ({ app_id: id, slug })),
     ...(counts.rejected > 0 && { rejects, problems, reasons: reasons.all() }),
   }),
   print({ summary, seconds, updates }) {
-    const { lines, created, updated, repeated, unchanged } = summary
-    if (updates?.size) printTable([...updates].map(([ID, SLUG]) => ({ ID, SLUG })))
-    if (updates?.size === maxUpdates) print(`At most ${maxUpdates} apps are listed.`)
-    const own = repeated === undefined ? '' : ` (${repeated} of them created by this file)`
-    const counts = `${created} created, ${updated} updated${own}, ${unchanged} unchanged`
+    const { lines, created, updated, unchanged } = summary
+    if (updates?.length) printTable(updates.map(({ id, slug }) => ({ ID: id, SLUG: slug })))
+    if (updates?.length === maxUpdates) print(`At most ${maxUpdates} apps are listed.`)
+    const counts = `${created} created, ${updated} updated, ${unchanged} unchanged`
     const end = updates ? '; nothing was written.' : '.'
     const rate = linesPerSecond(lines, seconds)
     print(
@@ -153,14 +150,14 @@ async function runImport(
   }
   showLines(0)
 
-  const updates = dryRun && new Map<number, string>()
+  const updates: DescribedApp[] | undefined = dryRun && []
   // Keeps V8's young generation as large as it is, as servers do.
   setFlagsFromString('--semi-space-growth-factor=1')
   const importInto = (target: DatabaseWithTools) =>
     importLines(target, source, catalogueLines({ actor: currentOperator(), onlyNew }), {
       onReject: rejects.add,
       onUpdate({ id, slug }) {
-        if (updates && updates.size < maxUpdates) updates.set(id, slug)
+        if (updates && updates.length < maxUpdates) updates.push({ id, slug })
       },
       onProgress: ({ lines }) => showLines(lines),
     })

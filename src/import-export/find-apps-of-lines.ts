@@ -2,7 +2,16 @@ import type { NamedAppRow } from '../catalogue/app-store.ts'
 import { toSlug } from '../catalogue/slugs.ts'
 import { formatCommand } from '../util/command.ts'
 import { pick } from '../util/helpers.ts'
-import { type ImportLine, isSet, type Line, orderProblems, problem } from './line.ts'
+import {
+  type DescribedApp,
+  type FirstLines,
+  type ImportLine,
+  isSet,
+  type Line,
+  orderProblems,
+  type ParsedLine,
+  problem,
+} from './line.ts'
 import type { LineProblem } from './reason-counts.ts'
 
 /**
@@ -152,12 +161,20 @@ const hasPackageName = ({ package_key }: NamedAppRow, name: string | null) =>
 const isRestored = ({ deleted_at, updated_at }: Line, deletion: string) =>
   deleted_at === null && updated_at !== undefined && updated_at > deletion
 
-/** Splits off the lines that update the same app as a line before them. */
-export function splitRepeats(matches: Match[]): { first: Match[]; repeated: Match[] } {
-  const groups = [...Map.groupBy(matches, ({ app, source }) => app?.id ?? source).values()]
-  return {
-    first: groups.flatMap((group) => group.slice(0, 1)),
-    repeated: groups.flatMap((group) => group.slice(1)),
+/** Without those that find the app of a match before them. */
+export function firstOfEachApp(matches: Match[]): Match[] {
+  const ids = new Set<number>()
+  return matches.filter(({ app }) => !app || (!ids.has(app.id) && ids.add(app.id)))
+}
+
+/**
+ * Refuses the lines whose app an earlier line of the file describes. `firstLines` has the number of
+ * that line, by app.
+ */
+export function refuseSecondLines(matches: Match[], firstLines: FirstLines): void {
+  for (const match of matches.filter(isAccepted)) {
+    match.problems = secondLineProblems(match.app, firstLines)
+    match.source.described = match.app
   }
 }
 
@@ -165,13 +182,15 @@ export function splitRepeats(matches: Match[]): { first: Match[]; repeated: Matc
  * The keys by which a line finds its app, and those by which a later line may find it. No line of a
  * batch may find the app of another line: it must read that line's result.
  */
-export function batchKeys(line: Line): { finds: string[]; claims: string[] } {
-  const { package_name, slug, developer_name, name } = line
+export function batchKeys({ app, removed }: ParsedLine): { finds: string[]; claims: string[] } {
+  const { id } = app ?? removed ?? {}
+  const finds = id === undefined ? [] : [`id ${id}`]
+  if (!app) return { finds, claims: finds }
+  const { package_name, slug, developer_name, name } = app
   const nameKey = `name ${ownerKey(developer_name, name)}`
-  const finds = []
   if (isSet(package_name)) finds.push(`package ${package_name.toLowerCase()}`)
   if (slug !== undefined) finds.push(`slug ${slug}`)
-  if (isKnownByName(line)) finds.push(nameKey)
+  if (isKnownByName(app)) finds.push(nameKey)
   // A new app gets the slug of its name if that is free.
   const claims = [...finds, `slug ${slug ?? toSlug(name)}`]
   // A later line that is known by its name finds the app even if this line has a slug.
@@ -191,6 +210,17 @@ export function refuseTakenNames(matches: Match[]): void {
     else if (app && line.package_name !== undefined && !hasPackageName(app, line.package_name))
       freed.add(app.id)
   }
+}
+
+/** Why a line cannot be about the app: an earlier line is. */
+export function secondLineProblems(
+  app: DescribedApp | undefined,
+  firstLines: FirstLines,
+): LineProblem[] {
+  const first = app && firstLines.get(app.id)
+  if (!app || first === undefined) return []
+  const message = `is about app ${app.id}, ${app.slug}, as line ${first} is: keep one of the two`
+  return [problem('', message, 'is about the app of an earlier line')]
 }
 
 const takenNameProblem = ({ id, slug }: NamedAppRow) =>

@@ -6,7 +6,13 @@ import { describeFailure, optimizeAtEnd, pauseForOthers } from '../db/long-write
 import type { DatabaseWithTools } from '../db/tools.ts'
 import { required } from '../util/helpers.ts'
 import { batchKeys } from './find-apps-of-lines.ts'
-import { type ImportLine, type ParsedLine, problem, type UpdatedApp } from './line.ts'
+import {
+  type DescribedApp,
+  type FirstLines,
+  type ImportLine,
+  type ParsedLine,
+  problem,
+} from './line.ts'
 import { readLines } from './read-lines.ts'
 import { ReasonCounts } from './reason-counts.ts'
 
@@ -14,8 +20,6 @@ export type ImportSummary = {
   lines: number
   created: number
   updated: number
-  /** Lines among `updated` whose app an earlier line of the file created, if there are any. */
-  repeated?: number
   unchanged: number
   rejected: number
   reasons: ReasonCounts
@@ -30,8 +34,8 @@ export type ImportSummary = {
 export type ImportEvents = {
   /** Called in the order of the file. */
   onReject?: (number: number, problems: Problem[], raw: string | Buffer) => Promise<void>
-  /** Called for each line that updates an app which the file has not created, in its order. */
-  onUpdate?: (app: UpdatedApp) => void
+  /** Called for each line that updates an app, in the order of the file. */
+  onUpdate?: (app: DescribedApp) => void
   /** Called after each batch with the counts so far. */
   onProgress?: (summary: ImportSummary) => void
 }
@@ -39,8 +43,11 @@ export type ImportEvents = {
 /** Functions to parse the lines of a file and to write those of a transaction. */
 export type LineWork = {
   parse: (text: string, number: number) => ParsedLine
-  /** Sets the outcome of each line that has none. */
-  write: (runner: QueryRunner, lines: ImportLine[]) => Promise<void>
+  /**
+   * Sets the outcome of each line that has none. It may leave out a line that is not the first one:
+   * another transaction writes it.
+   */
+  write: (runner: QueryRunner, lines: ImportLine[], firstLines: FirstLines) => Promise<void>
 }
 
 /**
@@ -51,8 +58,8 @@ const maxBatchLines = 1000
 const maxBatchLength = 2 * 1024 * 1024
 
 /**
- * Writes the lines of a file in batches. Memory grows only by the ids of the file and its new apps. A
- * stopped import finishes when it is run again.
+ * Writes the lines of a file in batches. Memory grows only by the ids of its apps. A stopped import
+ * finishes when it is run again.
  */
 export async function importLines(
   database: DatabaseWithTools,
@@ -69,7 +76,7 @@ export async function importLines(
     rejected: 0,
     reasons,
   }
-  const createdIds = new Set<number>()
+  const firstLines = new Map<number, number>()
   const pause = pauseForOthers(database)
   // Reads the next batch while this one is written.
   const prefetched: AsyncIterable<ImportLine[]> = Readable.from(batches(read()), {
@@ -78,7 +85,7 @@ export async function importLines(
   for await (const batch of prefetched) {
     for (const lines of transactionsOf(batch)) {
       try {
-        await database.write((runner) => write(runner, lines))
+        await database.write((runner) => write(runner, lines, firstLines))
       } catch (error) {
         const reason = describeFailure(database, error)
         if (reason === undefined) throw error
@@ -92,6 +99,8 @@ export async function importLines(
           writeProblem: { line: first.number, reason },
         }
       }
+      for (const { described, number } of lines)
+        if (described && !firstLines.has(described.id)) firstLines.set(described.id, number)
       await pause()
     }
     for (const line of batch) await count(line)
@@ -118,13 +127,9 @@ export async function importLines(
     }
   }
 
-  async function count({ number, raw, updatedApp, ...line }: ImportLine) {
+  async function count({ number, raw, described, ...line }: ImportLine) {
     const outcome = required(line.outcome, 'the outcome of a line')
-    if (outcome === 'created' && line.createdId !== undefined) createdIds.add(line.createdId)
-    if (outcome === 'updated' && updatedApp) {
-      if (createdIds.has(updatedApp.id)) summary.repeated = (summary.repeated ?? 0) + 1
-      else onUpdate?.(updatedApp)
-    }
+    if (outcome === 'updated' && described) onUpdate?.(described)
     if (Array.isArray(outcome)) {
       summary.rejected++
       reasons.add(outcome)
@@ -141,7 +146,9 @@ export async function importLines(
  */
 function* transactionsOf(batch: ImportLine[]): Generator<ImportLine[]> {
   let unwritten = batch.filter(({ category }) => category)
-  if (unwritten.length === 0) yield batch
+  if (unwritten.length === 0)
+    for (let rest = batch; rest.length > 0; rest = rest.filter(({ outcome }) => !outcome))
+      yield rest
   let tried: number
   do {
     tried = unwritten.length
@@ -165,7 +172,7 @@ async function* batches(lines: AsyncIterable<ImportLine>): AsyncGenerator<Import
   let claimed = new Set<string>()
   let kind: LineKind | undefined
   for await (const line of lines) {
-    const { finds, claims } = line.app ? batchKeys(line.app) : { finds: [], claims: [] }
+    const { finds, claims } = batchKeys(line)
     // A transaction locks apps once, and before categories (decision 15).
     const isOtherKind = kindOf(line) !== kind && kindOf(line) !== undefined && kind !== undefined
     if (

@@ -45,16 +45,22 @@ export type ImportLine = ParsedLine & {
   number: number
   /** As it was read; bytes if it is not UTF-8, and only its first ones if it is too long. */
   raw: string | Buffer
-  /** The id of the new app, if the outcome is `created`. */
-  createdId?: number
-  /** The app, if the outcome is `updated`, except by counters. */
-  updatedApp?: UpdatedApp
+  /** The app that the line is about, also if it is refused for another reason. */
+  described?: DescribedApp | undefined
 }
 
 /** `now` is the time of the import; `onlyNew` leaves existing apps and categories unchanged. */
-export type WriteOptions = { actor: Actor; onlyNew: boolean; now: string }
+export type WriteOptions = {
+  actor: Actor
+  onlyNew: boolean
+  now: string
+  firstLines: FirstLines
+}
 
-export type UpdatedApp = Pick<AppRow, 'id' | 'slug'>
+export type DescribedApp = Pick<AppRow, 'id' | 'slug'>
+
+/** The number of the first line of the file about each app, by its id. */
+export type FirstLines = ReadonlyMap<number, number>
 
 /**
  * Either one of `app`, `category`, `removed` and `counters`, or the reasons why the line is refused
@@ -66,11 +72,9 @@ export type ParsedLine = {
   category?: LineCategory
   removed?: RemovedApp
   counters?: CounterLine
-  /** Whether an earlier line of the file has the id of the app. */
-  repeatsId?: boolean
   /** Prepared while the previous lines are written, for an app that will be listed. */
   document?: SearchDocument
-  outcome?: 'created' | 'updated' | 'unchanged' | LineProblem[]
+  outcome?: 'created' | 'updated' | 'unchanged' | LineProblem[] | undefined
 }
 
 const { Review, ...schemas } = document.components.schemas

@@ -1,13 +1,14 @@
 import { type AppSave, changeApps } from '../catalogue/app-store.ts'
 import { isListed } from '../catalogue/policy.ts'
 import type { QueryRunner } from '../db/engine.ts'
+import { secondLineProblems } from './find-apps-of-lines.ts'
 import { type ImportLine, problem, type WriteOptions } from './line.ts'
 
 /** Hides the apps that the source has hidden. There, other apps may get their package names. */
 export async function removeApps(
   runner: QueryRunner,
   lines: ImportLine[],
-  { actor, onlyNew, now }: WriteOptions,
+  { actor, onlyNew, now, firstLines }: WriteOptions,
 ): Promise<void> {
   const removals = lines.flatMap((line) => (line.removed ? [{ line, ...line.removed }] : []))
   if (removals.length === 0) return
@@ -19,18 +20,23 @@ export async function removeApps(
   for (const { line, id, created_at } of removals) {
     const app = found.get(id)
     line.outcome = 'unchanged'
-    if (onlyNew || !app || !isListed(app)) continue
-    if (app.created_at !== created_at) {
-      const message = `names app ${id}, which was created at another time`
-      line.outcome = [problem('/removed', message, 'names an app that was created at another time')]
-      continue
-    }
+    line.described = undefined
+    if (onlyNew || !app) continue
+    if (app.created_at === created_at) line.described = app
+    const second = secondLineProblems(line.described, firstLines)
+    if (second.length > 0) line.outcome = second
+    else if (!line.described && isListed(app)) line.outcome = [otherTimeProblem(id)]
+    if (line.outcome !== 'unchanged' || !isListed(app)) continue
     // With the time of the source, so that a line brings the app back if it is newer there.
     saves.push({ before: app, changes: { ...hidden, updated_at: app.updated_at } })
-    line.updatedApp = app
     line.outcome = 'updated'
-    // A later line finds it hidden.
-    found.delete(id)
   }
   await changeApps(runner, 'app import', { saves }, actor)
 }
+
+const otherTimeProblem = (id: number) =>
+  problem(
+    '/removed',
+    `names app ${id}, which was created at another time`,
+    'names an app that was created at another time',
+  )

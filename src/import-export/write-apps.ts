@@ -13,14 +13,15 @@ import type { QueryRunner } from '../db/engine.ts'
 import { Conflict } from '../db/error-meaning.ts'
 import { required } from '../util/helpers.ts'
 import {
+  firstOfEachApp,
   isAccepted,
   isKnownByName,
   type Match,
   matchLines,
+  refuseSecondLines,
   refuseTakenNames,
-  splitRepeats,
 } from './find-apps-of-lines.ts'
-import { type ImportLine, type Line, problem, type WriteOptions } from './line.ts'
+import { type FirstLines, type ImportLine, type Line, problem, type WriteOptions } from './line.ts'
 import {
   categoryProblems,
   hasSameReviews,
@@ -33,32 +34,32 @@ import { addCategoryOfLine } from './write-categories.ts'
 
 /**
  * Writes the lines of apps, with their reviews, new developers and new categories. A refused line
- * writes nothing, with one exception: if its package name is taken, its new category is added.
+ * writes nothing, with one exception: if its package name is taken, its new category is added. A
+ * line that finds the app of a line before it is left to the next transaction, because that line may
+ * have changed what it is found by.
  */
 export async function writeApps(
   runner: QueryRunner,
   lines: ImportLine[],
   options: WriteOptions,
 ): Promise<void> {
-  let unwritten = lines.filter(({ app }) => app)
-  while (unwritten.length > 0) {
-    const { apps, ownerIds } = await findExistingApps(runner, unwritten)
-    const all = matchLines(unwritten, apps)
-    // Also resets the lines after an earlier attempt at this transaction.
-    for (const { source } of all) source.outcome = 'unchanged'
-    const { first: matches, repeated } = splitRepeats(
-      options.onlyNew ? all.filter(({ app, holder }) => !app && !holder) : all,
-    )
-    await refuseRepeatedIds(runner, matches, lines)
-    const categoryIds = await resolveCategories(runner, matches, options)
-    // After the categories, because an app whose line is refused keeps its package name.
-    refuseTakenNames(matches)
-    const accepted = matches.filter(isAccepted)
-    await writeMatches(runner, accepted, { ...options, ownerIds, categoryIds })
-    for (const { source, problems } of matches) if (problems.length > 0) source.outcome = problems
-    // The second line of an app must read the first one's result.
-    unwritten = repeated.map(({ source }) => source)
-  }
+  const unwritten = lines.filter(({ app }) => app)
+  if (unwritten.length === 0) return
+  const { apps, ownerIds } = await findExistingApps(runner, unwritten)
+  const all = matchLines(unwritten, apps)
+  const first = firstOfEachApp(all)
+  // Also resets the lines after an earlier attempt at this transaction.
+  for (const { source } of all) source.outcome = undefined
+  for (const { source } of first) source.outcome = 'unchanged'
+  const matches = options.onlyNew ? first.filter(({ app, holder }) => !app && !holder) : first
+  refuseSecondLines(matches, options.firstLines)
+  await refuseRepeatedIds(runner, matches, options.firstLines)
+  const categoryIds = await resolveCategories(runner, matches, options)
+  // After the categories, because an app whose line is refused keeps its package name.
+  refuseTakenNames(matches)
+  const accepted = matches.filter(isAccepted)
+  await writeMatches(runner, accepted, { ...options, ownerIds, categoryIds })
+  for (const { source, problems } of matches) if (problems.length > 0) source.outcome = problems
 }
 
 /** All apps that one of the lines may describe, locked, and the ids of their owners by name. */
@@ -104,22 +105,12 @@ async function findExistingApps(runner: QueryRunner, lines: ImportLine[]) {
  * Refuses new apps with the id of another app of the file. A line of another catalogue has another
  * creation time; its app gets a free id.
  */
-async function refuseRepeatedIds({ sql }: QueryRunner, matches: Match[], lines: ImportLine[]) {
-  const repeating = matches.filter(
-    (match) => match.source.repeatsId && !match.app && isAccepted(match),
-  )
-  if (repeating.length === 0) return
-  const ids = repeating.flatMap(({ line }) => line.id ?? [])
-  const stored = await sql('apps').whereIn('id', ids).select('id', 'created_at')
-  for (const match of repeating) {
+async function refuseRepeatedIds({ sql }: QueryRunner, matches: Match[], firstLines: FirstLines) {
+  for (const match of matches) {
     const { id, created_at } = match.line
-    const earlier = lines.flatMap(({ number, app }) =>
-      number < match.source.number ? (app ?? []) : [],
-    )
-    const times = [...stored, ...earlier]
-      .filter((app) => app.id === id)
-      .map((app) => app.created_at)
-    if (created_at === undefined || times.includes(created_at))
+    if (id === undefined || !firstLines.has(id) || match.app || !isAccepted(match)) continue
+    const stored = await sql('apps').where({ id }).first('created_at')
+    if (created_at === undefined || created_at === stored?.created_at)
       match.problems = [problem('/id', repeatedIdMessage)]
   }
 }
@@ -168,7 +159,7 @@ async function writeMatches(
   const reviews = created.flatMap(({ source, line }, index) => {
     const app = required(inserted[index], 'the inserted app')
     source.outcome = 'created'
-    source.createdId = app.id
+    source.described = app
     return reviewsOf(line, app)
   })
   await insertReviews(runner, await withUnusedIds(runner, 'reviews', reviews))
@@ -197,7 +188,6 @@ async function prepareSaves(
     if (!hasChanges(app, changes)) continue
     saves.push({ before: app, changes })
     source.outcome = 'updated'
-    source.updatedApp = app
   }
   return saves
 }

@@ -9,19 +9,12 @@ import { writeCategories } from './write-categories.ts'
  * Parses and writes the lines of a catalogue file: categories, removals and apps. `onlyNew` leaves
  * existing apps and categories unchanged.
  */
-export function catalogueLines(given: Omit<WriteOptions, 'now'>): LineWork {
-  const options = { ...given, now: new Date().toISOString() }
-  const ids = new Set<number>()
+export function catalogueLines(given: Pick<WriteOptions, 'actor' | 'onlyNew'>): LineWork {
+  const now = new Date().toISOString()
   return {
-    parse(text, number) {
-      const line = parse(text, number)
-      const id = line.app?.id
-      if (id === undefined) return line
-      const repeatsId = ids.has(id)
-      ids.add(id)
-      return { ...line, repeatsId }
-    },
-    async write(runner, lines) {
+    parse,
+    async write(runner, lines, firstLines) {
+      const options = { ...given, now, firstLines }
       await writeCategories(runner, lines, options)
       await removeApps(runner, lines, options)
       await writeApps(runner, lines, options)

@@ -2,9 +2,10 @@ import { describe, expect, test } from 'vitest'
 import type { NamedAppRow } from '../../src/catalogue/app-store.ts'
 import {
   batchKeys,
+  firstOfEachApp,
   matchLines,
+  refuseSecondLines,
   refuseTakenNames,
-  splitRepeats,
 } from '../../src/import-export/find-apps-of-lines.ts'
 import type { Line } from '../../src/import-export/line.ts'
 import { line, app as row, time } from './star-map.ts'
@@ -327,6 +328,12 @@ const laterLines: LaterLine[] = [
     isFound: true,
   },
   {
+    name: 'its id, and another slug and name',
+    first: { ...line, id: 7 },
+    second: { ...withSlug, id: 7, name: 'Moon' },
+    isFound: true,
+  },
+  {
     name: 'the slug made of its name, with a number',
     first: withPackageName,
     second: { ...line, slug: 'star-map-2' },
@@ -337,17 +344,24 @@ const laterLines: LaterLine[] = [
 test.for(laterLines)(
   'a later line with $name may describe the app of a line: $isFound',
   ({ first, second, isFound }) => {
-    const { claims } = batchKeys(first)
-    expect(batchKeys(second).finds.some((key) => claims.includes(key))).toBe(isFound)
+    const { claims } = batchKeys({ app: first })
+    expect(batchKeys({ app: second }).finds.some((key) => claims.includes(key))).toBe(isFound)
   },
 )
 
-test('lines for the same app are split into the first and the repeated ones', () => {
+test('only the first of the lines that find an app may be written now', () => {
   const lines = [bySlug, { ...line, name: 'New' }, byPackageName, { ...line, name: 'Newer' }]
-  const { first, repeated } = splitRepeats(matchAll(lines, app))
-  expect([first, repeated].map((some) => some.map(({ source }) => source.number))).toEqual([
-    [1, 2, 4],
-    [3],
+  const first = firstOfEachApp(matchAll(lines, app))
+  expect(first.map(({ source }) => source.number)).toEqual([1, 2, 4])
+})
+
+test('a second line about an app is refused, and names the first', () => {
+  const matches = matchAll([bySlug, { ...line, slug: 'moon' }, { ...line, name: 'New' }], app, moon)
+  refuseSecondLines(matches, new Map([[8, 5]]))
+  expect(matches.map(({ problems }) => problems.map(({ message }) => message))).toEqual([
+    [],
+    ['is about app 8, moon, as line 5 is: keep one of the two'],
+    [],
   ])
 })
 

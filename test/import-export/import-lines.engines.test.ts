@@ -60,58 +60,17 @@ test('a line with very many problems is refused with the first 100, and those af
   expect(imported).not.toHaveProperty('readError')
 })
 
-test('each update of an app that the file has not created is reported', async () => {
+test('each update of an app is reported', async () => {
   const database = await openWorld()
-  await importLines(database, [app])
+  await importLines(database, [app, { ...app, name: 'Sun' }])
   const reported: unknown[] = []
-  const moon = { ...app, name: 'Moon' }
   const sky = { category: { slug: 'sky', name: 'Sky' } }
-  const lines = [app, { ...app, version: '2' }, sky, moon, { ...moon, version: '2' }]
+  const lines = [{ ...app, version: '2' }, sky, { ...app, name: 'Moon' }, { ...app, name: 'Sun' }]
   await importFrom(database, Readable.from([Buffer.from(toLines(lines))]), {
     onUpdate: ({ id, slug }) => reported.push({ id, slug }),
   })
   expect(reported).toEqual([{ id: 7, slug: 'star-map' }])
 })
-
-type Repeated = {
-  name: string
-  /** Imported one after the other. */
-  files: object[][]
-  /** For the last file. */
-  repeated: number | undefined
-}
-const repeats: Repeated[] = [
-  {
-    name: 'two later lines of one app',
-    files: [[app, { ...app, version: '2' }, { ...app, slug: 'star-map', version: '3' }]],
-    repeated: 2,
-  },
-  {
-    name: 'a line twice, and an app of another developer',
-    files: [[app, app, { ...app, developer_name: 'Bob' }]],
-    repeated: undefined,
-  },
-  {
-    name: 'two lines of an app that an earlier file has created',
-    files: [
-      [app],
-      [
-        { ...app, version: '2' },
-        { ...app, version: '3' },
-      ],
-    ],
-    repeated: undefined,
-  },
-]
-test.for(repeats)(
-  'counts lines that update an app that the file has created: $name',
-  async ({ files, repeated }) => {
-    const database = await openWorld()
-    const summaries = []
-    for (const lines of files) summaries.push(await importLines(database, lines))
-    expect(summaries.at(-1)?.repeated).toBe(repeated)
-  },
-)
 
 test('a dry run counts what would happen, and writes nothing, while others can write', async () => {
   const database = await openWorld()
@@ -281,16 +240,16 @@ test('a retried transaction is counted and refused once', async () => {
     { name: 'x' },
     'not json',
     { ...app, name: 'Moon', category: 'sky' },
-    // Describes an earlier app again, so the batch ends before it.
+    // About an earlier app, so the batch ends before it.
     { ...app, version: '2' },
   ]
   expect(await importLines(conflicting, lines)).toMatchObject({
-    ...counts({ created: 3, updated: 1, rejected: 2 }),
+    ...counts({ created: 3, rejected: 3 }),
     lines: 6,
-    repeated: 1,
     rejects: [
       { line: 3, fields: ['/description', '/category', '/developer_name'] },
       { line: 4, fields: [''] },
+      { line: 6, fields: [''] },
     ],
   })
   await expectConsistent(database)

@@ -27,6 +27,8 @@ const takesPackageName = {
 
 type Scenario = {
   name: string
+  /** Lines of an earlier file. */
+  earlier?: object[]
   lines: object[]
   onlyNew?: boolean
   reported: Parameters<typeof counts>[0]
@@ -38,8 +40,9 @@ const scenarios: Scenario[] = [
   { name: 'hides the app', lines: [removed], reported: { updated: 1 }, status: 404 },
   {
     name: 'changes nothing the second time',
-    lines: [removed, removed],
-    reported: { updated: 1, unchanged: 1 },
+    earlier: [removed],
+    lines: [removed],
+    reported: { unchanged: 1 },
     status: 404,
   },
   {
@@ -63,38 +66,64 @@ const scenarios: Scenario[] = [
   },
   {
     name: 'is undone by a newer line',
-    lines: [removed, newer],
-    reported: { updated: 2 },
+    earlier: [removed],
+    lines: [newer],
+    reported: { updated: 1 },
     status: 200,
   },
   {
     name: 'is not undone by the line before it',
-    lines: [removed, old],
+    earlier: [removed],
+    lines: [old],
+    reported: { rejected: 1 },
+    status: 404,
+  },
+  {
+    name: 'counts after a newer line',
+    earlier: [newer],
+    lines: [removed],
+    reported: { updated: 1 },
+    status: 404,
+  },
+  {
+    name: 'and a second one in one file: the second is refused',
+    lines: [removed, removed],
     reported: { updated: 1, rejected: 1 },
     status: 404,
   },
   {
-    name: 'counts after a newer line that is before it',
-    lines: [newer, removed],
-    reported: { updated: 2 },
+    name: 'and a newer line in one file: the second is refused',
+    lines: [removed, newer],
+    reported: { updated: 1, rejected: 1 },
     status: 404,
   },
   {
+    name: 'in the file of a newer line is refused',
+    lines: [newer, removed],
+    reported: { updated: 1, rejected: 1 },
+    status: 200,
+  },
+  {
     name: 'gives up the package name, without which the app can come back',
-    lines: [removed, takesPackageName, { ...newer, package_name: null }],
-    reported: { created: 1, updated: 2 },
+    earlier: [removed],
+    lines: [takesPackageName, { ...newer, package_name: null }],
+    reported: { created: 1, updated: 1 },
     status: 200,
   },
 ]
 
-test.for(scenarios)('a removal $name', async ({ lines, onlyNew, reported, status }) => {
-  const { database, get } = await startService()
-  await importLines(database, [old])
-  expect((await get('/apps/50')).status).toBe(200)
-  expect(await importLines(database, lines, onlyNew)).toMatchObject(counts(reported))
-  expect((await get('/apps/50')).status).toBe(status)
-  await expectConsistent(database)
-})
+test.for(scenarios)(
+  'a removal $name',
+  async ({ earlier = [], lines, onlyNew, reported, status }) => {
+    const { database, get } = await startService()
+    await importLines(database, [old])
+    expect((await get('/apps/50')).status).toBe(200)
+    await importLines(database, earlier)
+    expect(await importLines(database, lines, onlyNew)).toMatchObject(counts(reported))
+    expect((await get('/apps/50')).status).toBe(status)
+    await expectConsistent(database)
+  },
+)
 
 test('a removal changes nothing at the source, which has rejected the app', async () => {
   const { database, world, decide } = await startService()
