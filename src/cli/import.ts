@@ -9,8 +9,9 @@ import { withTemporaryCopy } from '../db/copy-database.ts'
 import type { DatabaseWithTools } from '../db/tools.ts'
 import { type ImportSummary, importLines } from '../import-export/import-lines.ts'
 import { type DescribedApp, type Line, lineSchema } from '../import-export/line.ts'
+import type { ReasonCount } from '../import-export/reason-counts.ts'
 import { catalogueLines } from '../import-export/write-lines.ts'
-import { formatCount, nounOf } from '../util/text.ts'
+import { formatCount, formatQuantity, nounOf } from '../util/text.ts'
 import { buildDatabaseCommand, currentOperator } from './command.ts'
 import { cannotRead } from './file-errors.ts'
 import {
@@ -73,13 +74,15 @@ ${JSON.stringify(exampleLine)}
 files of other stores, and says which app a line updates. Existing apps are
 updated; importing the same file twice changes nothing.
 
-Invalid lines are refused and the others imported; the exit code is then 1. The
-rejects file has the refused lines as they were, and the file beside it, with
-.problems at the end of its name, a line for each of them: {line, id, slug,
-problems: [{field, message}]}, with the first 100 problems. line is its number
-in FILE; id and slug are left out if the line has none. Correct the rejects, and
-import them like any other file. The next import of FILE replaces both files, or
-removes them if no line is refused. An interrupted import finishes when it is
+Invalid lines are refused and the others imported; the exit code is then 1. An
+invalid value that an app can do without, such as an address, is left out: an
+existing app keeps what it has. --schema says which. The rejects file has the
+refused lines as they were, and the file beside it, with .problems at the end of
+its name, a line for each line with problems: {line, id, slug, problems: [{field,
+message, left_out}]}, with the first 100 problems. line is its number in FILE;
+id and slug are missing if the line has none. Correct the rejects, and import
+them like any other file. The next import of FILE replaces both files, or
+removes them if it has no problems. An interrupted import finishes when it is
 run again.
 
 Examples:
@@ -89,8 +92,8 @@ Examples:
   ./apps-service import - --dry-run --json < catalogue.ndjson.gz
 
 JSON: {lines, created, updated, unchanged, rejected, seconds, rejects, problems,
-reasons: [{reason, count}]}. rejects and problems: the files of the refused
-lines; they and reasons are left out if no line was refused. A reason for several messages has the first of them as its
+reasons: [{reason, count, left_out}]}. rejects and problems: the files of the
+refused lines and of the problems; missing if there are none, as reasons. A reason for several messages has the first of them as its
 example. --dry-run adds updates: app_id and slug of the first 100 apps that
 would change.`,
   run: runImport,
@@ -104,7 +107,8 @@ would change.`,
     ...counts,
     seconds,
     updates: updates?.map(({ id, slug }) => ({ app_id: id, slug })),
-    ...(counts.rejected > 0 && { rejects, problems, reasons: reasons.all() }),
+    ...(counts.rejected > 0 && { rejects }),
+    ...(reasons.all().length > 0 && { problems, reasons: reasons.all() }),
   }),
   print({ summary, seconds, updates }) {
     const { lines, created, updated, unchanged } = summary
@@ -155,7 +159,7 @@ async function runImport(
   setFlagsFromString('--semi-space-growth-factor=1')
   const importInto = (target: DatabaseWithTools) =>
     importLines(target, source, catalogueLines({ actor: currentOperator(), onlyNew }), {
-      onReject: rejects.add,
+      onProblems: rejects.add,
       onUpdate({ id, slug }) {
         if (updates && updates.length < maxUpdates) updates.push({ id, slug })
       },
@@ -170,8 +174,8 @@ async function runImport(
   printProblems(
     file,
     summary,
-    problems &&
-      `: see ${resolve(problems)}; correct the lines in ${resolve(rejectsPath)} and import that file`,
+    problems && `: see ${resolve(problems)}`,
+    `; correct the lines in ${resolve(rejectsPath)} and import that file`,
   )
   if (!dryRun) printOptimizeProblem('the lines were imported', summary.optimizeProblem)
   const isComplete = summary.rejected === 0 && !summary.readError && !summary.writeProblem
@@ -191,26 +195,38 @@ const describeExample = (example: string, reason: string) =>
 /** Reasons that are printed. */
 const maxReasons = 10
 
+function printReasons(all: ReasonCount[]) {
+  for (const { reason, count, example } of all.slice(0, maxReasons)) {
+    const shown = count === 1 ? (example ?? reason) : reason
+    const more = count > 1 && example !== undefined ? describeExample(example, reason) : ''
+    printInfo(`  ${formatCount(count)} × ${shown}${more}`)
+  }
+  const more = all.length - maxReasons
+  if (more > 0) printInfo(`  and ${more} more ${nounOf(more, 'reason')}`)
+}
+
 /**
- * Prints why lines were refused, not written or not read, if any, and sets the exit code to 1. An
- * empty input, such as an export of a night without changes, is no failure.
+ * Prints which values were left out, and why lines were refused, not written or not read, if any,
+ * and then sets the exit code to 1. An empty input, such as an export of a night without changes, is
+ * no failure.
  */
 export function printProblems(
   file: string,
   { lines, rejected, reasons, readError, writeProblem }: ImportSummary,
+  place = '',
   advice = '',
 ): void {
+  const all = reasons.all()
+  const leftOut = all.filter(({ left_out }) => left_out)
   if (rejected > 0) {
     process.exitCode = 1
-    printInfo(`${formatCount(rejected)} refused${advice}`)
-    const all = reasons.all()
-    for (const { reason, count, example } of all.slice(0, maxReasons)) {
-      const shown = count === 1 ? (example ?? reason) : reason
-      const more = count > 1 && example !== undefined ? describeExample(example, reason) : ''
-      printInfo(`  ${formatCount(count)} × ${shown}${more}`)
-    }
-    const more = all.length - maxReasons
-    if (more > 0) printInfo(`  and ${more} more ${nounOf(more, 'reason')}`)
+    printInfo(`${formatCount(rejected)} refused${place && place + advice}`)
+    printReasons(all.filter(({ left_out }) => !left_out))
+  }
+  if (leftOut.length > 0) {
+    const total = leftOut.reduce((sum, { count }) => sum + count, 0)
+    printInfo(`${formatQuantity(total, 'value')} left out${place}`)
+    printReasons(leftOut)
   }
   if (writeProblem) {
     const { line, reason } = writeProblem

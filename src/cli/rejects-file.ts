@@ -1,24 +1,26 @@
 import type { Stats } from 'node:fs'
 import { type FileHandle, open, rm, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import type { Problem } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
+import { isRefusing } from '../import-export/line.ts'
+import type { LineProblem } from '../import-export/reason-counts.ts'
 import { fileErrorReason, pathMistake } from './file-errors.ts'
 
 export type RejectsWriter = {
   /** Undefined if the rejects are a device or a pipe. */
   problemsPath: string | undefined
-  add: (line: number, problems: Problem[], raw: string | Buffer) => Promise<void>
+  /** Adds the line itself only if a problem refuses it. */
+  add: (line: number, problems: LineProblem[], raw: string | Buffer) => Promise<void>
   close: () => Promise<void>
-  /** Removes the files of an earlier import, if there are any. */
+  /** Removes the files of an earlier import that this one has not replaced, if there are any. */
   removeEarlier: () => Promise<void>
 }
 
 /**
- * Returns a writer of an import's refused lines, as they are, and of their problems, in a file
- * beside them. The first refused line creates or overwrites both. A device or a pipe gets the lines
- * alone. Throws an OperatorError if a file cannot be written there, or would overwrite another one
- * than those of an earlier import.
+ * Returns a writer of an import's refused lines, as they are, and of all problems, in a file beside
+ * them. The first problem creates or overwrites that file, and removes the lines of an earlier
+ * import. A device or a pipe gets the lines alone. Throws an OperatorError if a file cannot be
+ * written there, or would overwrite another one than those of an earlier import.
  */
 export async function rejectsWriter(path: string, source: Stats): Promise<RejectsWriter> {
   await assertDirectory(path)
@@ -41,10 +43,19 @@ export async function rejectsWriter(path: string, source: Stats): Promise<Reject
   return {
     problemsPath,
     async add(line, problems, raw) {
-      const described = problems.map(({ field, message }) => ({ field, message }))
+      const described = problems.map(({ field, message, left_out }) => ({
+        field,
+        message,
+        left_out,
+      }))
       const entry = JSON.stringify({ line, ...identify(raw), problems: described })
-      // First, because it shows that the other file has rejects.
-      if (problemsPath !== undefined) await append(problemsPath, `${entry}\n`)
+      const isRefused = problems.some(isRefusing)
+      if (problemsPath !== undefined) {
+        if (!isRefused && files.size === 0) await remove(path)
+        // First, because it shows that the other file has rejects.
+        await append(problemsPath, `${entry}\n`)
+      }
+      if (!isRefused) return
       await append(path, raw)
       await append(path, '\n')
     },
@@ -53,11 +64,15 @@ export async function rejectsWriter(path: string, source: Stats): Promise<Reject
     },
     async removeEarlier() {
       if (problemsPath === undefined) return
-      await rm(path, { force: true })
-      await rm(problemsPath, { force: true })
+      for (const file of [path, problemsPath]) if (!files.has(file)) await remove(file)
     },
   }
 }
+
+const remove = (path: string) =>
+  rm(path, { force: true }).catch((error) => {
+    throw cannotWrite(path, fileErrorReason(error))
+  })
 
 /** The id and slug that a line gives its app or category, whatever else is wrong with it. */
 function identify(raw: string | Buffer): { id?: number; slug?: string } {

@@ -6,11 +6,14 @@ import {
   type DescribedApp,
   type FirstLines,
   type ImportLine,
+  isRefusing,
   isSet,
   type Line,
+  markLeftOut,
   orderProblems,
   type ParsedLine,
   problem,
+  withoutFields,
 } from './line.ts'
 import type { LineProblem } from './reason-counts.ts'
 
@@ -21,12 +24,14 @@ import type { LineProblem } from './reason-counts.ts'
 /** The line of an app, compared with the existing apps. */
 export type Match = {
   source: ImportLine
+  /** Without times that contradict those of the app. */
   line: Line
   /** The app that the line updates; without one, it creates an app. */
   app: NamedAppRow | undefined
   /** Another app that has the package name of the line, unless an earlier line gives it up. */
   holder: NamedAppRow | undefined
   problems: LineProblem[]
+  leftOut: LineProblem[]
 }
 
 export const isAccepted = ({ problems }: Match): boolean => problems.length === 0
@@ -94,7 +99,15 @@ export function matchLines(lines: ImportLine[], apps: NamedAppRow[]): Match[] {
             ),
           ]
         : findContradictions(line, app)
-    return { source, line, app, holder, problems }
+    const leftOut = problems.filter((one) => !isRefusing(one))
+    return {
+      source,
+      line: withoutFields(line, leftOut),
+      app,
+      holder,
+      problems: problems.filter(isRefusing),
+      leftOut,
+    }
   }
 
   return lines.flatMap((source) => (source.app ? matchLine(source, source.app) : []))
@@ -125,7 +138,7 @@ function findContradictions(line: Line, app: NamedAppRow | undefined): LineProbl
     ]
   }
   // A line without updated_at gets a new one.
-  const problems = orderProblems(line, pick(app, 'created_at', 'approved_at'))
+  const problems = markLeftOut(orderProblems(line, pick(app, 'created_at', 'approved_at')), line)
   if (line.slug !== undefined && line.slug !== app.slug) {
     problems.push(
       problem(

@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
-import type { Problem } from '../contract/contract.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import { describeFailure, optimizeAtEnd, pauseForOthers } from '../db/long-writes.ts'
 import type { DatabaseWithTools } from '../db/tools.ts'
@@ -10,11 +9,12 @@ import {
   type DescribedApp,
   type FirstLines,
   type ImportLine,
+  isRefusing,
   type ParsedLine,
   problem,
 } from './line.ts'
 import { readLines } from './read-lines.ts'
-import { ReasonCounts } from './reason-counts.ts'
+import { type LineProblem, ReasonCounts } from './reason-counts.ts'
 
 export type ImportSummary = {
   lines: number
@@ -32,8 +32,11 @@ export type ImportSummary = {
 }
 
 export type ImportEvents = {
-  /** Called in the order of the file. */
-  onReject?: (number: number, problems: Problem[], raw: string | Buffer) => Promise<void>
+  /**
+   * Called for each line with problems, in the order of the file. If all of them are left out, the
+   * line is not refused.
+   */
+  onProblems?: (number: number, problems: LineProblem[], raw: string | Buffer) => Promise<void>
   /** Called for each line that updates an app, in the order of the file. */
   onUpdate?: (app: DescribedApp) => void
   /** Called after each batch with the counts so far. */
@@ -65,7 +68,7 @@ export async function importLines(
   database: DatabaseWithTools,
   source: AsyncIterable<Buffer>,
   { parse, write }: LineWork,
-  { onReject, onUpdate, onProgress }: ImportEvents = {},
+  { onProblems, onUpdate, onProgress }: ImportEvents = {},
 ): Promise<ImportSummary> {
   const reasons = new ReasonCounts()
   const summary: ImportSummary = {
@@ -130,11 +133,12 @@ export async function importLines(
   async function count({ number, raw, described, ...line }: ImportLine) {
     const outcome = required(line.outcome, 'the outcome of a line')
     if (outcome === 'updated' && described) onUpdate?.(described)
-    if (Array.isArray(outcome)) {
-      summary.rejected++
-      reasons.add(outcome)
-      await onReject?.(number, outcome, raw)
-    } else summary[outcome]++
+    const leftOut = [...(line.leftOut ?? []), ...(line.contradictions ?? [])]
+    const refusal = Array.isArray(outcome) ? outcome : []
+    const problems = [...refusal, ...leftOut]
+    if (problems.length > 0) await onProblems?.(number, problems, raw)
+    reasons.add(Array.isArray(outcome) ? outcome.filter(isRefusing) : leftOut)
+    summary[Array.isArray(outcome) ? 'rejected' : outcome]++
   }
 }
 

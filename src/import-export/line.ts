@@ -45,6 +45,8 @@ export type ImportLine = ParsedLine & {
   number: number
   /** As it was read; bytes if it is not UTF-8, and only its first ones if it is too long. */
   raw: string | Buffer
+  /** Times that contradict those of the app, and are left out. */
+  contradictions?: LineProblem[]
   /** The app that the line is about, also if it is refused for another reason. */
   described?: DescribedApp | undefined
 }
@@ -74,6 +76,8 @@ export type ParsedLine = {
   counters?: CounterLine
   /** Prepared while the previous lines are written, for an app that will be listed. */
   document?: SearchDocument
+  /** Problems with values that the line is read without. */
+  leftOut?: LineProblem[]
   outcome?: 'created' | 'updated' | 'unchanged' | LineProblem[] | undefined
 }
 
@@ -123,7 +127,7 @@ export const lineSchema = {
   $schema: 'http://json-schema.org/draft-07/schema#',
   title: 'A line of a catalogue file',
   description:
-    'Newline-delimited JSON in UTF-8. A line is an app; or a category if it has only the field category, as an object; or an app to hide, if it has the field removed. In an existing app, an omitted field keeps its value; null removes it.',
+    'Newline-delimited JSON in UTF-8. A line is an app; or a category if it has only the field category, as an object; or an app to hide, if it has the field removed. In an existing app, an omitted field keeps its value; null removes it. An invalid value of a field that an app can do without is left out: of addresses, license, short_description, version, times, total_downloads, average_rating and rating_count, of a review; but not of deleted_at, and of created_at only in a line without id or slug.',
   type: 'object',
   additionalProperties: false,
   dependencies: { removed: { maxProperties: 1 } },
@@ -268,6 +272,37 @@ export const lineFields = Object.keys(lineSchema.properties).filter(
 )
 
 /**
+ * An invalid value of these fields refuses a line: of what finds an app, what it cannot be without,
+ * and what decides who sees it. An invalid value of any other field is left out.
+ */
+const refusingFields = new Set<string>([
+  ...lineSchema.else.required,
+  ...['id', 'slug', 'package_name', 'status', 'rejection_reason', 'deleted_at'],
+])
+
+const optionalFields = new Set(lineFields.filter((field) => !refusingFields.has(field)))
+
+/** Fields that null does not clear. There, it is as if they were left out. */
+const unclearedFields = Object.entries(lineSchema.properties)
+  .filter(([, schema]) => 'type' in schema && !schema.type.includes('null'))
+  .map(([field]) => field)
+
+/** Marks the problems with values that the line can do without. */
+export function markLeftOut(problems: LineProblem[], line: object): LineProblem[] {
+  // A line with these finds its app by all three.
+  const isExported = 'id' in line && 'slug' in line
+  return problems.map((one) => {
+    const field = fieldOf(one)
+    const isRefusing = !optionalFields.has(field) || (field === 'created_at' && isExported)
+    return isRefusing ? one : { ...one, left_out: true }
+  })
+}
+
+const fieldOf = ({ field }: Problem) => field.split('/')[1] as keyof Line
+
+export const isRefusing = ({ left_out }: LineProblem): boolean => !left_out
+
+/**
  * A line of a file of counters: the app that has the slug or package name gets the downloads and
  * ratings.
  */
@@ -293,16 +328,17 @@ const counterSchema = {
  * all its problems; `number` is that of the line in its file.
  */
 export function readLine(text: string, number = 1): ParsedLine {
-  const line = readValid<Line | ParsedLine>(text, number, 'line')
-  if (Array.isArray(line)) return { outcome: line }
+  const { value: line, problems } = readValid<Line | ParsedLine>(text, number, 'line')
+  if (!line) return { outcome: problems }
   if (!('name' in line)) return line
   // An empty one means none, and must not identify an app.
-  return { app: line.package_name === '' ? { ...line, package_name: null } : line }
+  const app = line.package_name === '' ? { ...line, package_name: null } : line
+  return { app, leftOut: problems }
 }
 
 export function readCounterLine(text: string, number: number): ParsedLine {
-  const counters = readValid<CounterLine>(text, number, 'counters')
-  return Array.isArray(counters) ? { outcome: counters } : { counters }
+  const { value: counters, problems } = readValid<CounterLine>(text, number, 'counters')
+  return counters ? { counters } : { outcome: problems }
 }
 
 /** Milliseconds by which the clocks of two machines may differ. */
@@ -322,17 +358,17 @@ export function orderProblems(line: object, stored: object = {}): Problem[] {
   const given = timesOf(line)
   const { created_at: creation, ...later } = { ...timesOf(stored), ...given }
   if (creation === undefined) return []
-  return laterTimes
-    .filter(
-      (field) =>
-        ('created_at' in given || field in given) &&
-        creation - (later[field] ?? creation) > maxClockSkew,
-    )
-    .map((field) =>
-      'created_at' in given
-        ? problem('/created_at', `must not be after ${field}`)
-        : problem(`/${field}`, 'must not be before the creation of the app'),
-    )
+  const early = laterTimes.filter(
+    (field) =>
+      ('created_at' in given || field in given) &&
+      creation - (later[field] ?? creation) > maxClockSkew,
+  )
+  if (!('created_at' in given))
+    return early.map((field) => problem(`/${field}`, 'must not be before the creation of the app'))
+  const others = early.filter((field) => field !== 'updated_at')
+  if (others.length > 0)
+    return others.map((field) => problem('/created_at', `must not be after ${field}`))
+  return early.map((field) => problem(`/${field}`, 'must not be before created_at'))
 }
 
 /** The times of an object that are set, in milliseconds. */
@@ -346,34 +382,51 @@ const timesOf = (value: object): Partial<Record<string, number>> =>
   )
 
 /**
- * Returns the line, or its problems: those with the schema, and times that contradict each other.
+ * Returns the problems of a line: those with the schema, and times that contradict each other. Also
+ * its value, without what is left out, unless a problem refuses it.
  */
 function readValid<T>(
   text: string,
   number: number,
   schema: 'line' | 'counters',
-): T | LineProblem[] {
+): { value?: T; problems: LineProblem[] } {
   let parsed: unknown
   try {
     parsed = JSON.parse(text)
   } catch {
-    return [problem('', describeSyntaxError(text, number), 'is not valid JSON')]
+    const message = describeSyntaxError(text, number)
+    return { problems: [problem('', message, 'is not valid JSON')] }
   }
-  if (isNestedTooDeeply(parsed)) return [problem('', 'is nested too deeply')]
+  if (isNestedTooDeeply(parsed)) return { problems: [problem('', 'is nested too deeply')] }
   // A compact line without repeated fields is the same when it is written again, which is quick to
   // see.
   const repeated = JSON.stringify(parsed) === text ? undefined : findRepeatedField(text)
-  if (repeated) return [repeated.problem]
+  if (repeated) return { problems: [repeated.problem] }
   const line = trimTexts(removeExcessFields(parsed))
+  if (schema === 'line') removeNulls(line)
   const isValid = ajv.validate<T>(schema, line)
   const errors = ajv.errors ?? []
-  if (schema === 'line') addReviewErrors(errors, line)
+  if (schema === 'line') removeInvalidReviews(errors, line)
   // Parsed again, because the validation has converted times.
   const given = errors.length === 0 ? undefined : JSON.parse(text)
-  const found = objectProblems(errors).map((one) => quoteValue(one, given))
-  const contradictions = isObject(line) ? orderProblems(withoutFields(line, found)) : []
-  const problems = [...found, ...contradictions].slice(0, maxProblems)
-  return isValid && problems.length === 0 ? line : problems
+  const invalid = objectProblems(errors).map((one) => quoteValue(one, given))
+  const rest = isObject(line) ? withoutFields(line, invalid) : {}
+  const contradictions = orderProblems(rest)
+  const found = [...invalid, ...contradictions]
+  if (isValid && found.length === 0) return { value: line, problems: [] }
+  const problems = schema === 'line' && isObject(line) ? markLeftOut(found, line) : found
+  const value = withoutFields(rest, contradictions)
+  if (contradictions.some((one) => fieldOf(one) === 'updated_at'))
+    value.updated_at = rest.created_at
+  const isAccepted = !problems.some(isRefusing) && ajv.validate<T>(schema, value)
+  const shown = problems.toSorted((a, b) => Number(!isRefusing(a)) - Number(!isRefusing(b)))
+  return { ...(isAccepted && { value }), problems: shown.slice(0, maxProblems) }
+}
+
+/** Removes, in place, the nulls of fields that they do not clear. */
+function removeNulls(line: unknown) {
+  if (!isObject(line)) return
+  for (const field of unclearedFields) if (line[field] === null) delete line[field]
 }
 
 /** Problems of a line that are reported. */
@@ -390,16 +443,18 @@ function removeExcessFields(line: unknown): unknown {
   return line
 }
 
-/** Adds the errors of reviews until there are enough. ajv would collect those of all. */
-function addReviewErrors(errors: ErrorObject[], line: unknown) {
-  const reviews: unknown = isObject(line) ? line.reviews : undefined
-  if (!Array.isArray(reviews)) return
-  for (const [index, review] of reviews.entries()) {
-    if (errors.length >= maxProblems) return
-    if (ajv.validate('review', review)) continue
-    for (const error of ajv.errors ?? [])
+/**
+ * Removes invalid reviews, in place, and adds their errors until there are enough. ajv would collect
+ * those of all.
+ */
+function removeInvalidReviews(errors: ErrorObject[], line: unknown) {
+  if (!isObject(line) || !Array.isArray(line.reviews)) return
+  line.reviews = line.reviews.filter((review, index) => {
+    if (ajv.validate('review', review)) return true
+    for (const error of errors.length < maxProblems ? (ajv.errors ?? []) : [])
       errors.push({ ...error, instancePath: `/reviews/${index}${error.instancePath}` })
-  }
+    return false
+  })
 }
 
 /**
@@ -436,10 +491,16 @@ function quoteValue({ field, message }: Problem, line: unknown): LineProblem {
   return problem(field, `${message}; got ${JSON.stringify(shown)}`, message)
 }
 
-const withoutFields = (line: object, problems: Problem[]) =>
-  Object.fromEntries(
-    Object.entries(line).filter(([name]) => problems.every(({ field }) => field !== `/${name}`)),
+/** A review has a problem by itself; the average and the number of ratings have it together. */
+export function withoutFields<T extends object>(line: T, problems: Problem[]): T {
+  if (problems.length === 0) return line
+  const fields = new Set<string>(
+    problems.filter(({ field }) => !field.startsWith('/reviews/')).map(fieldOf),
   )
+  if (fields.has('average_rating')) fields.add('rating_count')
+  if (fields.has('rating_count')) fields.add('average_rating')
+  return Object.fromEntries(Object.entries(line).filter(([name]) => !fields.has(name))) as T
+}
 
 /**
  * Converts a time, in place, to the form in which it is stored. A future time would lead lists

@@ -49,7 +49,8 @@ export async function writeApps(
   const all = matchLines(unwritten, apps)
   const first = firstOfEachApp(all)
   // Also resets the lines after an earlier attempt at this transaction.
-  for (const { source } of all) source.outcome = undefined
+  for (const { source, leftOut } of all)
+    Object.assign(source, { outcome: undefined, contradictions: leftOut })
   for (const { source } of first) source.outcome = 'unchanged'
   const matches = options.onlyNew ? first.filter(({ app, holder }) => !app && !holder) : first
   refuseSecondLines(matches, options.firstLines)

@@ -71,7 +71,7 @@ test('an import that cannot merge the index afterwards is complete all the same,
     database,
     Readable.from([Buffer.from([...lines, '{}'].join('\n'))]),
     catalogueLines({ actor: { operator: 'test' }, onlyNew: false }),
-    { onReject: lock },
+    { onProblems: lock },
   )
   release()
   await writing

@@ -159,23 +159,24 @@ describe('refused lines', () => {
   test('have one reason if only their values differ, with the first as its example', async () => {
     const addresses = ['ftp://example.org/', 'ftp://example.com/']
     const lines = [
-      ...addresses.map((website_url) => ({ ...app, website_url })),
+      ...addresses.map((website_url) => ({ ...app, name: website_url, website_url })),
       ...['Ada', 'Bob'].map((developer_name) => ({
         ...app,
         slug: developer_name.toLowerCase(),
         developer_name,
       })),
       ...['ada', 'bob'].map((slug) => ({ ...app, slug, developer_name: 'Eve' })),
-      { ...app, license: 'a\nb' },
+      { ...app, deleted_at: 'a\nb' },
     ]
-    const { importFile } = await withFile(lines)
+    const { importFile, problems } = await withFile(lines)
     const { stderr, stdout } = await importFile('--json')
     expect(stderr.trimEnd().split('\n').slice(1)).toEqual([
+      expect.stringMatching(/^ {2}2 × \/slug: belongs .*; for example \/slug: .* of Ada/),
+      expect.stringMatching(/^ {2}1 × \/deleted_at: must .*; got "a b"$/),
+      `2 values left out: see ${problems}`,
       expect.stringMatching(
         /^ {2}2 × \/website_url: must .*; got "ftp:\/\/example\.org\/", for example$/,
       ),
-      expect.stringMatching(/^ {2}2 × \/slug: belongs .*; for example \/slug: .* of Ada/),
-      expect.stringMatching(/^ {2}1 × \/license: must .*; got "a b"$/),
     ])
     expect(JSON.parse(stdout).reasons[1]).toEqual({
       reason: expect.stringMatching(/^\/slug: /),
@@ -203,7 +204,7 @@ describe('refused lines', () => {
   })
 
   test('can be corrected and imported, and are refused again', async () => {
-    const moon = { ...app, name: 'Moon Map', slug: 'moon', version: '' }
+    const moon = { ...app, name: 'Moon Map', slug: 'moon', status: '' }
     const { file, rejects, run: command } = await withFile([{ ...app, name: '' }, moon])
     await command('import', file)
     const corrected = readFileSync(rejects, 'utf8').replace('"name":""', '"name":"Star Map"')
@@ -214,7 +215,7 @@ describe('refused lines', () => {
     expect(JSON.parse(readFileSync(`${again}.problems`, 'utf8'))).toMatchObject({
       line: 2,
       slug: 'moon',
-      problems: [{ field: '/version' }],
+      problems: [{ field: '/status' }],
     })
   })
 
@@ -271,6 +272,88 @@ describe('refused lines', () => {
     expect(readFileSync(file, 'utf8')).toBe(toLines([app, {}]))
     expect(readFileSync(rejects, 'utf8')).toBe(toLines([app]))
     expect((await command('app', 'list', 'star map')).stdout).not.toContain('Star Map')
+  })
+})
+
+describe('values that are left out', () => {
+  const odd = { ...app, website_url: 'ftp://example.org/', license: 'a\nb' }
+  const entry = (line: number, ...fields: string[]) => ({
+    line,
+    problems: fields.map((field) => ({ field, message: expect.any(String), left_out: true })),
+  })
+  const entriesOf = (file: string) =>
+    readFileSync(file, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((text) => JSON.parse(text))
+
+  test('are counted by field and reason, and are no failure; a dry run shows them before', async () => {
+    const { importFile, rejects, problems } = await withFile([odd, { ...odd, name: 'Moon' }])
+    for (const options of [['--dry-run'], []]) {
+      const { code, stdout, stderr } = await importFile(...options)
+      expect([code, stderr.trimEnd().split('\n')]).toEqual([
+        0,
+        [
+          `4 values left out: see ${problems}`,
+          expect.stringMatching(/^ {2}2 × \/website_url: must begin .*, for example$/),
+          expect.stringMatching(/^ {2}2 × \/license: must be on one line.*, for example$/),
+        ],
+      ])
+      expect(stdout).toMatch(/: 2 created, 0 updated, 0 unchanged/)
+      expect(existsSync(rejects)).toBe(false)
+      expect(entriesOf(problems)).toEqual([
+        entry(1, '/website_url', '/license'),
+        entry(2, '/website_url', '/license'),
+      ])
+    }
+    const { code, stdout } = await importFile('--json')
+    expect([code, JSON.parse(stdout)]).toMatchObject([
+      0,
+      {
+        ...{ unchanged: 2, rejected: 0, problems },
+        reasons: ['/website_url', '/license'].map((field) => ({
+          reason: expect.stringContaining(field),
+          count: 2,
+          left_out: true,
+        })),
+      },
+    ])
+    expect(JSON.parse(stdout)).not.toHaveProperty('rejects')
+  })
+
+  test('are in the file of problems, which stands alone and is replaced, or removed', async () => {
+    const { rewrite, importFile, rejects, problems } = await withFile([{ ...odd, status: 'new' }])
+    expect((await importFile()).code).toBe(1)
+    expect(entriesOf(problems)).toEqual([
+      {
+        line: 1,
+        problems: [
+          { field: '/status', message: expect.any(String) },
+          ...entry(1, '/website_url', '/license').problems,
+        ],
+      },
+    ])
+    expect(existsSync(rejects)).toBe(true)
+    rewrite([odd])
+    expect((await importFile()).code).toBe(0)
+    expect(entriesOf(problems)).toEqual([entry(1, '/website_url', '/license')])
+    expect(existsSync(rejects)).toBe(false)
+    rewrite([
+      { ...odd, name: '' },
+      { ...odd, license: 'MIT' },
+    ])
+    expect((await importFile()).code).toBe(1)
+    expect(readFileSync(rejects, 'utf8')).toBe(toLines([{ ...odd, name: '' }]))
+    expect(entriesOf(problems)).toMatchObject([{ line: 1 }, entry(2, '/website_url')])
+    rewrite([app])
+    expect((await importFile()).code).toBe(0)
+    expect([rejects, problems].filter(existsSync)).toEqual([])
+  })
+
+  test('are only counted if the rejects go to a device', async () => {
+    const { importFile } = await withFile([odd])
+    const { code, stderr } = await importFile('--rejects', '/dev/null')
+    expect([code, stderr.split('\n')[0]]).toEqual([0, '2 values left out'])
   })
 })
 

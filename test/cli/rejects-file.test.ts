@@ -70,6 +70,24 @@ test('the rejects of an earlier import are replaced by the first refused line, o
   expect(both.filter(existsSync)).toEqual([])
 })
 
+test('problems that refuse no line stand alone, and replace the rejects of an earlier import', async () => {
+  const { path, input } = startImport()
+  const first = await rejectsWriter(path, input)
+  await first.add(1, [problem], 'x')
+  await first.close()
+  for (const number of [2, 3]) {
+    const { add, close, removeEarlier, problemsPath = '' } = await rejectsWriter(path, input)
+    await add(number, [{ ...problem, left_out: true }], 'y')
+    await close()
+    await removeEarlier()
+    expect(existsSync(path)).toBe(false)
+    expect(JSON.parse(readFileSync(problemsPath, 'utf8'))).toEqual({
+      line: number,
+      problems: [{ field: problem.field, message: problem.message, left_out: true }],
+    })
+  }
+})
+
 test('a device gets the lines alone, and is never removed', async () => {
   const { path, input } = startImport()
   // A link, so that a mistake removes only the link.

@@ -82,7 +82,7 @@ const setCountersOf =
   (line: object): Operation =>
   (database) =>
     setCounters(database, [line], {
-      onReject: async (_number, problems) => expect.fail(JSON.stringify(problems)),
+      onProblems: async (_number, problems) => expect.fail(JSON.stringify(problems)),
     })
 const importLinesOf =
   (...lines: object[]): Operation =>

@@ -230,12 +230,18 @@ const described: Described[] = [
     name: 'an approval before the creation of the app',
     line: { ...bySlug, approved_at: time(0) },
     existing: [app],
-    outcome: 'refused: /approved_at',
+    outcome: 'updates 7',
   },
   {
     name: 'a creation after the approval of the app',
     line: { ...bySlug, created_at: time(5) },
     existing: [app],
+    outcome: 'updates 7',
+  },
+  {
+    name: 'a line that finds its app by an id and slug and is created after its approval',
+    line: { ...exact, created_at: time(5) },
+    existing: [unpackaged],
     outcome: 'refused: /created_at',
   },
   {

@@ -33,7 +33,7 @@ test('each refused line is reported once, in order, as it was read', async () =>
   ]
   const reported: unknown[] = []
   const { reasons, ...summary } = await importFrom(database, Readable.from(parts), {
-    onReject: async (line, problems, raw) => {
+    onProblems: async (line, problems, raw) => {
       reported.push({ line, fields: problems.map(({ field }) => field), raw })
     },
   })

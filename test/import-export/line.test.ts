@@ -31,16 +31,27 @@ const withTimes = (time: string) => ({
 })
 const timeFields = [
   '/category/created_at',
-  '/created_at',
-  '/updated_at',
-  '/approved_at',
   '/deleted_at',
-  '/reviews/1/created_at',
+  '(/created_at)',
+  '(/updated_at)',
+  '(/approved_at)',
+  '(/reviews/1/created_at)',
 ]
 
-const problemsOf = ({ outcome }: ParsedLine) => (Array.isArray(outcome) ? outcome : [])
+const problemsOf = ({ outcome, leftOut = [] }: ParsedLine) =>
+  Array.isArray(outcome) ? outcome : leftOut
+/** The fields with problems; in parentheses, those that can be left out. */
 const fieldsOf = (line: object) =>
-  problemsOf(readLine(JSON.stringify(line))).map(({ field }) => field)
+  problemsOf(readLine(JSON.stringify(line))).map(({ field, left_out }) =>
+    left_out ? `(${field})` : field,
+  )
+
+/** The line of an export whose times are not in order. */
+const exportedLate = {
+  ...{ id: 7, slug: 'star' },
+  created_at: '2026-01-02T00:00:00Z',
+  updated_at: '2026-01-01T00:00:00Z',
+}
 
 describe('an app may have', () => {
   test.for<[what: string, fields: object]>([
@@ -104,7 +115,7 @@ describe('an app may have', () => {
   })
 })
 
-describe('an app is refused for', () => {
+describe('an app has problems with', () => {
   test.for<[what: string, fields: object, problems: string[]]>([
     ['an unknown field', { colour: 'red' }, ['/colour']],
     ['an unknown nested field', { category: { ...sky, hue: 1 } }, ['/category/hue']],
@@ -116,21 +127,21 @@ describe('an app is refused for', () => {
         ...{ version: '', developer_name: '', package_name: 'a.b' },
       },
       [
-        ...['/id', '/version', '/package_name', '/slug', '/category', '/developer_name'],
-        ...['/status', '/total_downloads'],
+        ...['/id', '/package_name', '/slug', '/category', '/developer_name', '/status'],
+        ...['(/version)', '(/total_downloads)'],
       ],
     ],
     [
       'invalid reviews',
       { reviews: [{ ...review, rating: 6 }, review, { ...review, id: 0, reviewer_name: '' }, {}] },
       [
-        '/reviews/0/rating',
-        '/reviews/2/id',
-        '/reviews/2/reviewer_name',
-        '/reviews/3/reviewer_name',
-        '/reviews/3/rating',
-        '/reviews/3/comment',
-        '/reviews/3/created_at',
+        '(/reviews/0/rating)',
+        '(/reviews/2/id)',
+        '(/reviews/2/reviewer_name)',
+        '(/reviews/3/reviewer_name)',
+        '(/reviews/3/rating)',
+        '(/reviews/3/comment)',
+        '(/reviews/3/created_at)',
       ],
     ],
     [
@@ -152,7 +163,7 @@ describe('an app is refused for', () => {
         category: { id: 2 ** 52, ...sky },
         reviews: [{ ...review, id: 2 ** 52 }],
       },
-      ['/id', '/category/id', '/reviews/0/id'],
+      ['/id', '/category/id', '(/reviews/0/id)'],
     ],
     ['times in the future', withTimes(inMinutes(6)), timeFields],
     ['times that are none', withTimes('x'), timeFields],
@@ -165,11 +176,22 @@ describe('an app is refused for', () => {
         approved_at: '2026-13-01T00:00:00.000Z',
         deleted_at: '2026-01-01T24:00:00.000Z',
       },
-      ['/created_at', '/updated_at', '/approved_at', '/deleted_at'],
+      ['/deleted_at', '(/created_at)', '(/updated_at)', '(/approved_at)'],
     ],
     [
       'a time that is too long',
       { created_at: `2026-01-01T00:00:00.${'0'.repeat(40)}Z` },
+      ['(/created_at)'],
+    ],
+    [
+      'a time that finds its app and is none',
+      { id: 7, slug: 'star', created_at: 'x' },
+      ['/created_at'],
+    ],
+    ['a creation after the last change', exportedLate, ['(/updated_at)']],
+    [
+      'a creation after the approval, in a line that finds its app by it',
+      { ...exportedLate, approved_at: '2026-01-01T00:00:00Z' },
       ['/created_at'],
     ],
     [
@@ -181,12 +203,12 @@ describe('an app is refused for', () => {
         approved_at: '2026-01-01T00:00:00Z',
         deleted_at: '2026-01-01T00:00:00Z',
       },
-      ['/version', '/created_at', '/created_at', '/created_at'],
+      ['(/version)', '(/created_at)', '(/created_at)'],
     ],
     [
       'an approval before the creation, by more than clocks differ',
       { created_at: '2026-01-01T00:05:00.001Z', approved_at: '2026-01-01T00:00:00Z' },
-      ['/created_at'],
+      ['(/created_at)'],
     ],
     [
       'control characters',
@@ -200,7 +222,7 @@ describe('an app is refused for', () => {
       },
       [
         ...['/description', '/category/name', '/developer_name', '/rejection_reason'],
-        ...['/reviews/0/reviewer_name', '/reviews/0/comment'],
+        ...['(/reviews/0/reviewer_name)', '(/reviews/0/comment)'],
       ],
     ],
     [
@@ -212,7 +234,7 @@ describe('an app is refused for', () => {
         developer_name: '\u2060',
         reviews: [{ ...review, reviewer_name: '\u2066' }],
       },
-      ['/name', '/version', '/category/name', '/developer_name', '/reviews/0/reviewer_name'],
+      ['/name', '/category/name', '/developer_name', '(/version)', '(/reviews/0/reviewer_name)'],
     ],
     [
       'directional marks within names',
@@ -222,20 +244,123 @@ describe('an app is refused for', () => {
     ['a name with a tag', { name: 'Star\u{e0041}' }, ['/name']],
     ['a rejection without a reason', { status: 'rejected' }, ['/rejection_reason']],
     ['a reason without a rejection', { rejection_reason: 'No.' }, ['/rejection_reason']],
-    ['a number of ratings without their average', { rating_count: 3 }, ['/rating_count']],
-    ['an average without ratings', { average_rating: 4, rating_count: 0 }, ['/rating_count']],
+    ['a number of ratings without their average', { rating_count: 3 }, ['(/rating_count)']],
+    ['an average without ratings', { average_rating: 4, rating_count: 0 }, ['(/rating_count)']],
     [
       'more ratings than there can be',
       { average_rating: 4, rating_count: 1e12 + 1 },
-      ['/rating_count'],
+      ['(/rating_count)'],
     ],
-    ['an average below zero', { average_rating: -1 }, ['/average_rating']],
-    ['an average below one star', { average_rating: 0.99 }, ['/average_rating']],
-    ['an average above five stars', { average_rating: 5.01 }, ['/average_rating']],
+    ['an average below zero', { average_rating: -1 }, ['(/average_rating)']],
+    ['an average below one star', { average_rating: 0.99 }, ['(/average_rating)']],
+    ['an average above five stars', { average_rating: 5.01 }, ['(/average_rating)']],
     ['a removal', { removed: { id: 7, created_at: '2026-01-01T00:00:00Z' } }, ['']],
   ])('%s', ([, fields, problems]) => {
     expect(fieldsOf({ ...app, ...fields })).toEqual(problems)
   })
+})
+
+const unknown = (count: number, name = 'field') =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`${name}${index}`, index]))
+const manyReviews = (reviews: unknown[]) => ({
+  ...app,
+  reviews: [...Array.from({ length: 150 }, () => review), ...reviews],
+})
+
+const time = (day: number) => new Date(Date.UTC(2026, 0, day)).toISOString()
+const rated = { average_rating: 4, rating_count: 2 }
+
+test.for<[what: string, fields: object, read: object]>([
+  ['an address', { website_url: 'ftp://x', license: 'MIT' }, { license: 'MIT' }],
+  [
+    'each of the others',
+    {
+      source_code_url: 1,
+      license: 'a\nb',
+      short_description: 'x'.repeat(201),
+      version: '',
+      total_downloads: -1,
+    },
+    {},
+  ],
+  ['the average, with the number', { average_rating: 9, rating_count: 3 }, {}],
+  ['the number, with the average', { average_rating: 3, rating_count: -1 }, {}],
+  ['an average alone', { average_rating: 9 }, {}],
+  ['reviews that are none', { reviews: 'many', ...rated }, rated],
+  ['a review by itself', { reviews: [{ ...review, rating: 6 }, review] }, { reviews: [review] }],
+  [
+    'more reviews than are reported',
+    manyReviews(new Array(200).fill(0)),
+    { reviews: manyReviews([]).reviews },
+  ],
+  [
+    'times that are none',
+    { created_at: 'x', updated_at: time(3), approved_at: '3 May' },
+    { updated_at: time(3) },
+  ],
+  [
+    'a creation after the approval',
+    { created_at: time(5), updated_at: time(3), approved_at: time(2) },
+    { updated_at: time(3), approved_at: time(2) },
+  ],
+  [
+    'a last change before the creation, which it becomes',
+    { created_at: time(5), updated_at: time(3) },
+    { created_at: time(5), updated_at: time(5) },
+  ],
+  [
+    'nulls of fields that null does not clear',
+    {
+      version: null,
+      slug: null,
+      status: null,
+      id: null,
+      created_at: null,
+      reviews: null,
+      license: null,
+    },
+    { license: null },
+  ],
+])('a line is read without %s', ([, fields, read]) => {
+  const line = readLine(JSON.stringify({ ...app, ...fields }))
+  expect(line.app).toEqual({ ...app, ...read })
+  // What is read is a valid line.
+  expect(readLine(JSON.stringify(line.app))).toEqual({ app: line.app, leftOut: [] })
+})
+
+test('each field either refuses a line or is left out', () => {
+  const {
+    unreviewed_since: _,
+    unreviewed_changes: __,
+    removed: ___,
+    ...fields
+  } = lineSchema.properties
+  const outcomes = Object.keys(fields).map((field) => [
+    field,
+    readLine(JSON.stringify({ ...app, [field]: { is: 'wrong' } })).outcome
+      ? 'refuses'
+      : 'is left out',
+  ])
+  const refusing = [
+    'id',
+    'name',
+    'description',
+    'package_name',
+    'slug',
+    'category',
+    'developer_name',
+    'status',
+    'rejection_reason',
+    'deleted_at',
+  ]
+  expect(Object.fromEntries(outcomes)).toEqual(
+    Object.fromEntries(
+      Object.keys(fields).map((field) => [
+        field,
+        refusing.includes(field) ? 'refuses' : 'is left out',
+      ]),
+    ),
+  )
 })
 
 test.for<[what: string, line: object, problems: string[]]>([
@@ -313,13 +438,6 @@ test.for<[what: string, text: string, field: string, problem: RegExp]>([
 
 const timeForm = 'must be a time such as 2026-03-04T09:12:45Z or 2026-03-04T10:12:45+01:00'
 
-const unknown = (count: number, name = 'field') =>
-  Object.fromEntries(Array.from({ length: count }, (_, index) => [`${name}${index}`, index]))
-const manyReviews = (reviews: unknown[]) => ({
-  ...app,
-  reviews: [...Array.from({ length: 150 }, () => review), ...reviews],
-})
-
 test.for<[what: string, line: object, first: string, last: string]>([
   ['unknown fields before those of an app', { ...unknown(130_000), ...app }, '/field0', '/field99'],
   ['unknown fields and nothing else', unknown(130_000), '/field0', '/field99'],
@@ -350,7 +468,7 @@ test.for<[what: string, line: object, first: string, last: string]>([
 })
 
 test('very many fields in a value that is refused or ignored change nothing', () => {
-  expect(fieldsOf({ ...app, version: '', more: unknown(1000) })).toEqual(['/more', '/version'])
+  expect(fieldsOf({ ...app, version: '', more: unknown(1000) })).toEqual(['/more', '(/version)'])
   expect(fieldsOf({ ...app, unreviewed_changes: unknown(1000) })).toEqual([])
   expect(fieldsOf({ ...app, name: unknown(1000) })).toEqual(['/name'])
   expect(fieldsOf({ ...app, reviews: [{ ...unknown(1000), ...review }] })).toEqual([])
@@ -360,7 +478,7 @@ test('reviews are checked to the last one', () => {
   const { app: read } = readLine(JSON.stringify(manyReviews([review])))
   expect(read?.reviews).toHaveLength(151)
   const wrong = [{ ...review, rating: 6 }, review, { ...review, comment: 1 }]
-  expect(fieldsOf(manyReviews(wrong))).toEqual(['/reviews/150/rating', '/reviews/152/comment'])
+  expect(fieldsOf(manyReviews(wrong))).toEqual(['(/reviews/150/rating)', '(/reviews/152/comment)'])
 })
 
 test.for<[what: string, line: object, field: string, message: string]>([
@@ -402,7 +520,7 @@ test.for<[what: string, line: object, field: string, message: string]>([
   ],
   ['a text', { created_at: 'yesterday' }, '/created_at', `${timeForm}; got "yesterday"`],
   ['milliseconds', { updated_at: 1767225600000 }, '/updated_at', `${timeForm}; got 1767225600000`],
-  ['null', { created_at: null }, '/created_at', `${timeForm}; got null`],
+  ['false', { created_at: false }, '/created_at', `${timeForm}; got false`],
   ['a number that may be null', { deleted_at: 0 }, '/deleted_at', `${timeForm}; got 0`],
   ['an object', { created_at: { day: 1 } }, '/created_at', timeForm],
   [
@@ -442,7 +560,9 @@ test.for<[what: string, line: object, field: string, message: string]>([
     'must be on one line, without control characters; got "GPLv3 MIT"',
   ],
 ])('the message has the value, but the reason has not: %s', ([, fields, field, message]) => {
-  const problems = problemsOf(readLine(JSON.stringify({ ...app, ...fields })))
+  const problems = problemsOf(readLine(JSON.stringify({ ...app, ...fields }))).map(
+    ({ left_out: _, ...one }) => one,
+  )
   const [reason, value] = message.split('; got ')
   expect(problems).toEqual([{ in: 'body', field, message, ...(value && { reason }) }])
 })

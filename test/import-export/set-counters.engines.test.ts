@@ -7,7 +7,7 @@ import { type Service, startService } from '../support/service.ts'
 async function set(service: Service, lines: (object | string)[]) {
   const problems: Problem[] = []
   const { created, reasons, ...summary } = await setCounters(service.database, lines, {
-    onReject: async (_number, refused) => {
+    onProblems: async (_number, refused) => {
       problems.push(...refused)
     },
   })

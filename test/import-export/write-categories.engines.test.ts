@@ -177,7 +177,7 @@ test('categories exchange their names as the refusal advises', async () => {
   ]
   const messages: string[] = []
   await importFrom(database, Readable.from([Buffer.from(toLines(exchanged))]), {
-    onReject: async (_number, problems) => {
+    onProblems: async (_number, problems) => {
       messages.push(...problems.map(({ message }) => message))
     },
   })

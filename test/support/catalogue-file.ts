@@ -10,11 +10,15 @@ import {
   type ImportSummary,
   importLines as importSource,
 } from '../../src/import-export/import-lines.ts'
+import { isRefusing } from '../../src/import-export/line.ts'
 import { counterLines } from '../../src/import-export/set-counters.ts'
 import { catalogueLines } from '../../src/import-export/write-lines.ts'
 import { temporaryFolder } from './database.ts'
 
-export type Imported = ImportSummary & { rejects: { line: number; fields: string[] }[] }
+type LineFields = { line: number; fields: string[] }
+
+/** With the fields that refused a line, and those that were left out of another. */
+export type Imported = ImportSummary & { rejects: LineFields[]; left: LineFields[] }
 
 /** The counts of an import. Those that are left out are 0. */
 export const counts = (
@@ -78,14 +82,18 @@ export async function importLines(
   onlyNew = false,
 ): Promise<Imported> {
   const rejects: Imported['rejects'] = []
+  const left: Imported['left'] = []
   async function* source() {
     for (const line of lines) yield Buffer.from(toLines([line]))
   }
-  const onReject: ImportEvents['onReject'] = async (line, problems) => {
-    rejects.push({ line, fields: problems.map(({ field }) => field) })
+  const onProblems: ImportEvents['onProblems'] = async (line, problems) => {
+    const refusing = problems.filter(isRefusing).map(({ field }) => field)
+    const leftOut = problems.filter((one) => !isRefusing(one)).map(({ field }) => field)
+    if (refusing.length > 0) rejects.push({ line, fields: refusing })
+    else left.push({ line, fields: leftOut })
   }
-  const summary = await importFrom(database, source(), { onReject }, onlyNew)
-  return { ...summary, rejects }
+  const summary = await importFrom(database, source(), { onProblems }, onlyNew)
+  return { ...summary, rejects, left }
 }
 
 /** The lines of an export. */
