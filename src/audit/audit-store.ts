@@ -19,7 +19,8 @@ export type Operator = Readonly<{
 
 /**
  * Named after the command or operation; `package name release` is a deleted app's, whose developer
- * gives its package name to another app. Entries of earlier versions also have `operator add` and
+ * gives its package name to another app, `app hide` that of an app that a mirror's source lacks.
+ * Entries of earlier versions also have `operator add` and
  * `operator revoke`.
  */
 export type Action =
@@ -33,6 +34,7 @@ export type Action =
   | 'app transfer'
   | 'package name release'
   | 'app import'
+  | 'app hide'
   | 'app counters'
   | 'review remove'
   | 'key issue'

@@ -154,9 +154,10 @@ export async function removeCategory(
 async function assertFree({ sql }: QueryRunner, { slug, name }: Names, ownId?: number) {
   const holders = await sql('categories').where({ slug }).orWhere({ name }).select('id', 'slug')
   const others = holders.filter(({ id }) => id !== ownId)
-  if (others.length === 0) return
+  const [holder] = others
+  if (!holder) return
   const taken = others.some((other) => other.slug === slug)
     ? `the slug ${slug}`
-    : `the name ${name}`
+    : `the name ${name}, whose slug is ${holder.slug}`
   throw new OperatorError(`there is already a category with ${taken}`)
 }

@@ -3,16 +3,17 @@ import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
-import { Command, CommanderError } from 'commander'
+import { Command, CommanderError, Option } from 'commander'
 import { OperatorError } from '../contract/errors.ts'
 import { withTemporaryCopy } from '../db/copy-database.ts'
 import type { DatabaseWithTools } from '../db/tools.ts'
 import { type ImportSummary, importLines } from '../import-export/import-lines.ts'
 import { type DescribedApp, type Line, lineSchema } from '../import-export/line.ts'
+import { assertMirror, mirrorLines } from '../import-export/mirror.ts'
 import type { ReasonCount } from '../import-export/reason-counts.ts'
 import { catalogueLines } from '../import-export/write-lines.ts'
 import { formatCount, formatQuantity, nounOf } from '../util/text.ts'
-import { buildDatabaseCommand, currentOperator } from './command.ts'
+import { buildDatabaseCommand, currentOperator, parsePositiveInteger } from './command.ts'
 import { cannotRead } from './file-errors.ts'
 import {
   print,
@@ -54,7 +55,17 @@ export const command = buildDatabaseCommand({
       '--dry-run',
       'import into a temporary copy of the database, in TMPDIR, and list the apps that would change; writes only the rejects',
     )
-    .option('--only-new', 'import only new apps; leave existing ones unchanged')
+    .addOption(
+      new Option('--only-new', 'import only new apps; leave existing ones unchanged').conflicts(
+        'mirror',
+      ),
+    )
+    .option('--mirror', 'of a whole export, for a mirror: also hide the listed apps that it lacks')
+    .option(
+      '--hide <number>',
+      'with --mirror: hide at most so many apps (default: half of the listed ones)',
+      parsePositiveInteger,
+    )
     .option(
       '--rejects <path>',
       'file for refused lines; their problems go beside it, to PATH.problems (default: FILE.rejects.ndjson, for - stdin.rejects.ndjson)',
@@ -85,20 +96,28 @@ them like any other file. The next import of FILE replaces both files, or
 removes them if it has no problems. An interrupted import finishes when it is
 run again.
 
+--mirror is for a catalogue that only mirrors another one, without keys. FILE is
+a whole export: listed apps that it lacks are hidden, whatever imported them, and
+come back with a later file that has them. Nothing is hidden, and the exit code
+is 1, if the input is empty or ends too early, has a removal, or a refused line
+without an id or slug, or lacks more than half of the listed apps. Then --hide N
+allows N.
+
 Examples:
   ./apps-service import catalogue.ndjson.gz
   ./apps-service import --help | grep '^{' > line.ndjson
   ./apps-service import --schema
   ./apps-service import - --dry-run --json < catalogue.ndjson.gz
 
-JSON: {lines, created, updated, unchanged, rejected, seconds, rejects, problems,
-reasons: [{reason, count, left_out}]}. rejects and problems: the files of the
-refused lines and of the problems; missing if there are none, as reasons. A reason for several messages has the first of them as its
-example. --dry-run adds updates: app_id and slug of the first 100 apps that
-would change.`,
+JSON: {lines, created, updated, unchanged, rejected, hidden, seconds, rejects,
+problems, reasons: [{reason, count, left_out}]}. hidden: with --mirror. rejects
+and problems: the files of the refused lines and of the problems; missing if
+there are none, and then reasons, too. A reason for several messages has the
+first of them as its example. --dry-run adds updates: app_id and slug of the
+first 100 apps that would change.`,
   run: runImport,
   toJson: ({
-    summary: { readError, writeProblem, optimizeProblem, reasons, ...counts },
+    summary: { readError, writeProblem, mirrorProblem, optimizeProblem, reasons, ...counts },
     seconds,
     rejects,
     problems,
@@ -111,10 +130,11 @@ would change.`,
     ...(reasons.all().length > 0 && { problems, reasons: reasons.all() }),
   }),
   print({ summary, seconds, updates }) {
-    const { lines, created, updated, unchanged } = summary
+    const { lines, created, updated, unchanged, hidden } = summary
     if (updates?.length) printTable(updates.map(({ id, slug }) => ({ ID: id, SLUG: slug })))
     if (updates?.length === maxUpdates) print(`At most ${maxUpdates} apps are listed.`)
-    const counts = `${created} created, ${updated} updated, ${unchanged} unchanged`
+    const hides = hidden === undefined ? '' : `, ${hidden} hidden`
+    const counts = `${created} created, ${updated} updated, ${unchanged} unchanged${hides}`
     const end = updates ? '; nothing was written.' : '.'
     const rate = linesPerSecond(lines, seconds)
     print(
@@ -126,13 +146,20 @@ would change.`,
 /** Apps that a dry run lists. */
 const maxUpdates = 100
 
-type Options = { dryRun?: true; onlyNew?: boolean; rejects?: string }
+type Options = {
+  dryRun?: true
+  onlyNew?: boolean
+  mirror?: boolean
+  hide?: number
+  rejects?: string
+}
 
 async function runImport(
   database: DatabaseWithTools,
   file: string,
-  { dryRun, onlyNew = false, rejects: rejectsFile }: Options,
+  { dryRun, onlyNew = false, mirror: isMirror = false, hide, rejects: rejectsFile }: Options,
 ) {
+  if (isMirror) await database.read(assertMirror)
   const isStdin = file === '-'
   const rejectsPath = rejectsFile ?? (isStdin ? 'stdin.rejects.ndjson' : `${file}.rejects.ndjson`)
   const input = isStdin
@@ -157,8 +184,10 @@ async function runImport(
   const updates: DescribedApp[] | undefined = dryRun && []
   // Keeps V8's young generation as large as it is, as servers do.
   setFlagsFromString('--semi-space-growth-factor=1')
+  const actor = currentOperator()
+  const lines = catalogueLines({ actor, onlyNew, isMirror })
   const importInto = (target: DatabaseWithTools) =>
-    importLines(target, source, catalogueLines({ actor: currentOperator(), onlyNew }), {
+    importLines(target, source, isMirror ? mirrorLines(lines, actor, hide) : lines, {
       onProblems: rejects.add,
       onUpdate({ id, slug }) {
         if (updates && updates.length < maxUpdates) updates.push({ id, slug })
@@ -178,6 +207,9 @@ async function runImport(
     `; correct the lines in ${resolve(rejectsPath)} and import that file`,
   )
   if (!dryRun) printOptimizeProblem('the lines were imported', summary.optimizeProblem)
+  const { mirrorProblem, hidden } = summary
+  if (mirrorProblem !== undefined)
+    printError(`${hidden ? 'not everything' : 'nothing'} was hidden: ${mirrorProblem}`)
   const isComplete = summary.rejected === 0 && !summary.readError && !summary.writeProblem
   if (isComplete && !isStdin && rejectsFile === undefined && !dryRun) await rejects.removeEarlier()
   return { summary, seconds: elapsedSeconds(begin), rejects: rejectsPath, problems, updates }

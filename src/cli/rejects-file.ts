@@ -2,7 +2,7 @@ import type { Stats } from 'node:fs'
 import { type FileHandle, open, rm, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { OperatorError } from '../contract/errors.ts'
-import { isRefusing } from '../import-export/line.ts'
+import { identify, isRefusing } from '../import-export/line.ts'
 import type { LineProblem } from '../import-export/reason-counts.ts'
 import { fileErrorReason, pathMistake } from './file-errors.ts'
 
@@ -73,20 +73,6 @@ const remove = (path: string) =>
   rm(path, { force: true }).catch((error) => {
     throw cannotWrite(path, fileErrorReason(error))
   })
-
-/** The id and slug that a line gives its app or category, whatever else is wrong with it. */
-function identify(raw: string | Buffer): { id?: number; slug?: string } {
-  try {
-    const line = Object(JSON.parse(raw.toString()))
-    const { id, slug } = 'name' in line ? line : Object(line.removed ?? line.category ?? line)
-    return {
-      ...(typeof id === 'number' && { id }),
-      ...(typeof slug === 'string' && { slug }),
-    }
-  } catch {
-    return {}
-  }
-}
 
 const cannotWrite = (path: string, reason: string) =>
   new OperatorError(`cannot write rejects to ${resolve(path)}: ${reason}; use --rejects FILE`)

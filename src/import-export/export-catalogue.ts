@@ -72,7 +72,10 @@ export async function exportCatalogue(
 }
 
 /** Ids of apps that have changed, or whose developer or category has, a page at a time. */
-async function* changedAppIds({ sql }: QueryRunner, since: string): AsyncGenerator<number[]> {
+export async function* changedAppIds(
+  { sql }: QueryRunner,
+  since: string,
+): AsyncGenerator<number[]> {
   const changedIds = (table: 'developers' | 'categories') =>
     sql(table).where('changed_at', '>=', since).select('id')
   const appIds = () => {

@@ -13,6 +13,7 @@ import {
   orderProblems,
   type ParsedLine,
   problem,
+  type WriteOptions,
   withoutFields,
 } from './line.ts'
 import type { LineProblem } from './reason-counts.ts'
@@ -30,6 +31,8 @@ export type Match = {
   app: NamedAppRow | undefined
   /** Another app that has the package name of the line, unless an earlier line gives it up. */
   holder: NamedAppRow | undefined
+  /** The holder, if it gives the name up now. */
+  released?: NamedAppRow
   problems: LineProblem[]
   leftOut: LineProblem[]
 }
@@ -63,9 +66,13 @@ const isNamesake = ({ id, created_at, package_name }: Line, app: NamedAppRow) =>
 
 /**
  * Matches lines with apps. `apps` holds every app that has the package name or slug of a line, or
- * its owner and name.
+ * its owner and name; `hiddenIds`, those that were hidden because a file lacked them.
  */
-export function matchLines(lines: ImportLine[], apps: NamedAppRow[]): Match[] {
+export function matchLines(
+  lines: ImportLine[],
+  apps: NamedAppRow[],
+  hiddenIds: ReadonlySet<number | null> = new Set(),
+): Match[] {
   const byPackageName = new Map(apps.map((app) => [app.package_key, app]))
   const bySlug = new Map(apps.map((app) => [app.slug, app]))
   const byName = Map.groupBy(apps, (app) => ownerKey(app.developer_name, app.name))
@@ -98,7 +105,7 @@ export function matchLines(lines: ImportLine[], apps: NamedAppRow[]): Match[] {
               'belongs to several apps of this owner: identify the app by slug or package_name',
             ),
           ]
-        : findContradictions(line, app)
+        : findContradictions(line, app, hiddenIds)
     const leftOut = problems.filter((one) => !isRefusing(one))
     return {
       source,
@@ -114,7 +121,11 @@ export function matchLines(lines: ImportLine[], apps: NamedAppRow[]): Match[] {
 }
 
 /** The contradictions between a line and the app that it describes. */
-function findContradictions(line: Line, app: NamedAppRow | undefined): LineProblem[] {
+function findContradictions(
+  line: Line,
+  app: NamedAppRow | undefined,
+  hiddenIds: ReadonlySet<number | null>,
+): LineProblem[] {
   if (!app) return []
   const isFoundByPackageName =
     isSet(line.package_name) && app.package_key === line.package_name.toLowerCase()
@@ -123,7 +134,9 @@ function findContradictions(line: Line, app: NamedAppRow | undefined): LineProbl
     !isFoundByPackageName &&
     !isSameApp(line, app)
   ) {
-    const message = `belongs to an app of ${app.developer_name}: leave it out to get another`
+    const to = `'${line.developer_name.replaceAll("'", "'\\''")}'`
+    const transfer = formatCommand(`app transfer ${app.id} --to ${to}`)
+    const message = `belongs to app ${app.id} of ${app.developer_name}: if that app is meant, run ${transfer} first; if not, leave the slug out to get another`
     return [problem('/slug', message, 'belongs to an app of another developer')]
   }
   if (isNamesake(line, app)) {
@@ -156,7 +169,12 @@ function findContradictions(line: Line, app: NamedAppRow | undefined): LineProbl
     const message = `belongs to an app with the package name ${app.package_name}`
     problems.push(problem('/slug', message, 'belongs to an app with another package name'))
   }
-  if (app.deleted_at !== null && !isSet(line.deleted_at) && !isRestored(line, app.updated_at)) {
+  if (
+    app.deleted_at !== null &&
+    !isSet(line.deleted_at) &&
+    !isRestored(line, app.updated_at) &&
+    !(line.deleted_at === null && hiddenIds.has(app.id))
+  ) {
     const message = `describes app ${app.id}, which was deleted; restore it with: ${formatCommand(`app restore ${app.id}`)}`
     problems.push(problem('', message, 'describes a deleted app'))
   }
@@ -213,13 +231,26 @@ export function batchKeys({ app, removed }: ParsedLine): { finds: string[]; clai
 
 /**
  * Refuses lines with the package name of an app, unless an earlier one of the lines gives it up.
- * They are in the order of the file.
+ * They are in the order of the file. In a mirror, an app gives its name up unless an earlier line
+ * was about it.
  */
-export function refuseTakenNames(matches: Match[]): void {
+export function refuseTakenNames(
+  matches: Match[],
+  { firstLines, isMirror }: Partial<Pick<WriteOptions, 'firstLines' | 'isMirror'>> = {},
+): void {
   const freed = new Set<number>()
+  const released = new Map<number | undefined, NamedAppRow>()
+  const seen = new Set<number>()
   for (const match of matches.filter(isAccepted)) {
+    match.app = released.get(match.app?.id) ?? match.app
     const { line, app, holder } = match
-    if (holder && !freed.has(holder.id)) match.problems = [takenNameProblem(holder)]
+    const taken = holder && !freed.has(holder.id) ? holder : undefined
+    if (taken && isMirror && !firstLines?.has(taken.id) && !seen.has(taken.id)) {
+      match.released = taken
+      released.set(taken.id, { ...taken, package_name: null, package_key: null })
+    }
+    if (app) seen.add(app.id)
+    if (taken && !match.released) match.problems = [takenNameProblem(taken)]
     else if (app && line.package_name !== undefined && !hasPackageName(app, line.package_name))
       freed.add(app.id)
   }

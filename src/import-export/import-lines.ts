@@ -22,11 +22,15 @@ export type ImportSummary = {
   updated: number
   unchanged: number
   rejected: number
+  /** Apps that a mirror has hidden. */
+  hidden?: number
   reasons: ReasonCounts
   /** Why the file could not be read to its end. The lines before are imported. */
   readError?: Error
   /** The first line that could not be written, and why. The lines before are imported. */
   writeProblem?: { line: number; reason: string }
+  /** Why a mirror has not hidden all apps that the file lacks. */
+  mirrorProblem?: string
   /** Why the database was not optimized afterwards. */
   optimizeProblem?: string | undefined
 }
@@ -51,6 +55,14 @@ export type LineWork = {
    * another transaction writes it.
    */
   write: (runner: QueryRunner, lines: ImportLine[], firstLines: FirstLines) => Promise<void>
+  /** Called for each line with its outcome, in the order of the file. */
+  onWritten?: (line: ImportLine) => void
+  /** Runs after the last line, and yields the apps that it hides. */
+  finish?: (
+    database: DatabaseWithTools,
+    summary: ImportSummary,
+    firstLines: FirstLines,
+  ) => AsyncGenerator<DescribedApp>
 }
 
 /**
@@ -67,7 +79,7 @@ const maxBatchLength = 2 * 1024 * 1024
 export async function importLines(
   database: DatabaseWithTools,
   source: AsyncIterable<Buffer>,
-  { parse, write }: LineWork,
+  { parse, write, onWritten, finish }: LineWork,
   { onProblems, onUpdate, onProgress }: ImportEvents = {},
 ): Promise<ImportSummary> {
   const reasons = new ReasonCounts()
@@ -109,6 +121,19 @@ export async function importLines(
     for (const line of batch) await count(line)
     onProgress?.(summary)
   }
+  if (finish) {
+    summary.hidden = 0
+    try {
+      for await (const app of finish(database, summary, firstLines)) {
+        summary.hidden++
+        onUpdate?.(app)
+      }
+    } catch (error) {
+      const reason = describeFailure(database, error)
+      if (reason === undefined) throw error
+      summary.mirrorProblem = reason
+    }
+  }
   summary.optimizeProblem = await optimizeAtEnd(database)
   return summary
 
@@ -130,8 +155,10 @@ export async function importLines(
     }
   }
 
-  async function count({ number, raw, described, ...line }: ImportLine) {
+  async function count(line: ImportLine) {
+    const { number, raw, described } = line
     const outcome = required(line.outcome, 'the outcome of a line')
+    onWritten?.(line)
     if (outcome === 'updated' && described) onUpdate?.(described)
     const leftOut = [...(line.leftOut ?? []), ...(line.contradictions ?? [])]
     const refusal = Array.isArray(outcome) ? outcome : []

@@ -57,6 +57,8 @@ export type WriteOptions = {
   onlyNew: boolean
   now: string
   firstLines: FirstLines
+  /** The file is a whole export: what it says of an app is so, whatever this catalogue says. */
+  isMirror?: boolean
 }
 
 export type DescribedApp = Pick<AppRow, 'id' | 'slug'>
@@ -339,6 +341,27 @@ export function readLine(text: string, number = 1): ParsedLine {
 export function readCounterLine(text: string, number: number): ParsedLine {
   const { value: counters, problems } = readValid<CounterLine>(text, number, 'counters')
   return counters ? { counters } : { outcome: problems }
+}
+
+/**
+ * The id and slug that a line gives its app, or its category or removal if it has no name, whatever
+ * else is wrong with it.
+ */
+export function identify(
+  raw: string | Buffer,
+  { ofApp = false }: { ofApp?: boolean } = {},
+): { id?: number; slug?: string } {
+  try {
+    const line = Object(JSON.parse(raw.toString()))
+    const isApp = ofApp || 'name' in line
+    const { id, slug } = isApp ? line : Object(line.removed ?? line.category ?? line)
+    return {
+      ...(typeof id === 'number' && { id }),
+      ...(typeof slug === 'string' && slug.length <= appSlugRule.maxLength && { slug }),
+    }
+  } catch {
+    return {}
+  }
 }
 
 /** Milliseconds by which the clocks of two machines may differ. */

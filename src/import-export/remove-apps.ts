@@ -1,6 +1,7 @@
 import { type AppSave, changeApps } from '../catalogue/app-store.ts'
 import { isListed } from '../catalogue/policy.ts'
 import type { QueryRunner } from '../db/engine.ts'
+import type { AppRow } from '../db/rows.ts'
 import { secondLineProblems } from './find-apps-of-lines.ts'
 import { type ImportLine, problem, type WriteOptions } from './line.ts'
 
@@ -8,14 +9,13 @@ import { type ImportLine, problem, type WriteOptions } from './line.ts'
 export async function removeApps(
   runner: QueryRunner,
   lines: ImportLine[],
-  { actor, onlyNew, now, firstLines }: WriteOptions,
+  { actor, onlyNew, firstLines }: WriteOptions,
 ): Promise<void> {
   const removals = lines.flatMap((line) => (line.removed ? [{ line, ...line.removed }] : []))
   if (removals.length === 0) return
   const ids = removals.map(({ id }) => id)
   const locked = await runner.sql('apps').whereIn('id', ids).orderBy('id').forUpdate().select()
   const found = new Map(locked.map((app) => [app.id, app]))
-  const hidden = { deleted_at: now, package_name: null }
   const saves: AppSave[] = []
   for (const { line, id, created_at } of removals) {
     const app = found.get(id)
@@ -27,12 +27,21 @@ export async function removeApps(
     if (second.length > 0) line.outcome = second
     else if (!line.described && isListed(app)) line.outcome = [otherTimeProblem(id)]
     if (line.outcome !== 'unchanged' || !isListed(app)) continue
-    // With the time of the source, so that a line brings the app back if it is newer there.
-    saves.push({ before: app, changes: { ...hidden, updated_at: app.updated_at } })
+    saves.push(hide(app))
     line.outcome = 'updated'
   }
   await changeApps(runner, 'app import', { saves }, actor)
 }
+
+/** With the time of the source, so that a line brings the app back if it is newer there. */
+export const hide = (before: AppRow): AppSave => ({
+  before,
+  changes: {
+    deleted_at: new Date().toISOString(),
+    package_name: null,
+    updated_at: before.updated_at,
+  },
+})
 
 const otherTimeProblem = (id: number) =>
   problem(

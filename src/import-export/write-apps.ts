@@ -5,6 +5,7 @@ import {
   hasChanges,
   type NamedAppRow,
   namedApps,
+  saveApp,
   timestampAfter,
 } from '../catalogue/app-store.ts'
 import { findCategories } from '../catalogue/category-store.ts'
@@ -46,7 +47,7 @@ export async function writeApps(
   const unwritten = lines.filter(({ app }) => app)
   if (unwritten.length === 0) return
   const { apps, ownerIds } = await findExistingApps(runner, unwritten)
-  const all = matchLines(unwritten, apps)
+  const all = matchLines(unwritten, apps, await findHiddenIds(runner, apps))
   const first = firstOfEachApp(all)
   // Also resets the lines after an earlier attempt at this transaction.
   for (const { source, leftOut } of all)
@@ -57,7 +58,7 @@ export async function writeApps(
   await refuseRepeatedIds(runner, matches, options.firstLines)
   const categoryIds = await resolveCategories(runner, matches, options)
   // After the categories, because an app whose line is refused keeps its package name.
-  refuseTakenNames(matches)
+  refuseTakenNames(matches, options)
   const accepted = matches.filter(isAccepted)
   await writeMatches(runner, accepted, { ...options, ownerIds, categoryIds })
   for (const { source, problems } of matches) if (problems.length > 0) source.outcome = problems
@@ -100,6 +101,14 @@ async function findExistingApps(runner: QueryRunner, lines: ImportLine[]) {
     throw new Conflict('a developer of the file has been renamed')
   const apps: NamedAppRow[] = await namedApps(runner, ids)
   return { apps, ownerIds }
+}
+
+/** Of deleted apps, those that were last hidden because a file lacked them. */
+async function findHiddenIds({ sql }: QueryRunner, apps: NamedAppRow[]) {
+  const ids = apps.flatMap(({ id, deleted_at }) => (deleted_at === null ? [] : id))
+  const last = sql('audit').whereIn('app_id', ids).groupBy('app_id').max('id')
+  const entries = sql('audit').whereIn('id', last).where({ action: 'app hide' })
+  return new Set(await entries.pluck('app_id'))
 }
 
 /**
@@ -147,6 +156,11 @@ async function writeMatches(
   const owners = new Set(matches.map(({ line }) => line.developer_name))
   const newOwners = [...owners].filter((name) => !ownerIds.has(name))
   for (const { name, id } of await addDevelopers(runner, newOwners, now)) ownerIds.set(name, id)
+  for (const { released } of matches) {
+    if (!released) continue
+    const changes = { package_name: null, updated_at: released.updated_at }
+    await saveApp(runner, 'app import', released, changes, actor)
+  }
   const saves = await prepareSaves(runner, matches, context)
   const created = matches.filter(({ app }) => !app)
   const rows = created.map(({ line }) => toNewRow(line, context))

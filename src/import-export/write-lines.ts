@@ -9,7 +9,7 @@ import { writeCategories } from './write-categories.ts'
  * Parses and writes the lines of a catalogue file: categories, removals and apps. `onlyNew` leaves
  * existing apps and categories unchanged.
  */
-export function catalogueLines(given: Pick<WriteOptions, 'actor' | 'onlyNew'>): LineWork {
+export function catalogueLines(given: Omit<WriteOptions, 'now' | 'firstLines'>): LineWork {
   const now = new Date().toISOString()
   return {
     parse,

@@ -102,7 +102,7 @@ describe('is refused:', () => {
     {
       what: 'a name that exists',
       act: add('more', 'Tools'),
-      message: /^there is already a category with the name Tools$/,
+      message: /^there is already a category with the name Tools, whose slug is tools$/,
     },
     { what: 'a slug of other characters', act: add('Bad Slug', 'Bad'), message: /^the slug / },
     { what: 'a name of no characters', act: add('more', ' '), message: /^a category name / },
@@ -111,7 +111,11 @@ describe('is refused:', () => {
       act: rename('none', { name: 'None' }),
       message: /^there is no category with the slug none$/,
     },
-    { what: 'the name of another', act: rename('tools', { name: 'Games' }), message: /Games$/ },
+    {
+      what: 'the name of another',
+      act: rename('tools', { name: 'Games' }),
+      message: /Games, whose slug is games$/,
+    },
     {
       what: 'the slug of another',
       act: rename('tools', { name: 'Tools', slug: 'games' }),

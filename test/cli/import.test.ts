@@ -171,7 +171,9 @@ describe('refused lines', () => {
     const { importFile, problems } = await withFile(lines)
     const { stderr, stdout } = await importFile('--json')
     expect(stderr.trimEnd().split('\n').slice(1)).toEqual([
-      expect.stringMatching(/^ {2}2 × \/slug: belongs .*; for example \/slug: .* of Ada/),
+      expect.stringMatching(
+        /^ {2}2 × \/slug: belongs .*; for example \/slug: .* of Ada: .* app transfer \d+ --to 'Eve' /,
+      ),
       expect.stringMatching(/^ {2}1 × \/deleted_at: must .*; got "a b"$/),
       `2 values left out: see ${problems}`,
       expect.stringMatching(
@@ -479,6 +481,74 @@ describe('a dry run', () => {
     expect(lines.at(-2)).toBe('At most 100 apps are listed.')
     rewrite(changed.slice(0, 99))
     expect((await importFile('--dry-run')).stdout).not.toContain('At most')
+  })
+})
+
+describe('a mirror', () => {
+  const lines = Array.from({ length: 4 }, (_, index) => ({
+    ...app,
+    category: { slug: 'tools', name: 'Tools' },
+    ...{ slug: `star-${index}`, status: 'approved', deleted_at: null },
+  }))
+
+  async function withMirror(first: (object | string)[]) {
+    const file = join(temporaryFolder(), 'all.ndjson')
+    const { run: command } = commandLine(await emptyCatalogueUrl())
+    writeFileSync(file, toLines(first))
+    await command('import', file)
+    return (given: (object | string)[], ...options: string[]) => {
+      writeFileSync(file, toLines(given))
+      return command('import', file, '--mirror', ...options)
+    }
+  }
+
+  test('hides what the file lacks, which a dry run lists', async () => {
+    const mirror = await withMirror(lines)
+    const dry = await mirror(lines.slice(1), '--dry-run')
+    expect([dry.code, dry.stderr]).toEqual([0, ''])
+    expect(dry.stdout).toMatch(
+      /^ID +SLUG\n1 +star-0\n3 lines .*: 0 created, 0 updated, 3 unchanged, 1 hidden; nothing was written\.\n$/,
+    )
+    const { code, stdout } = await mirror(lines.slice(1), '--json')
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { unchanged: 3, hidden: 1 }])
+    expect((await mirror(lines)).stdout).toMatch(/1 updated, 3 unchanged, 0 hidden\.\n$/)
+  })
+
+  test('hides nothing if the file lacks too much, and says what to add', async () => {
+    const mirror = await withMirror(lines)
+    const few = lines.slice(3)
+    const refused = await mirror(few)
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      'apps-service: nothing was hidden: the file lacks 3 of 4 listed apps; if they are to go, add --hide 3\n',
+    ])
+    expect(refused.stdout).toMatch(/ 0 created, 0 updated, 1 unchanged, 0 hidden\.\n$/)
+    const hidden = await mirror(few, '--hide', '3')
+    expect([hidden.code, hidden.stdout]).toEqual([0, expect.stringMatching(/ 3 hidden\.\n$/)])
+  })
+
+  test.for<[what: string, lines: (object | string)[], stderr: RegExp]>([
+    [
+      'is empty',
+      [],
+      /^\S+ is empty; nothing was changed\.\napps-service: nothing was hidden: the /,
+    ],
+    [
+      'has a line that is no JSON',
+      [...lines.slice(1), '{'],
+      /^1 refused: [\s\S]*nothing was hidden: line 4 is /,
+    ],
+  ])('hides nothing if the file %s', async ([, given, stderr]) => {
+    const mirror = await withMirror(lines)
+    const result = await mirror(given)
+    expect([result.code, result.stderr]).toEqual([1, expect.stringMatching(stderr)])
+    expect((await mirror(lines, '--json')).stdout).toContain('"unchanged": 4')
+  })
+
+  test('is no catalogue with keys, and cannot be imported with --only-new', async () => {
+    const { importFile } = await withFile([app])
+    expectRefusal(await importFile('--mirror'), /^apps-service: keys were issued for this catal/)
+    expect((await importFile('--mirror', '--only-new')).code).toBe(2)
   })
 })
 

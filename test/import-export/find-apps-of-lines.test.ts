@@ -275,7 +275,7 @@ test('a refusal names the existing app and says what to do', () => {
     messageOf({ ...exact, package_name: 'org.example.moon' }, app, moon),
     messageOf({ ...bySlug, package_name: 'org.example.new' }, app),
     messageOf(bySlug, deleted),
-    messageOf(bySlug, { ...app, ...ofEve }),
+    messageOf({ ...bySlug, developer_name: "Ada O'Neil" }, { ...app, ...ofEve }),
     messageOf({ ...exact, id: 9, created_at: time(2) }, app),
   ]).toEqual([
     'belongs to several apps of this owner: identify the app by slug or package_name',
@@ -283,7 +283,7 @@ test('a refusal names the existing app and says what to do', () => {
     'belongs to app 8, moon; if this file gives that app another one, import the refused lines first with "package_name": null, then as they are',
     'belongs to an app with the package name org.example.stars',
     'describes app 7, which was deleted; restore it with: ./apps-service app restore 7',
-    'belongs to an app of Eve: leave it out to get another',
+    "belongs to app 7 of Eve: if that app is meant, run ./apps-service app transfer 7 --to 'Ada O'\\''Neil' first; if not, leave the slug out to get another",
     'belongs to app 7, which was created at another time and has the package name org.example.stars: leave it out to get another, or give that package name to update app 7',
   ])
 })

@@ -9,8 +9,10 @@ import {
   type ImportEvents,
   type ImportSummary,
   importLines as importSource,
+  type LineWork,
 } from '../../src/import-export/import-lines.ts'
 import { isRefusing } from '../../src/import-export/line.ts'
+import { mirrorLines as withHiding } from '../../src/import-export/mirror.ts'
 import { counterLines } from '../../src/import-export/set-counters.ts'
 import { catalogueLines } from '../../src/import-export/write-lines.ts'
 import { temporaryFolder } from './database.ts'
@@ -76,15 +78,34 @@ export const setCounters = (
 ) => importSource(database, Readable.from([Buffer.from(toLines(lines))]), counterLines(by), events)
 
 /** Imports lines like a file with them. */
-export async function importLines(
+export const importLines = (
   database: DatabaseWithTools,
   lines: (object | string)[],
   onlyNew = false,
+): Promise<Imported> => importAll(database, lines, catalogueLines({ actor, onlyNew }))
+
+/** Imports lines, or a source, like a whole export with --mirror, which hides up to `limit` apps. */
+export const mirrorLines = (
+  database: DatabaseWithTools,
+  lines: (object | string)[] | AsyncIterable<Buffer>,
+  limit?: number,
+): Promise<Imported> =>
+  importAll(
+    database,
+    lines,
+    withHiding(catalogueLines({ actor, onlyNew: false, isMirror: true }), actor, limit),
+  )
+
+async function importAll(
+  database: DatabaseWithTools,
+  lines: (object | string)[] | AsyncIterable<Buffer>,
+  work: LineWork,
 ): Promise<Imported> {
   const rejects: Imported['rejects'] = []
   const left: Imported['left'] = []
   async function* source() {
-    for (const line of lines) yield Buffer.from(toLines([line]))
+    if (Array.isArray(lines)) for (const line of lines) yield Buffer.from(toLines([line]))
+    else yield* lines
   }
   const onProblems: ImportEvents['onProblems'] = async (line, problems) => {
     const refusing = problems.filter(isRefusing).map(({ field }) => field)
@@ -92,7 +113,7 @@ export async function importLines(
     if (refusing.length > 0) rejects.push({ line, fields: refusing })
     else left.push({ line, fields: leftOut })
   }
-  const summary = await importFrom(database, source(), { onProblems }, onlyNew)
+  const summary = await importSource(database, source(), work, { onProblems })
   return { ...summary, rejects, left }
 }
 

@@ -52,6 +52,7 @@ const actions: Record<Action, { did: string; done: string }> = {
     did: 'gave up the package name of',
     done: 'Package name given up',
   },
+  'app hide': { did: 'hid', done: 'Hidden' },
   'app import': { did: 'imported', done: 'Imported' },
   'app counters': { did: 'updated the counts of', done: 'Counts updated' },
   'review remove': { did: 'removed a review of', done: 'Review removed' },
