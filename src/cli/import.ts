@@ -116,19 +116,24 @@ there are none, and then reasons, too. A reason for several messages has the
 first of them as its example. --dry-run adds updates: app_id and slug of the
 first 100 apps that would change.`,
   run: runImport,
-  toJson: ({
-    summary: { readError, writeProblem, mirrorProblem, optimizeProblem, reasons, ...counts },
+  toJson({
+    summary: { readError, writeProblem, mirrorProblem, optimizeProblem, ...summary },
     seconds,
     rejects,
     problems,
     updates,
-  }) => ({
-    ...counts,
-    seconds,
-    updates: updates?.map(({ id, slug }) => ({ app_id: id, slug })),
-    ...(counts.rejected > 0 && { rejects }),
-    ...(reasons.all().length > 0 && { problems, reasons: reasons.all() }),
-  }),
+  }) {
+    const { reasons, leftOut, ...counts } = summary
+    const left = leftOut.all().map((reason) => ({ ...reason, left_out: true }))
+    const all = [...reasons.all(), ...left]
+    return {
+      ...counts,
+      seconds,
+      updates: updates?.map(({ id, slug }) => ({ app_id: id, slug })),
+      ...(counts.rejected > 0 && { rejects }),
+      ...(all.length > 0 && { problems, reasons: all }),
+    }
+  },
   print({ summary, seconds, updates }) {
     const { lines, created, updated, unchanged, hidden } = summary
     if (updates?.length) printTable(updates.map(({ id, slug }) => ({ ID: id, SLUG: slug })))
@@ -244,21 +249,19 @@ function printReasons(all: ReasonCount[]) {
  */
 export function printProblems(
   file: string,
-  { lines, rejected, reasons, readError, writeProblem }: ImportSummary,
+  { lines, rejected, reasons, leftOut, readError, writeProblem }: ImportSummary,
   place = '',
   advice = '',
 ): void {
-  const all = reasons.all()
-  const leftOut = all.filter(({ left_out }) => left_out)
   if (rejected > 0) {
     process.exitCode = 1
     printInfo(`${formatCount(rejected)} refused${place && place + advice}`)
-    printReasons(all.filter(({ left_out }) => !left_out))
+    printReasons(reasons.all())
   }
-  if (leftOut.length > 0) {
-    const total = leftOut.reduce((sum, { count }) => sum + count, 0)
+  const total = leftOut.all().reduce((sum, { count }) => sum + count, 0)
+  if (total > 0) {
     printInfo(`${formatQuantity(total, 'value')} left out${place}`)
-    printReasons(leftOut)
+    printReasons(leftOut.all())
   }
   if (writeProblem) {
     const { line, reason } = writeProblem

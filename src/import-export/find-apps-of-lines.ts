@@ -13,7 +13,6 @@ import {
   orderProblems,
   type ParsedLine,
   problem,
-  type WriteOptions,
   withoutFields,
 } from './line.ts'
 import type { LineProblem } from './reason-counts.ts'
@@ -21,6 +20,9 @@ import type { LineProblem } from './reason-counts.ts'
 /**
  * Finds the app that a line describes. docs/moving-data.md has the rules. Pure.
  */
+
+/** `last_action` is that of the last audit entry of a deleted app. */
+export type ExistingApp = NamedAppRow & { last_action?: string | null }
 
 /** The line of an app, compared with the existing apps. */
 export type Match = {
@@ -31,10 +33,7 @@ export type Match = {
   app: NamedAppRow | undefined
   /** Another app that has the package name of the line, unless an earlier line gives it up. */
   holder: NamedAppRow | undefined
-  /** The holder, if it gives the name up now. */
-  released?: NamedAppRow
   problems: LineProblem[]
-  leftOut: LineProblem[]
 }
 
 export const isAccepted = ({ problems }: Match): boolean => problems.length === 0
@@ -66,13 +65,9 @@ const isNamesake = ({ id, created_at, package_name }: Line, app: NamedAppRow) =>
 
 /**
  * Matches lines with apps. `apps` holds every app that has the package name or slug of a line, or
- * its owner and name; `hiddenIds`, those that were hidden because a file lacked them.
+ * its owner and name.
  */
-export function matchLines(
-  lines: ImportLine[],
-  apps: NamedAppRow[],
-  hiddenIds: ReadonlySet<number | null> = new Set(),
-): Match[] {
+export function matchLines(lines: ImportLine[], apps: ExistingApp[]): Match[] {
   const byPackageName = new Map(apps.map((app) => [app.package_key, app]))
   const bySlug = new Map(apps.map((app) => [app.slug, app]))
   const byName = Map.groupBy(apps, (app) => ownerKey(app.developer_name, app.name))
@@ -105,15 +100,14 @@ export function matchLines(
               'belongs to several apps of this owner: identify the app by slug or package_name',
             ),
           ]
-        : findContradictions(line, app, hiddenIds)
-    const leftOut = problems.filter((one) => !isRefusing(one))
+        : findContradictions(line, app)
+    source.contradictions = problems.filter(({ left_out }) => left_out)
     return {
       source,
-      line: withoutFields(line, leftOut),
+      line: withoutFields(line, source.contradictions),
       app,
       holder,
       problems: problems.filter(isRefusing),
-      leftOut,
     }
   }
 
@@ -121,11 +115,7 @@ export function matchLines(
 }
 
 /** The contradictions between a line and the app that it describes. */
-function findContradictions(
-  line: Line,
-  app: NamedAppRow | undefined,
-  hiddenIds: ReadonlySet<number | null>,
-): LineProblem[] {
+function findContradictions(line: Line, app: ExistingApp | undefined): LineProblem[] {
   if (!app) return []
   const isFoundByPackageName =
     isSet(line.package_name) && app.package_key === line.package_name.toLowerCase()
@@ -169,12 +159,7 @@ function findContradictions(
     const message = `belongs to an app with the package name ${app.package_name}`
     problems.push(problem('/slug', message, 'belongs to an app with another package name'))
   }
-  if (
-    app.deleted_at !== null &&
-    !isSet(line.deleted_at) &&
-    !isRestored(line, app.updated_at) &&
-    !(line.deleted_at === null && hiddenIds.has(app.id))
-  ) {
+  if (app.deleted_at !== null && !isSet(line.deleted_at) && !isRestored(line, app)) {
     const message = `describes app ${app.id}, which was deleted; restore it with: ${formatCommand(`app restore ${app.id}`)}`
     problems.push(problem('', message, 'describes a deleted app'))
   }
@@ -186,11 +171,12 @@ const hasPackageName = ({ package_key }: NamedAppRow, name: string | null) =>
   package_key === null || package_key === name?.toLowerCase()
 
 /**
- * A line that is newer than the deletion, and says that the app is not deleted, describes an app
- * that was restored.
+ * A line that says that the app is not deleted describes an app that was restored if it is newer
+ * than the deletion, or if the app was only hidden because a file lacked it.
  */
-const isRestored = ({ deleted_at, updated_at }: Line, deletion: string) =>
-  deleted_at === null && updated_at !== undefined && updated_at > deletion
+const isRestored = ({ deleted_at, updated_at }: Line, app: ExistingApp) =>
+  deleted_at === null &&
+  (app.last_action === 'app hide' || (updated_at !== undefined && updated_at > app.updated_at))
 
 /** Without those that find the app of a match before them. */
 export function firstOfEachApp(matches: Match[]): Match[] {
@@ -231,26 +217,13 @@ export function batchKeys({ app, removed }: ParsedLine): { finds: string[]; clai
 
 /**
  * Refuses lines with the package name of an app, unless an earlier one of the lines gives it up.
- * They are in the order of the file. In a mirror, an app gives its name up unless an earlier line
- * was about it.
+ * They are in the order of the file.
  */
-export function refuseTakenNames(
-  matches: Match[],
-  { firstLines, isMirror }: Partial<Pick<WriteOptions, 'firstLines' | 'isMirror'>> = {},
-): void {
+export function refuseTakenNames(matches: Match[]): void {
   const freed = new Set<number>()
-  const released = new Map<number | undefined, NamedAppRow>()
-  const seen = new Set<number>()
   for (const match of matches.filter(isAccepted)) {
-    match.app = released.get(match.app?.id) ?? match.app
     const { line, app, holder } = match
-    const taken = holder && !freed.has(holder.id) ? holder : undefined
-    if (taken && isMirror && !firstLines?.has(taken.id) && !seen.has(taken.id)) {
-      match.released = taken
-      released.set(taken.id, { ...taken, package_name: null, package_key: null })
-    }
-    if (app) seen.add(app.id)
-    if (taken && !match.released) match.problems = [takenNameProblem(taken)]
+    if (holder && !freed.has(holder.id)) match.problems = [takenNameProblem(holder)]
     else if (app && line.package_name !== undefined && !hasPackageName(app, line.package_name))
       freed.add(app.id)
   }

@@ -25,6 +25,8 @@ export type ImportSummary = {
   /** Apps that a mirror has hidden. */
   hidden?: number
   reasons: ReasonCounts
+  /** Why values were left out of the lines that were not refused. */
+  leftOut: ReasonCounts
   /** Why the file could not be read to its end. The lines before are imported. */
   readError?: Error
   /** The first line that could not be written, and why. The lines before are imported. */
@@ -90,6 +92,7 @@ export async function importLines(
     unchanged: 0,
     rejected: 0,
     reasons,
+    leftOut: new ReasonCounts(),
   }
   const firstLines = new Map<number, number>()
   const pause = pauseForOthers(database)
@@ -161,11 +164,15 @@ export async function importLines(
     onWritten?.(line)
     if (outcome === 'updated' && described) onUpdate?.(described)
     const leftOut = [...(line.leftOut ?? []), ...(line.contradictions ?? [])]
-    const refusal = Array.isArray(outcome) ? outcome : []
-    const problems = [...refusal, ...leftOut]
+    const problems = Array.isArray(outcome) ? [...outcome, ...leftOut] : leftOut
     if (problems.length > 0) await onProblems?.(number, problems, raw)
-    reasons.add(Array.isArray(outcome) ? outcome.filter(isRefusing) : leftOut)
-    summary[Array.isArray(outcome) ? 'rejected' : outcome]++
+    if (Array.isArray(outcome)) {
+      summary.rejected++
+      reasons.add(outcome.filter(isRefusing))
+    } else {
+      summary[outcome]++
+      summary.leftOut.add(leftOut)
+    }
   }
 }
 

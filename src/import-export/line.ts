@@ -277,12 +277,12 @@ export const lineFields = Object.keys(lineSchema.properties).filter(
  * An invalid value of these fields refuses a line: of what finds an app, what it cannot be without,
  * and what decides who sees it. An invalid value of any other field is left out.
  */
-const refusingFields = new Set<string>([
-  ...lineSchema.else.required,
-  ...['id', 'slug', 'package_name', 'status', 'rejection_reason', 'deleted_at'],
-])
+const refusingFields: string[] = [
+  ...['name', 'description', 'category', 'developer_name', 'id', 'slug', 'package_name'],
+  ...['status', 'rejection_reason', 'deleted_at'],
+]
 
-const optionalFields = new Set(lineFields.filter((field) => !refusingFields.has(field)))
+const optionalFields = new Set<string>(lineFields.filter((name) => !refusingFields.includes(name)))
 
 /** Fields that null does not clear. There, it is as if they were left out. */
 const unclearedFields = Object.entries(lineSchema.properties)
@@ -292,15 +292,14 @@ const unclearedFields = Object.entries(lineSchema.properties)
 /** Marks the problems with values that the line can do without. */
 export function markLeftOut(problems: LineProblem[], line: object): LineProblem[] {
   // A line with these finds its app by all three.
-  const isExported = 'id' in line && 'slug' in line
+  const identifying = 'id' in line && 'slug' in line ? 'created_at' : undefined
   return problems.map((one) => {
     const field = fieldOf(one)
-    const isRefusing = !optionalFields.has(field) || (field === 'created_at' && isExported)
-    return isRefusing ? one : { ...one, left_out: true }
+    return optionalFields.has(field) && field !== identifying ? { ...one, left_out: true } : one
   })
 }
 
-const fieldOf = ({ field }: Problem) => field.split('/')[1] as keyof Line
+const fieldOf = ({ field }: Problem) => field.split('/')[1] ?? ''
 
 export const isRefusing = ({ left_out }: LineProblem): boolean => !left_out
 
@@ -344,17 +343,14 @@ export function readCounterLine(text: string, number: number): ParsedLine {
 }
 
 /**
- * The id and slug that a line gives its app, or its category or removal if it has no name, whatever
- * else is wrong with it.
+ * The id and slug that a line gives its app, whatever else is wrong with it. If it has no name, they
+ * can be those of its category or removal, unless `isApp`.
  */
-export function identify(
-  raw: string | Buffer,
-  { ofApp = false }: { ofApp?: boolean } = {},
-): { id?: number; slug?: string } {
+export function identify(raw: string | Buffer, isApp = false): { id?: number; slug?: string } {
   try {
     const line = Object(JSON.parse(raw.toString()))
-    const isApp = ofApp || 'name' in line
-    const { id, slug } = isApp ? line : Object(line.removed ?? line.category ?? line)
+    const { id, slug } =
+      isApp || 'name' in line ? line : Object(line.removed ?? line.category ?? line)
     return {
       ...(typeof id === 'number' && { id }),
       ...(typeof slug === 'string' && slug.length <= appSlugRule.maxLength && { slug }),
@@ -386,12 +382,10 @@ export function orderProblems(line: object, stored: object = {}): Problem[] {
       ('created_at' in given || field in given) &&
       creation - (later[field] ?? creation) > maxClockSkew,
   )
-  if (!('created_at' in given))
-    return early.map((field) => problem(`/${field}`, 'must not be before the creation of the app'))
-  const others = early.filter((field) => field !== 'updated_at')
-  if (others.length > 0)
-    return others.map((field) => problem('/created_at', `must not be after ${field}`))
-  return early.map((field) => problem(`/${field}`, 'must not be before created_at'))
+  const others = early.filter((field) => 'created_at' in given && field !== 'updated_at')
+  return others.length > 0
+    ? others.map((field) => problem('/created_at', `must not be after ${field}`))
+    : early.map((field) => problem(`/${field}`, 'must not be before the creation of the app'))
 }
 
 /** The times of an object that are set, in milliseconds. */
@@ -426,7 +420,8 @@ function readValid<T>(
   const repeated = JSON.stringify(parsed) === text ? undefined : findRepeatedField(text)
   if (repeated) return { problems: [repeated.problem] }
   const line = trimTexts(removeExcessFields(parsed))
-  if (schema === 'line') removeNulls(line)
+  if (schema === 'line' && isObject(line))
+    for (const field of unclearedFields) if (line[field] === null) delete line[field]
   const isValid = ajv.validate<T>(schema, line)
   const errors = ajv.errors ?? []
   if (schema === 'line') removeInvalidReviews(errors, line)
@@ -444,12 +439,6 @@ function readValid<T>(
   const isAccepted = !problems.some(isRefusing) && ajv.validate<T>(schema, value)
   const shown = problems.toSorted((a, b) => Number(!isRefusing(a)) - Number(!isRefusing(b)))
   return { ...(isAccepted && { value }), problems: shown.slice(0, maxProblems) }
-}
-
-/** Removes, in place, the nulls of fields that they do not clear. */
-function removeNulls(line: unknown) {
-  if (!isObject(line)) return
-  for (const field of unclearedFields) if (line[field] === null) delete line[field]
 }
 
 /** Problems of a line that are reported. */

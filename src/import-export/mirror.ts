@@ -41,7 +41,7 @@ export function mirrorLines(work: LineWork, actor: Actor, limit?: number): LineW
     onWritten({ number, raw, outcome, category, removed }) {
       if (removed) doubt ??= `line ${number} is a removal, so the file is no whole export`
       if (!Array.isArray(outcome) || category) return
-      const { id, slug } = identify(raw, { ofApp: true })
+      const { id, slug } = identify(raw, true)
       if (id === undefined && slug === undefined)
         doubt ??= `line ${number} is refused, and has no id or slug`
       named.add(id).add(slug)

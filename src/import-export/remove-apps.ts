@@ -20,15 +20,15 @@ export async function removeApps(
   for (const { line, id, created_at } of removals) {
     const app = found.get(id)
     line.outcome = 'unchanged'
-    line.described = undefined
+    line.described = app?.created_at === created_at ? app : undefined
     if (onlyNew || !app) continue
-    if (app.created_at === created_at) line.described = app
     const second = secondLineProblems(line.described, firstLines)
     if (second.length > 0) line.outcome = second
-    else if (!line.described && isListed(app)) line.outcome = [otherTimeProblem(id)]
-    if (line.outcome !== 'unchanged' || !isListed(app)) continue
-    saves.push(hide(app))
-    line.outcome = 'updated'
+    else if (isListed(app) && !line.described) line.outcome = [otherTimeProblem(id)]
+    else if (isListed(app)) {
+      saves.push(hide(app))
+      line.outcome = 'updated'
+    }
   }
   await changeApps(runner, 'app import', { saves }, actor)
 }

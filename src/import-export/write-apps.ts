@@ -3,7 +3,6 @@ import {
   type AppSave,
   changeApps,
   hasChanges,
-  type NamedAppRow,
   namedApps,
   saveApp,
   timestampAfter,
@@ -14,6 +13,7 @@ import type { QueryRunner } from '../db/engine.ts'
 import { Conflict } from '../db/error-meaning.ts'
 import { required } from '../util/helpers.ts'
 import {
+  type ExistingApp,
   firstOfEachApp,
   isAccepted,
   isKnownByName,
@@ -47,18 +47,18 @@ export async function writeApps(
   const unwritten = lines.filter(({ app }) => app)
   if (unwritten.length === 0) return
   const { apps, ownerIds } = await findExistingApps(runner, unwritten)
-  const all = matchLines(unwritten, apps, await findHiddenIds(runner, apps))
+  const all = matchLines(unwritten, apps)
   const first = firstOfEachApp(all)
   // Also resets the lines after an earlier attempt at this transaction.
-  for (const { source, leftOut } of all)
-    Object.assign(source, { outcome: undefined, contradictions: leftOut })
+  for (const { source } of all) source.outcome = undefined
   for (const { source } of first) source.outcome = 'unchanged'
   const matches = options.onlyNew ? first.filter(({ app, holder }) => !app && !holder) : first
   refuseSecondLines(matches, options.firstLines)
   await refuseRepeatedIds(runner, matches, options.firstLines)
   const categoryIds = await resolveCategories(runner, matches, options)
   // After the categories, because an app whose line is refused keeps its package name.
-  refuseTakenNames(matches, options)
+  if (options.isMirror) await releaseNames(runner, matches, options)
+  refuseTakenNames(matches)
   const accepted = matches.filter(isAccepted)
   await writeMatches(runner, accepted, { ...options, ownerIds, categoryIds })
   for (const { source, problems } of matches) if (problems.length > 0) source.outcome = problems
@@ -99,16 +99,31 @@ async function findExistingApps(runner: QueryRunner, lines: ImportLine[]) {
   const locked = await owners.forShare()
   if (JSON.stringify(locked) !== JSON.stringify(known))
     throw new Conflict('a developer of the file has been renamed')
-  const apps: NamedAppRow[] = await namedApps(runner, ids)
+  // The sign keeps PostgreSQL from walking the entries of all apps.
+  const last = 'select action from audit where app_id = apps.id order by +audit.id desc limit 1'
+  const apps: ExistingApp[] = await namedApps(runner, ids).select(
+    sql.raw(`case when deleted_at is not null then (${last}) end as last_action`),
+  )
   return { apps, ownerIds }
 }
 
-/** Of deleted apps, those that were last hidden because a file lacked them. */
-async function findHiddenIds({ sql }: QueryRunner, apps: NamedAppRow[]) {
-  const ids = apps.flatMap(({ id, deleted_at }) => (deleted_at === null ? [] : id))
-  const last = sql('audit').whereIn('app_id', ids).groupBy('app_id').max('id')
-  const entries = sql('audit').whereIn('id', last).where({ action: 'app hide' })
-  return new Set(await entries.pluck('app_id'))
+/**
+ * Apps give up the package names that the lines have, because the file is a whole export: if they
+ * have not had a line yet, they get other names later, or are hidden.
+ */
+async function releaseNames(
+  runner: QueryRunner,
+  matches: Match[],
+  { actor, firstLines }: WriteOptions,
+) {
+  for (const match of matches.filter(isAccepted)) {
+    const { holder } = match
+    if (!holder || firstLines.has(holder.id)) continue
+    const changes = { package_name: null, updated_at: holder.updated_at }
+    // In place, because a later line of the batch may be about it.
+    Object.assign(holder, await saveApp(runner, 'app import', holder, changes, actor))
+    match.holder = undefined
+  }
 }
 
 /**
@@ -156,11 +171,6 @@ async function writeMatches(
   const owners = new Set(matches.map(({ line }) => line.developer_name))
   const newOwners = [...owners].filter((name) => !ownerIds.has(name))
   for (const { name, id } of await addDevelopers(runner, newOwners, now)) ownerIds.set(name, id)
-  for (const { released } of matches) {
-    if (!released) continue
-    const changes = { package_name: null, updated_at: released.updated_at }
-    await saveApp(runner, 'app import', released, changes, actor)
-  }
   const saves = await prepareSaves(runner, matches, context)
   const created = matches.filter(({ app }) => !app)
   const rows = created.map(({ line }) => toNewRow(line, context))

@@ -180,7 +180,7 @@ describe('refused lines', () => {
         /^ {2}2 × \/website_url: must .*; got "ftp:\/\/example\.org\/", for example$/,
       ),
     ])
-    expect(JSON.parse(stdout).reasons[1]).toEqual({
+    expect(JSON.parse(stdout).reasons[0]).toEqual({
       reason: expect.stringMatching(/^\/slug: /),
       count: 2,
       example: expect.stringMatching(/^\/slug: .* of Ada/),

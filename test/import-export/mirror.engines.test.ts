@@ -9,7 +9,7 @@ import type { QueryRunner } from '../../src/db/engine.ts'
 import type { DatabaseWithTools } from '../../src/db/tools.ts'
 import { decideApp, restoreApp, transferApp } from '../../src/moderation/decisions.ts'
 import { required } from '../../src/util/helpers.ts'
-import { exportLines, importLines, setCounters } from '../support/catalogue-file.ts'
+import { exportLines, importLines, mirrorLines, setCounters } from '../support/catalogue-file.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { randomFrom, seed } from '../support/random.ts'
 import { addReviews } from '../support/reviews.ts'
@@ -24,6 +24,7 @@ test(`a mirror that imports all changes equals its source, byte for byte (FUZZ_S
   const source = await startService()
   const mirror = await startEmptyService()
   const publicMirror = await startEmptyService()
+  const wholeMirror = await startEmptyService()
   // Many developers, so that a change of one affects few apps.
   const apps = Array.from({ length: 60 }, (_, index) => ({
     name: `Map ${index}`,
@@ -59,6 +60,17 @@ test(`a mirror that imports all changes equals its source, byte for byte (FUZZ_S
         rejected: 0,
       })
     }
+    const whole = await exportLines(source.database, { isPublic: true })
+    await importCategoriesAsAdvised(wholeMirror.database, whole)
+    expect(await mirrorLines(wholeMirror.database, whole, 1000)).toMatchObject({
+      rejects: [],
+      left: [],
+    })
+    expect(await answersOf(wholeMirror, paths)).toEqual(answers)
+    await expectConsistent(wholeMirror.database)
+    expect(await mirrorLines(wholeMirror.database, whole)).toMatchObject({
+      ...{ created: 0, updated: 0, hidden: 0, rejects: [] },
+    })
     since = next
     for (let index = 0; index < changesATime; index++) await change()
   }
@@ -138,21 +150,25 @@ test.for(lives)('a public mirror follows an app that $name', async ({ steps }) =
  * those that had them, does what the refusals advise.
  */
 async function importAsAdvised(database: DatabaseWithTools, lines: string[]) {
-  const refusedLines = async () =>
-    (await importLines(database, lines)).rejects.map(({ line }) =>
-      JSON.parse(required(lines[line - 1], 'a line')),
-    )
-  const categories = (await refusedLines()).flatMap(({ name, category }) =>
-    name === undefined
-      ? { category: { ...category, slug: `spare-${category.id}`, name: `Spare ${category.id}` } }
-      : [],
-  )
-  expect(await importLines(database, categories)).toMatchObject({ rejects: [] })
-  const apps = await refusedLines()
+  await importCategoriesAsAdvised(database, lines)
+  const apps = await refusedLines(database, lines)
   const unnamed = apps.map((line) => ({ ...line, package_name: null }))
   for (const file of [unnamed, apps])
     expect(await importLines(database, file)).toMatchObject({ rejects: [] })
 }
+
+async function importCategoriesAsAdvised(database: DatabaseWithTools, lines: string[]) {
+  const ofCategories = lines.filter((line) => line.startsWith('{"category"'))
+  const categories = (await refusedLines(database, ofCategories)).map(({ category }) => ({
+    category: { ...category, slug: `spare-${category.id}`, name: `Spare ${category.id}` },
+  }))
+  expect(await importLines(database, categories)).toMatchObject({ rejects: [] })
+}
+
+const refusedLines = async (database: DatabaseWithTools, lines: string[]) =>
+  (await importLines(database, lines)).rejects.map(({ line }) =>
+    JSON.parse(required(lines[line - 1], 'a line')),
+  )
 
 /** A word that is in no other text. */
 const markerOf = (number: number) => `m${number}m`

@@ -31,18 +31,6 @@ test('messages that quote the line are one reason, with the first as its example
   ])
 })
 
-test('values that are left out are counted by themselves', () => {
-  const reasons = new ReasonCounts()
-  reasons.add([problem('/created_at')])
-  for (const field of ['/created_at', '/created_at', '/license'])
-    reasons.add([{ ...problem(field), left_out: true }])
-  expect(reasons.all()).toEqual([
-    { reason: '/created_at: is wrong', count: 2, left_out: true },
-    { reason: '/created_at: is wrong', count: 1 },
-    { reason: '/license: is wrong', count: 1, left_out: true },
-  ])
-})
-
 test('reasons beyond a thousand are counted together', () => {
   const reasons = new ReasonCounts()
   for (let number = 0; number < 1003; number++) reasons.add([problem(`/field${number}`)])
