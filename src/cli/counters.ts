@@ -31,7 +31,16 @@ JSON: {lines, updated, unchanged, rejected, reasons: [{reason, count}]}.`,
     printOptimizeProblem('the counters were set', summary.optimizeProblem)
     return summary
   },
-  toJson: ({ created, readError, writeProblem, optimizeProblem, reasons, leftOut, ...counts }) => ({
+  toJson: ({
+    created,
+    readError,
+    writeProblem,
+    optimizeProblem,
+    reasons,
+    left_out,
+    leftOut,
+    ...counts
+  }) => ({
     ...counts,
     reasons: reasons.all(),
   }),

@@ -109,12 +109,12 @@ Examples:
   ./apps-service import --schema
   ./apps-service import - --dry-run --json < catalogue.ndjson.gz
 
-JSON: {lines, created, updated, unchanged, rejected, hidden, seconds, rejects,
-problems, reasons: [{reason, count, left_out}]}. hidden: with --mirror. rejects
-and problems: the files of the refused lines and of the problems; missing if
-there are none, and then reasons, too. A reason for several messages has the
-first of them as its example. --dry-run adds updates: app_id and slug of the
-first 100 apps that would change.`,
+JSON: {lines, created, updated, unchanged, rejected, left_out, seconds, rejects,
+problems, reasons: [{reason, example, count, left_out}]}. left_out: the lines
+with values left out. rejects and problems: the files of the refused lines and
+of the problems; missing if there are none, and then reasons, too. A reason for
+several messages has the first of them as its example. --mirror adds hidden, and
+--dry-run updates: app_id and slug of the first 100 apps that would change.`,
   run: runImport,
   toJson({
     summary: { readError, writeProblem, mirrorProblem, optimizeProblem, ...summary },
@@ -249,7 +249,7 @@ function printReasons(all: ReasonCount[]) {
  */
 export function printProblems(
   file: string,
-  { lines, rejected, reasons, leftOut, readError, writeProblem }: ImportSummary,
+  { lines, rejected, reasons, left_out, leftOut, readError, writeProblem }: ImportSummary,
   place = '',
   advice = '',
 ): void {
@@ -258,9 +258,8 @@ export function printProblems(
     printInfo(`${formatCount(rejected)} refused${place && place + advice}`)
     printReasons(reasons.all())
   }
-  const total = leftOut.all().reduce((sum, { count }) => sum + count, 0)
-  if (total > 0) {
-    printInfo(`${formatQuantity(total, 'value')} left out${place}`)
+  if (left_out > 0) {
+    printInfo(`${formatQuantity(left_out, 'line')} with values left out${place}`)
     printReasons(leftOut.all())
   }
   if (writeProblem) {

@@ -25,7 +25,9 @@ export type ImportSummary = {
   /** Apps that a mirror has hidden. */
   hidden?: number
   reasons: ReasonCounts
-  /** Why values were left out of the lines that were not refused. */
+  /** Lines that were not refused, but read without some of their values. */
+  left_out: number
+  /** Why those were left out. */
   leftOut: ReasonCounts
   /** Why the file could not be read to its end. The lines before are imported. */
   readError?: Error
@@ -92,6 +94,7 @@ export async function importLines(
     unchanged: 0,
     rejected: 0,
     reasons,
+    left_out: 0,
     leftOut: new ReasonCounts(),
   }
   const firstLines = new Map<number, number>()
@@ -172,6 +175,7 @@ export async function importLines(
     } else {
       summary[outcome]++
       summary.leftOut.add(leftOut)
+      if (leftOut.length > 0) summary.left_out++
     }
   }
 }

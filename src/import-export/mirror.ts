@@ -25,8 +25,8 @@ export async function assertMirror({ sql }: QueryRunner): Promise<void> {
     )
 }
 
-/** Apps of a transaction. */
-const batchSize = 1000
+/** Apps of a transaction, which reads their texts. */
+const batchSize = 200
 
 /**
  * The import also hides the listed apps that no line is about, unless the file may not be a whole

@@ -139,6 +139,7 @@ describe('refused lines', () => {
       updated: 0,
       unchanged: 0,
       rejected: 2,
+      left_out: 0,
       seconds: expect.any(Number),
       rejects,
       problems,
@@ -175,7 +176,7 @@ describe('refused lines', () => {
         /^ {2}2 × \/slug: belongs .*; for example \/slug: .* of Ada: .* app transfer \d+ --to 'Eve' /,
       ),
       expect.stringMatching(/^ {2}1 × \/deleted_at: must .*; got "a b"$/),
-      `2 values left out: see ${problems}`,
+      `2 lines with values left out: see ${problems}`,
       expect.stringMatching(
         /^ {2}2 × \/website_url: must .*; got "ftp:\/\/example\.org\/", for example$/,
       ),
@@ -296,7 +297,7 @@ describe('values that are left out', () => {
       expect([code, stderr.trimEnd().split('\n')]).toEqual([
         0,
         [
-          `4 values left out: see ${problems}`,
+          `2 lines with values left out: see ${problems}`,
           expect.stringMatching(/^ {2}2 × \/website_url: must begin .*, for example$/),
           expect.stringMatching(/^ {2}2 × \/license: must be on one line.*, for example$/),
         ],
@@ -312,7 +313,7 @@ describe('values that are left out', () => {
     expect([code, JSON.parse(stdout)]).toMatchObject([
       0,
       {
-        ...{ unchanged: 2, rejected: 0, problems },
+        ...{ unchanged: 2, rejected: 0, left_out: 2, problems },
         reasons: ['/website_url', '/license'].map((field) => ({
           reason: expect.stringContaining(field),
           count: 2,
@@ -355,7 +356,7 @@ describe('values that are left out', () => {
   test('are only counted if the rejects go to a device', async () => {
     const { importFile } = await withFile([odd])
     const { code, stderr } = await importFile('--rejects', '/dev/null')
-    expect([code, stderr.split('\n')[0]]).toEqual([0, '2 values left out'])
+    expect([code, stderr.split('\n')[0]]).toEqual([0, '1 line with values left out'])
   })
 })
 

@@ -26,7 +26,7 @@ function catalogueFile(): string {
     category: 'tools',
     developer_name: 'Ada',
   }
-  writeFileSync(file, toLines([app, { ...app, version: '2' }, {}]))
+  writeFileSync(file, toLines([{ ...app, version: '' }, app, {}]))
   return file
 }
 

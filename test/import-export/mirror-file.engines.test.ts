@@ -280,7 +280,7 @@ test('a catalogue for which a key was ever issued is no mirror', async () => {
 
 test('more apps than a transaction has are hidden, and after a failure the next run hides the rest', async () => {
   const database = await openEmptyCatalogue()
-  const many = Array.from({ length: 2100 }, (_, index) => app(index + 1, { package_name: null }))
+  const many = Array.from({ length: 500 }, (_, index) => app(index + 1, { package_name: null }))
   await importLines(database, many)
   let writes = 0
   const failing: DatabaseWithTools = {
@@ -290,13 +290,13 @@ test('more apps than a transaction has are hidden, and after a failure the next 
       return database.write(work)
     },
   }
-  const kept = many.slice(0, 100)
-  await expect(mirrorLines(failing, kept, 2000)).rejects.toThrow('stopped')
-  expect((await stateOf(database)).listed).toHaveLength(2100)
+  const kept = many.slice(0, 50)
+  await expect(mirrorLines(failing, kept, 450)).rejects.toThrow('stopped')
+  expect((await stateOf(database)).listed).toHaveLength(500)
   writes = -1
-  await expect(mirrorLines(failing, kept, 2000)).rejects.toThrow('stopped')
-  expect((await stateOf(database)).listed).toHaveLength(1100)
-  expect(await mirrorLines(database, kept, 2000)).toMatchObject({ hidden: 1000 })
+  await expect(mirrorLines(failing, kept, 450)).rejects.toThrow('stopped')
+  expect((await stateOf(database)).listed).toHaveLength(300)
+  expect(await mirrorLines(database, kept, 450)).toMatchObject({ hidden: 250 })
   expect((await stateOf(database)).listed).toEqual(kept.map(({ id }) => id))
   await expectConsistent(database)
 })

@@ -6,11 +6,15 @@ import { type Service, startService } from '../support/service.ts'
 
 async function set(service: Service, lines: (object | string)[]) {
   const problems: Problem[] = []
-  const { created, reasons, ...summary } = await setCounters(service.database, lines, {
-    onProblems: async (_number, refused) => {
-      problems.push(...refused)
+  const { created, reasons, left_out, leftOut, ...summary } = await setCounters(
+    service.database,
+    lines,
+    {
+      onProblems: async (_number, refused) => {
+        problems.push(...refused)
+      },
     },
-  })
+  )
   return { ...summary, problems: problems.map(({ field }) => field) }
 }
 
