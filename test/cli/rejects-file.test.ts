@@ -78,9 +78,9 @@ test('problems that refuse no line stand alone, and replace the rejects of an ea
   for (const number of [2, 3]) {
     const { add, close, removeEarlier, problemsPath = '' } = await rejectsWriter(path, input)
     await add(number, [{ ...problem, left_out: true }], 'y')
+    expect(existsSync(path)).toBe(false)
     await close()
     await removeEarlier()
-    expect(existsSync(path)).toBe(false)
     expect(JSON.parse(readFileSync(problemsPath, 'utf8'))).toEqual({
       line: number,
       problems: [{ field: problem.field, message: problem.message, left_out: true }],

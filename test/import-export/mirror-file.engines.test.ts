@@ -209,6 +209,11 @@ test.for(shares)(
     const result = await mirrorLines(database, all.slice(0, kept), limit)
     expect({ hidden: result.hidden, problem: result.mirrorProblem }).toEqual({ hidden, problem })
     expect((await stateOf(database)).listed).toHaveLength(10 - hidden)
+    // Those that are hidden are no longer lacking.
+    if (problem === undefined)
+      expect(await mirrorLines(database, all.slice(0, kept))).toEqual(
+        expect.not.objectContaining({ mirrorProblem: expect.anything() }),
+      )
     await expectConsistent(database)
   },
 )
@@ -249,6 +254,16 @@ test.for(moves)('a package name goes $name, in one file', async ({ names, missin
   const exported = await exportLines(database)
   expect(await mirrorLines(database, lines)).toMatchObject({ created: 0, updated: 0, rejects: [] })
   expect(await exportLines(database)).toEqual(exported)
+  await expectConsistent(database)
+})
+
+test('an app that gives up its package name has none until a line gives it one', async () => {
+  const database = await openEmptyCatalogue()
+  await importLines(database, all)
+  const { package_name: _, ...unnamed } = app(2, { version: '2' })
+  const lines = [app(1, { package_name: 'org.example.app2' }), unnamed, ...without(1, 2)]
+  expect(await mirrorLines(database, lines)).toMatchObject(counts({ updated: 2, unchanged: 8 }))
+  expect((await stateOf(database)).names).toMatchObject({ 1: 'app2', 2: undefined })
   await expectConsistent(database)
 })
 
