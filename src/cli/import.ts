@@ -89,19 +89,19 @@ Invalid lines are refused and the others imported; the exit code is then 1. An
 invalid value that an app can do without, such as an address, is left out: an
 existing app keeps what it has. --schema says which. The rejects file has the
 refused lines as they were, and the file beside it, with .problems at the end of
-its name, a line for each line with problems: {line, id, slug, problems: [{field,
-message, left_out}]}, with the first 100 problems. line is its number in FILE;
-id and slug are missing if the line has none. Correct the rejects, and import
-them like any other file. The next import of FILE replaces both files, or
+its name, an entry for each line with problems: {line, id, slug, problems:
+[{field, message, left_out}]}, with the first 100 problems. line is its number
+in FILE; id and slug are missing if the line has none. Correct the rejects, and
+import them like any other file. The next import of FILE replaces both files, or
 removes them if it has no problems. An interrupted import finishes when it is
 run again.
 
 --mirror is for a catalogue that only mirrors another one, without keys. FILE is
-a whole export: listed apps that it lacks are hidden, whatever imported them, and
-come back with a later file that has them. Nothing is hidden, and the exit code
-is 1, if the input is empty or ends too early, has a removal, or a refused line
-without an id or slug, or lacks more than half of the listed apps. Then --hide N
-allows N.
+a whole export: listed apps that it lacks are hidden, whatever imported them;
+they come back with a later file that has them. Nothing is hidden, and the exit
+code is 1, if the input is empty or ends too early, has a removal, or a refused
+line without an id or slug, or lacks more than half of the listed apps. Then
+--hide N allows N.
 
 Examples:
   ./apps-service import catalogue.ndjson.gz
