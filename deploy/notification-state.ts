@@ -1,19 +1,7 @@
-import {
-  accessSync,
-  closeSync,
-  constants,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-} from 'node:fs'
-import { dirname } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { existsSync, readFileSync } from 'node:fs'
 import { findEntry, findLastEntry } from '../src/audit/read-entries.ts'
-import { fileErrorReason } from '../src/cli/file-errors.ts'
 import type { Database } from '../src/db/database.ts'
+import { inStateDirectory, writeState } from './state-files.ts'
 
 /** What the notifier knows from earlier runs: a file in STATE_DIRECTORY for each kind of reader. */
 
@@ -40,27 +28,6 @@ export type State = {
 
 /** Takes a problem, which makes the run fail. */
 export type Report = (problem: string) => void
-
-/**
- * Keeps other runs away until it is closed; undefined if another run does. The lock is SQLite's: the
- * system releases it when the process ends, also by a crash.
- */
-export function claimRun(file: string): DatabaseSync | undefined {
-  return inStateDirectory(file, () => {
-    // SQLite would not say why it cannot open the file.
-    accessSync(dirname(file), constants.W_OK)
-    const lock = new DatabaseSync(file)
-    try {
-      lock.exec('begin exclusive')
-      return lock
-    } catch (error) {
-      lock.close()
-      // SQLITE_BUSY, https://sqlite.org/rescode.html#busy
-      if (error instanceof Error && 'errcode' in error && error.errcode === 5) return undefined
-      throw error
-    }
-  })
-}
 
 /**
  * The state to continue from. The first run begins at the end of the audit log. If the entry at its
@@ -99,33 +66,4 @@ function readState(file: string): State | undefined {
     if (Number.isSafeInteger(state.place) && state.place >= 0) return state
   } catch {}
   throw new Error(`${file} does not have the id of an audit entry; remove it to begin at the end`)
-}
-
-/**
- * Writes a state beside the file, and returns what replaces the file by it. A crash leaves the old
- * state or the new one. What is sent in between is not sent on a full disk, which would repeat it.
- */
-export function writeState(file: string, state: State): () => void {
-  const newFile = `${file}.new`
-  inStateDirectory(newFile, () =>
-    writeFileSync(newFile, `${JSON.stringify(state)}\n`, { flush: true }),
-  )
-  return () =>
-    inStateDirectory(file, () => {
-      renameSync(newFile, file)
-      // Otherwise a power cut could bring the old state back: man 2 fsync.
-      const directory = openSync(dirname(file), 'r')
-      fsyncSync(directory)
-      closeSync(directory)
-    })
-}
-
-/** Runs work on a file; its error names the setting. */
-function inStateDirectory<T>(file: string, work: () => T): T {
-  try {
-    return work()
-  } catch (error) {
-    const reason = fileErrorReason(error as Error)
-    throw new Error(`cannot use ${file} in STATE_DIRECTORY: ${reason}`)
-  }
 }

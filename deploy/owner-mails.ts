@@ -6,14 +6,9 @@ import type { DatabaseWithTools } from '../src/db/tools.ts'
 import { entriesAfter } from '../src/moderation/entries.ts'
 import { sanitize, toSingleLine } from '../src/util/text.ts'
 import { formatMinute } from '../src/util/time.ts'
-import {
-  openState,
-  type Report,
-  type State,
-  type WaitingOwner,
-  writeState,
-} from './notification-state.ts'
+import { openState, type Report, type State, type WaitingOwner } from './notification-state.ts'
 import { sendMail } from './send-mail.ts'
+import { writeState } from './state-files.ts'
 
 /** Milliseconds. */
 const patience = 3 * 24 * 60 * 60 * 1000

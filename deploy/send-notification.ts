@@ -16,9 +16,10 @@ import {
   neutralizePlain,
   toText,
 } from './notification-formats.ts'
-import { claimRun, openState, type Report, type State, writeState } from './notification-state.ts'
+import { openState, type Report, type State } from './notification-state.ts'
 import { tellOwners } from './owner-mails.ts'
 import { sendMail, timeout } from './send-mail.ts'
+import { claimState, writeState } from './state-files.ts'
 
 /** Environment variables. */
 type Settings = Record<string, string | undefined>
@@ -41,7 +42,7 @@ export async function sendNotification(
   report: Report,
 ): Promise<boolean> {
   const { deliver, moderationUrl, site, directory } = readSettings(settings)
-  using claim = claimRun(join(directory, 'notified.lock'))
+  using claim = claimState(join(directory, 'notified.lock'))
   if (!claim) return false
   const reportError = (error: unknown) => report(messageOf(error as Error))
   if (deliver)

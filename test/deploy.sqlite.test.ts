@@ -203,6 +203,24 @@ ReadWritePaths=/var/backups/apps-service`,
 OnCalendar=*-*-* 03:00:00
 Persistent=yes
 WantedBy=timers.target`,
+  'apps-service-export.service': `${limitsOfServices}
+Type=oneshot
+TimeoutStartSec=infinity
+CacheDirectory=apps-service-export
+CacheDirectoryMode=0755`,
+  'apps-service-export.timer': `
+OnCalendar=hourly
+Persistent=yes
+WantedBy=timers.target`,
+  'apps-service-mirror.service': `${limitsOfServices}
+Type=oneshot
+TimeoutStartSec=infinity
+After=network-online.target`,
+  'apps-service-mirror.timer': `
+OnCalendar=hourly
+RandomizedDelaySec=30min
+Persistent=yes
+WantedBy=timers.target`,
   'apps-service-notify.service': `${limitsOfServices}
 Type=oneshot
 TimeoutStartSec=10min
@@ -229,7 +247,7 @@ test.for(['apps-service.service', 'apps-service-moderation.service'])(
 )
 
 test.for(units)('%s names files of the clone, and directories that the documents name', (unit) => {
-  const documents = ['running', 'moderating'].map((name) =>
+  const documents = ['running', 'moderating', 'moving-data'].map((name) =>
     readFileSync(join(root, `docs/${name}.md`), 'utf8'),
   )
   const paths = readUnit(unit).match(/(?<![\w.])\/(opt|etc|var)\/[\w./-]+/g) ?? []

@@ -8,12 +8,12 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
-import { claimRun } from '../deploy/notification-state.ts'
 import { sendNotification } from '../deploy/send-notification.ts'
 import { issueKey } from '../src/accounts/account-store.ts'
 import { recordEntries } from '../src/audit/audit-store.ts'
 import { findLastEntry } from '../src/audit/read-entries.ts'
 import type { Decision } from '../src/catalogue/policy.ts'
+import { claimRun } from '../src/cli/claim-run.ts'
 import type { DatabaseWithTools } from '../src/db/tools.ts'
 import { decideApp, restoreApp, transferApp } from '../src/moderation/decisions.ts'
 import { newApp } from './contract/valid-requests.ts'
@@ -27,7 +27,7 @@ import { startService } from './support/service.ts'
  */
 
 const script = join(import.meta.dirname, '../deploy/notify.ts')
-const stateModule = join(import.meta.dirname, '../deploy/notification-state.ts')
+const stateModule = join(import.meta.dirname, '../src/cli/claim-run.ts')
 const { apps, keys } = inject('world')
 const ada = { operator: 'apps-service', operatorName: 'Ada', operatorId: '3k9x0v2m1qzt' }
 

@@ -1,15 +1,12 @@
-import { createWriteStream } from 'node:fs'
-import { PassThrough } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import { createGzip } from 'node:zlib'
-import { Command } from 'commander'
-import type { DatabaseWithTools } from '../db/tools.ts'
-import { type ExportOptions, exportCatalogue } from '../import-export/export-catalogue.ts'
-import { formatQuantity } from '../util/text.ts'
+import { Command, Option } from 'commander'
+import { UsageError } from '../contract/errors.ts'
+import { exportCatalogue } from '../import-export/export-catalogue.ts'
+import { formatCount, formatQuantity } from '../util/text.ts'
 import { withDatabase } from './command.ts'
 import { printInfo } from './output.ts'
+import { exportTo, publishExport } from './publish-export.ts'
 import { parsePastTime } from './time.ts'
-import { writeNewFile } from './write-new-file.ts'
+import { rethrowFileError, writeNewFile } from './write-new-file.ts'
 
 export const command = new Command('export')
   .description('export the catalogue, or what has changed, as a file that import reads')
@@ -24,6 +21,14 @@ export const command = new Command('export')
     parsePastTime,
   )
   .option('--public', 'only public data: approved apps, without data for owners and operators')
+  .addOption(
+    new Option(
+      '--into <directory>',
+      'publish what --public exports: the whole, the changes of three days, and their index',
+    )
+      .implies({ public: true })
+      .conflicts('since'),
+  )
   .addHelpText(
     'after',
     `
@@ -32,17 +37,23 @@ reviews, in any status, including deleted ones. The last line on standard error
 has the --since for the next export. docs/moving-data.md says what is left out,
 and how to keep a mirror.
 
+--into writes all-TIME.ndjson.gz, changes-TIME.ndjson.gz and, last, index.json,
+which has their names, sizes and sums. The files of the former index stay until
+the next run. If another run has not ended, this one only says so.
+
 Examples:
   ./apps-service export catalogue.ndjson.gz
   ./apps-service export --public public.ndjson.gz
+  ./apps-service export --public --into /srv/www/export
   ./apps-service export | grep '"status":"pending"'`,
   )
   .action(runExport)
 
 async function runExport(
   file: string,
-  { since, public: isPublic }: { since?: string; public?: boolean },
+  { since, public: isPublic, into }: { since?: string; public?: boolean; into?: string },
 ) {
+  if (into !== undefined) return publishInto(into, file)
   const options = { since, isPublic }
   const { apps, removed, categories, next } = await withDatabase((database) =>
     file === '-'
@@ -54,13 +65,14 @@ async function runExport(
   printInfo(`${written} exported. Export later changes with --since ${next}`)
 }
 
-async function exportTo(path: string, database: DatabaseWithTools, options: ExportOptions) {
-  const output = path.endsWith('.gz') ? createGzip() : new PassThrough()
-  const written = pipeline(output, createWriteStream(path))
-  const exporting = exportCatalogue(database, output, options).finally(() => output.end())
-  // Waits for both, because both must have ended before the database is closed.
-  const [exported, end] = await Promise.allSettled([exporting, written])
-  if (end.status === 'rejected') throw end.reason
-  if (exported.status === 'rejected') throw exported.reason
-  return exported.value
+async function publishInto(directory: string, file: string) {
+  if (file !== '-') throw new UsageError(`--into names its files itself; leave out ${file}`)
+  const index = await withDatabase((database) => publishExport(database, directory)).catch(
+    (error) => rethrowFileError(error, error.path ?? directory),
+  )
+  printInfo(
+    index
+      ? `${formatQuantity(index.all.lines, 'line')}, and ${formatCount(index.changes.lines)} of changes since ${index.changes.since}, published in ${directory}`
+      : `another export into ${directory} has not ended; this one leaves it to that`,
+  )
 }

@@ -1,5 +1,7 @@
-import { closeSync, linkSync, openSync, renameSync, rmSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { closeSync, createReadStream, linkSync, openSync, renameSync, rmSync } from 'node:fs'
 import { open } from 'node:fs/promises'
+import { pipeline } from 'node:stream/promises'
 
 /** Gives the file a second name, `target`; throws if that exists. The caller removes the first. */
 export function linkIntoPlace(path: string, target: string): void {
@@ -28,4 +30,11 @@ const linkUnsupportedCodes = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'
 export async function syncToDisk(path: string, flags: 'r' | 'r+'): Promise<void> {
   await using handle = await open(path, flags)
   await handle.sync()
+}
+
+/** The SHA-256 of a file in hexadecimal. */
+export async function hashFile(path: string): Promise<string> {
+  const hash = createHash('sha256').setEncoding('hex')
+  await pipeline(createReadStream(path), hash)
+  return hash.read()
 }

@@ -17,6 +17,7 @@ const largeApps = Array.from({ length: 20 }, (_, index) => ({
   ...exampleLine,
   name: `Star ${index}`,
   description: randomBytes(4_000).toString('hex'),
+  status: 'approved',
 }))
 
 let source = ''
@@ -58,6 +59,12 @@ test.for<Case>([
     what: 'a compressed export',
     args: (folder) => ['export', `${folder}/all.ndjson.gz`],
     reason: tooLarge,
+  },
+  {
+    what: 'a published export',
+    args: (folder) => ['export', '--into', folder],
+    reason: tooLarge,
+    leaves: ['.lock'],
   },
   {
     what: 'an export to standard output',

@@ -1,13 +1,15 @@
 import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { check } from '../support/check.ts'
 import { copyWorld, filePath, temporaryFolder } from '../support/database.ts'
 import { freePort } from '../support/free-port.ts'
-import { serve } from '../support/process.ts'
+import { share } from '../support/lifetime.ts'
+import { run as runCommand, serve } from '../support/process.ts'
 import { isInstalled, runUntilFinished } from './tools.ts'
 
 /**
@@ -61,6 +63,9 @@ describe.skipIf(!isInstalled('systemd-analyze'))('systemd units: apt-get install
     ['apps-service-moderation.service', ['.bin/node', 'bin/node'], /is not executable/],
     ['apps-service-notify.service', ['.bin/node', 'bin/node'], /is not executable/],
     ['apps-service-backup.service', ['ReadWritePaths', 'WritePaths'], /Unknown key 'WritePaths'/],
+    ['apps-service-export.service', ['CacheDirectory=', 'Cache='], /Unknown key 'Cache'/],
+    ['apps-service-mirror.service', ['.bin/node', 'bin/node'], /is not executable/],
+    ['apps-service-mirror.timer', ['hourly', 'hours'], /Failed to parse calendar/],
     ['apps-service-notify.timer', ['*:0/5', '*:five'], /Failed to parse calendar/],
     ['apps-service-notify.timer', ['OnCalendar', 'On'], /Unknown key 'On'/],
   ])('%s with a mistake: %s', ([unit, change, stderr]) => {
@@ -217,6 +222,79 @@ describe.skipIf(!isInstalled('caddy'))('one-server.Caddyfile: apt-get install ca
     expect((await read).status).toBe(200)
   })
 })
+
+/** Each Caddyfile, its directory of the published export and the address of its server. */
+const exportsServed = [
+  { name: 'Caddyfile', root: '/srv/export', site: '{$DOMAIN}' },
+  {
+    name: 'one-server.Caddyfile',
+    root: '/var/cache/apps-service-export',
+    site: 'apps.example.org',
+  },
+]
+
+describe.skipIf(!isInstalled('caddy')).for(exportsServed)(
+  'the published export behind $name: apt-get install caddy',
+  ({ name, root, site }) => {
+    let address: string
+    let folder: string
+
+    share(async () => {
+      folder = temporaryFolder()
+      const published = await runCommand(['export', '--public', '--into', folder], {
+        DATABASE_URL: await copyWorld(),
+      })
+      expect(published.code).toBe(0)
+      address = `http://127.0.0.1:${await freePort()}`
+      const text = readFileSync(join(deploy, name), 'utf8')
+      for (const part of [root, `${site} {`]) expect(text).toContain(part)
+      const own = text.replace(root, folder).replace(`${site} {`, `${address} {`)
+      const { args, env } = configureCaddy('run', `{\n\tadmin off\n}\n${own}`, address)
+      runUntilFinished('caddy', args, { env: { PATH: process.env.PATH, ...env } })
+      const isServed = () => fetch(`${address}/export/`).then(({ status }) => status === 404)
+      await vi.waitUntil(() => isServed().catch(() => false), { timeout: 20_000 })
+    })
+
+    test.for(['', '/api', '/public/api'])(
+      'is served below the path %j of BASE_URL',
+      async (path) => {
+        const url = `${address}${path}/export/index.json`
+        const response = await fetch(url)
+        expect(response.headers.get('Content-Type')).toBe('application/json')
+        expect(response.headers.get('Cache-Control')).toBe('no-cache')
+        const { all } = await response.json()
+        const file = await (await fetch(new URL(all.file, url))).bytes()
+        expect([file.length, createHash('sha256').update(file).digest('hex')]).toEqual([
+          all.bytes,
+          all.sha256,
+        ])
+      },
+    )
+
+    test.for(['ETag: If-None-Match', 'Last-Modified: If-Modified-Since'])(
+      'can be revalidated by %s',
+      async (names) => {
+        const [validator = '', condition = ''] = names.split(': ')
+        const { headers } = await fetch(`${address}/export/index.json`)
+        const value = headers.get(validator) ?? expect.fail()
+        const again = await fetch(`${address}/export/index.json`, {
+          headers: { [condition]: value },
+        })
+        expect(again.status).toBe(304)
+      },
+    )
+
+    test.for([
+      ['has no listing', '/export/'],
+      ['has no such file', '/export/all-2026.ndjson.gz'],
+      ['hides the lock', '/export/.lock'],
+      ['hides unfinished files', '/export/.new-all.gz'],
+    ])('%s: a 404, and no 503', async ([, path]) => {
+      writeFileSync(join(folder, '.new-all.gz'), 'unfinished')
+      expect((await fetch(address + path)).status).toBe(404)
+    })
+  },
+)
 
 const checkCompose = (env: Record<string, string>) =>
   run('docker-compose', ['--file', join(deploy, 'compose.yaml'), 'config', '--quiet'], env)

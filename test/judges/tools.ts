@@ -2,7 +2,7 @@ import { execFile, type SpawnOptions, spawn, spawnSync } from 'node:child_proces
 import { once } from 'node:events'
 import { symlink } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { onTestFinished } from 'vitest'
+import { whenFinished } from '../support/lifetime.ts'
 import type { Run } from '../support/process.ts'
 
 /** Programs of other packages. */
@@ -12,10 +12,10 @@ const root = `${import.meta.dirname}/../..`
 export const isInstalled = (program: string) =>
   spawnSync('sh', ['-c', `command -v ${program}`]).status === 0
 
-/** Runs a program until the test ends. */
+/** Runs a program until the test ends, or what shares it. */
 export function runUntilFinished(program: string, args: string[], options: SpawnOptions = {}) {
   const child = spawn(program, args, { stdio: 'ignore', ...options })
-  onTestFinished(async () => {
+  whenFinished(async () => {
     child.kill('SIGKILL')
     if (child.exitCode === null) await once(child, 'exit')
   })
