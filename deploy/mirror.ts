@@ -34,7 +34,7 @@ try {
 
 /**
  * Imports the changes since the last run or, if they do not go back to it, everything. Then stores
- * the time of the index, also if lines were refused: they would be refused again.
+ * the time of the index, also if lines were refused, which would be refused again.
  */
 async function update({ MIRROR_URL = '', STATE_DIRECTORY }: NodeJS.ProcessEnv) {
   const url = URL.parse(MIRROR_URL)
@@ -68,9 +68,12 @@ async function update({ MIRROR_URL = '', STATE_DIRECTORY }: NodeJS.ProcessEnv) {
     { stdio: ['ignore', 'pipe', 'inherit'], encoding: 'utf8' },
   )
   if (status !== 0) process.exitCode = 1
-  if (JSON.parse(stdout || '{}').lines !== part.lines)
-    throw new Error(`${file} was not imported to its end; the next run tries again`)
-  writeState(stateFile, { url: url.href, time })()
+  const { lines, hidden } = JSON.parse(stdout || '{}')
+  if (lines !== part.lines || (!isCovered && hidden === undefined))
+    throw new Error(`${file} was not imported as a whole; the next run tries again`)
+  // What changes cannot do, such as two apps that exchange their package names, the whole can.
+  const isRefused = isCovered && status !== 0
+  writeState(stateFile, { url: isRefused ? '' : url.href, time })()
   rmSync(file)
 }
 

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
+import { toLines } from '../support/catalogue-file.ts'
 import { emptyCatalogueUrl, temporaryFolder } from '../support/database.ts'
 import { run } from '../support/process.ts'
 
@@ -14,9 +15,8 @@ const commands = [...page.matchAll(/^```sh\n(.*?)^```$/gms)]
 
 const hasJq = spawnSync('jq', ['--version']).status === 0
 
-/** Runs the command that reads a file, beside the files, and imports and exports what it writes. */
-async function convert(reads: string, files: Record<string, string | object>) {
-  const folder = temporaryFolder()
+/** Runs the command that reads a file, beside the files. */
+function runCommand(reads: string, files: Record<string, string | object>, folder: string) {
   for (const [name, content] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, name)), { recursive: true })
     const text = typeof content === 'string' ? content : JSON.stringify(content)
@@ -25,6 +25,12 @@ async function convert(reads: string, files: Record<string, string | object>) {
   const command = commands.find((one) => one.includes(reads)) ?? expect.fail()
   const { stderr } = spawnSync('sh', ['-c', command], { cwd: folder, encoding: 'utf8' })
   expect(stderr).toBe('')
+}
+
+/** Runs the command, and imports and exports what it writes. */
+async function convert(reads: string, files: Record<string, string | object>) {
+  const folder = temporaryFolder()
+  runCommand(reads, files, folder)
   const env = { DATABASE_URL: await emptyCatalogueUrl() }
   expect(await run(['import', join(folder, 'apps.ndjson')], env)).toMatchObject({ stderr: '' })
   const exported = (await run(['export'], env)).stdout.trimEnd().split('\n')
@@ -51,7 +57,7 @@ test.skipIf(!hasJq)("an index of F-Droid's becomes apps", async () => {
             name: { de: 'Tidenuhr', 'en-US': 'Tide Clock' },
             summary: { de: 'Hoch und niedrig', en: 'High and low' },
             description: { 'en-US': '<b>High</b> and low.\n<ul><li>1 < 2</li></ul>' },
-            authorName: 'Ada',
+            authorName: 'Ada <ada@example.org>',
             webSite: 'https://example.org/',
             sourceCode: 'https://code.example.org/tides',
             license: 'GPL-3.0-or-later',
@@ -91,7 +97,7 @@ test.skipIf(!hasJq)("an index of F-Droid's becomes apps", async () => {
     {
       ...imported,
       name: 'Tide Clock',
-      slug: 'tide-clock',
+      slug: 'org-example-tideclock',
       description: 'High and low.\n1 < 2',
       category: expect.objectContaining({ slug: 'time', name: 'Time' }),
       developer_name: 'Ada',
@@ -139,7 +145,7 @@ test.skipIf(!hasJq)('folders with a config.json become apps', async () => {
     categories: ['utilities', 'data'],
     description: 'Not this one.',
     short_desc: 'High and low',
-    author: 'Ada',
+    author: 'Ada Lovelace <ada@example.org>',
     source: 'https://code.example.org/tides',
     website: 'https://example.org/',
     created_at: 1767225600000,
@@ -153,7 +159,7 @@ test.skipIf(!hasJq)('folders with a config.json become apps', async () => {
       ...others,
       name: 'Moon Map',
       id: 'moon-map',
-      author: '',
+      author: '<nobody@example.org>',
       categories: null,
       source: 'HTTP://code.example.org/moon',
     },
@@ -187,9 +193,44 @@ test.skipIf(!hasJq)('folders with a config.json become apps', async () => {
       slug: 'tides',
       description: '# Tide Clock\n\nHigh and low water.',
       category: expect.objectContaining({ slug: 'utilities', name: 'Utilities' }),
-      developer_name: 'Ada',
+      developer_name: 'Ada Lovelace',
       website_url: 'https://example.org/',
       source_code_url: 'https://code.example.org/tides',
     },
   ])
 })
+
+test.skipIf(!hasJq)(
+  'a second run renames an app, deletes one that is gone, and brings it back',
+  async () => {
+    const folder = temporaryFolder()
+    const env = { DATABASE_URL: await emptyCatalogueUrl() }
+    const fields = {
+      description: 'Apps.',
+      category: { slug: 'tools', name: 'Tools' },
+      developer_name: 'Ada',
+      created_at: '2026-01-01T00:00:00Z',
+    }
+    const [tides, moon] = [
+      { ...fields, name: 'Tides', slug: 'tides', status: 'approved' },
+      { ...fields, name: 'Moon', slug: 'moon', status: 'approved' },
+    ]
+    const importThem = async (...apps: object[]) =>
+      (await run(['import', '-'], env, toLines(apps))).stdout
+    expect(await importThem(tides, moon)).toContain('2 created')
+    const renamed = { ...fields, name: 'Tide Clock', slug: 'tides' }
+    expect(await importThem(renamed)).toContain('0 created, 1 updated')
+
+    const files = { 'before.ndjson': toLines([tides, moon]), 'apps.ndjson': toLines([renamed]) }
+    runCommand('before.ndjson', files, folder)
+    const deleted = await run(['import', join(folder, 'gone.ndjson')], env)
+    expect(deleted.stdout).toContain('0 created, 1 updated')
+    const names = async () =>
+      (await run(['export', '--public'], env)).stdout.match(/Tides|Tide Clock|Moon/g)
+    expect(await names()).toEqual(['Tide Clock'])
+    const back = await run(['import', '-', '--rejects', '/dev/null'], env, toLines([moon]))
+    expect(back.stderr).toContain('app restore 2')
+    await run(['app', 'restore', '2'], env)
+    expect(await names()).toEqual(['Tide Clock', 'Moon'])
+  },
+)
