@@ -37,29 +37,31 @@ export async function exportTo(path: string, database: DatabaseWithTools, option
 /** Milliseconds that the changes cover. */
 const covered = 3 * 24 * 60 * 60 * 1000
 
+/** Files of an index, and unfinished ones. */
+const ownNames = /^(\.new-|(all|changes)-[\dTZ-]+\.ndjson\.gz$)/
+
 /**
  * Writes all public data, their recent changes and, last, an index of both into a directory. Each
- * file is complete and on disk when it gets its name. Those of the former index stay, for readers
- * who have just read it. Returns undefined, having done nothing, if another run has not ended.
+ * file is complete and on disk when it gets its name. Those of the former index stay until the next
+ * run, for readers who have just read it. Returns undefined, having done nothing, if another run has not ended.
  */
 export async function publishExport(database: DatabaseWithTools, directory: string) {
   const pathOf = (name: string) => join(directory, name)
   using claim = claimRun(pathOf('.lock'))
   if (!claim) return undefined
-  const readIndex = () =>
-    existsSync(pathOf('index.json')) ? readFileSync(pathOf('index.json'), 'utf8') : ''
-  const former = readIndex()
-  function removeOthers(indexes: string) {
+  const indexFile = pathOf('index.json')
+  function removeUnnamed() {
+    const index = existsSync(indexFile) ? readFileSync(indexFile, 'utf8') : ''
     for (const name of readdirSync(directory))
-      if (/^(all|changes|\.new)-/.test(name) && !indexes.includes(name)) rmSync(pathOf(name))
+      if (ownNames.test(name) && !index.includes(name)) rmSync(pathOf(name))
   }
   // Before anything is written: what a killed run has left could fill the disk.
-  removeOthers(former)
+  removeUnnamed()
 
-  function putInPlace(path: string, name: string) {
+  function putInPlace(path: string, target: string) {
     // Whatever the umask is: a web server reads it as another account.
     chmodSync(path, 0o644)
-    renameSync(path, pathOf(name))
+    renameSync(path, target)
   }
   async function publish(what: string, since?: string) {
     const path = pathOf(`.new-${what}.gz`)
@@ -69,7 +71,7 @@ export async function publishExport(database: DatabaseWithTools, directory: stri
     // With a colon, a relative URL would be an absolute one.
     const file = `${what}-${next.replaceAll(/[:.]/g, '-')}.ndjson.gz`
     const bytes = statSync(path).size
-    putInPlace(path, file)
+    putInPlace(path, pathOf(file))
     return { next, file, bytes, lines: apps + removed + categories, sha256 }
   }
   try {
@@ -82,9 +84,10 @@ export async function publishExport(database: DatabaseWithTools, directory: stri
     const index = { time, version, base_url, all, changes: { ...changes, since } }
     const path = pathOf('.new-index')
     writeFileSync(path, `${JSON.stringify(index, null, 2)}\n`, { flush: true })
-    putInPlace(path, 'index.json')
+    putInPlace(path, indexFile)
     return index
-  } finally {
-    removeOthers(former + readIndex())
+  } catch (error) {
+    removeUnnamed()
+    throw error
   }
 }

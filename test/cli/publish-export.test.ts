@@ -92,10 +92,11 @@ test("the changes since an index's time follow what it publishes", async () => {
 
 test('files of the former index stay, older ones go, and others are left alone', async () => {
   const { folder, publish } = await startPublishing()
-  writeFileSync(join(folder, 'readme.txt'), 'ours')
+  const others = ['all-about-it.txt', 'changes-ours.ndjson.gz', 'readme.txt']
+  for (const name of others) writeFileSync(join(folder, name), 'ours')
   const runs = [await publish(), await publish(), await publish()].map(({ files }) => files)
   const [, former = [], last = []] = runs
-  expect(list(folder)).toEqual([...former, ...last, 'index.json', 'readme.txt'].toSorted())
+  expect(list(folder)).toEqual([...former, ...last, ...others, 'index.json'].toSorted())
   expect(new Set(runs.flat()).size).toBe(6)
 })
 
