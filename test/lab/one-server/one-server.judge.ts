@@ -282,6 +282,31 @@ describe.skipIf(!canRun)(
       await run('systemctl stop apps-service-backup.timer')
     })
 
+    test('the export is published, and the proxy serves it to everybody', async () => {
+      await run('systemctl start apps-service-export')
+      const read = (path: string) => run(`curl --silent --fail 'https://localhost/export/${path}'`)
+      const { all } = JSON.parse(await read('index.json'))
+      expect(await run(`curl --silent 'https://localhost/export/${all.file}' | gunzip`)).toContain(
+        'Tide Clock',
+      )
+      expect((await machine.run(`su ada -c 'touch /var/cache/apps-service-export/x'`)).code).toBe(1)
+    })
+
+    test('the unit of a mirror reads an export, and refuses a database with keys', async () => {
+      const file = '/etc/apps-service/apps-service.env'
+      const { code } = await machine.run(`
+        cp ${file} /run/settings.env
+        install -m 644 /var/lib/caddy/.local/share/caddy/pki/authorities/local/root.crt /etc/apps-service/
+        echo NODE_EXTRA_CA_CERTS=/etc/apps-service/root.crt >> ${file}
+        echo MIRROR_URL=https://localhost/export/index.json >> ${file}
+        systemctl start apps-service-mirror`)
+      expect(code).toBe(1)
+      expect(await run('journalctl --unit=apps-service-mirror --output=cat')).toMatch(
+        / key .*\n.*mirror\.ndjson\.gz was not imported/,
+      )
+      await run(`cp /run/settings.env ${file} && systemctl reset-failed`)
+    })
+
     test('each night adds a backup, and the newest are kept', async () => {
       await run(`
         echo KEEP=3 >> /etc/apps-service/apps-service.env
