@@ -87,6 +87,10 @@ test('docs/api-changes.md has at most ten lines a version', () => {
   expect(Math.min(...lengths)).toBeGreaterThanOrEqual(1)
 })
 
+test('docs/moving-data.md has at most 2,050 words', () => {
+  expect(read('docs/moving-data.md').split(/\s+/).length).toBeLessThanOrEqual(2050)
+})
+
 test.for(operationsOf(document))('README has a call of $operationId', ({ method, path }) => {
   const target = path.replaceAll(/\{\w+\}/g, '\\d+')
   const hasBody = method === 'POST' ? '.*(?:\\\\\n.*)*-d' : ''
