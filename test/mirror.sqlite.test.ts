@@ -129,7 +129,7 @@ test('after a missed week, an app that was rejected and one that was deleted are
 })
 
 test('lines that are refused each time do not hold the others back', async () => {
-  const { mirror, update, publish, atSource, place, current } = await startMirror()
+  const { web, mirror, update, publish, atSource, place, current } = await startMirror()
   // The source's category Games, and its apps, cannot be imported.
   await run(['category', 'add', '--slug', 'own', '--name', 'Games'], mirror)
   const refused = failed(/ refused: see .*mirror\.ndjson\.gz\.rejects\.ndjson\.problems/)
@@ -138,9 +138,54 @@ test('lines that are refused each time do not hold the others back', async () =>
   await atSource('moderation', 'approve', '2')
   await atSource('category', 'rename', 'games', '--name', 'Games', '--slug', 'play')
   await publish()
-  expect(await update()).toEqual(refused)
+  for (const taken of ['changes', 'all', 'index.json']) {
+    web.requests.length = 0
+    expect(await update()).toEqual(taken === 'index.json' ? done : refused)
+    expect([web.requests.at(-1), place().time]).toEqual([taken, current().time])
+    expect((await run(['moderation', 'show', '2'], mirror)).code).toBe(0)
+  }
+})
+
+test('if two apps exchange their package names, the run after the refusal follows', async () => {
+  const { source, update, publish, atSource, expectSame } = await startMirror()
+  await atSource('import', manyApps(2))
+  await publish()
+  expect(await update()).toEqual(done)
+  const lines = (await run(['export'], source)).stdout.trimEnd().split('\n')
+  const [zero, one] = lines.slice(-2).map((line) => JSON.parse(line))
+  for (const line of [
+    { ...zero, package_name: null },
+    { ...one, package_name: zero.package_name },
+    { ...zero, package_name: one.package_name },
+  ])
+    expect(await run(['import', '-'], source, JSON.stringify(line))).toMatchObject({ code: 0 })
+  await publish()
+  expect(await update()).toMatchObject({ code: 1 })
+  expect(await update()).toEqual(done)
+  await expectSame()
+})
+
+test('if the whole lacks more than half of the apps, each run says so, until they are hidden', async () => {
+  const { mirror, state, update, publish, atSource, place, current, expectSame } =
+    await startMirror()
+  expect(await update()).toEqual(done)
+  for (const id of ['1', '5']) await atSource('moderation', 'reject', id, '--reason', 'No.')
+  await publish()
+  rmSync(join(state, 'mirrored'))
+  for (let time = 0; time < 2; time++)
+    expect(await update()).toEqual(failed(/--hide 2\n.* was not imported as a whole/))
+  const file = join(state, 'mirror.ndjson.gz')
+  expect((await run(['import', '--mirror', file, '--hide', '2'], mirror)).code).toBe(0)
+  expect(await update()).toEqual(done)
   expect(place()).toEqual(current())
-  expect((await run(['moderation', 'show', '2'], mirror)).code).toBe(0)
+  await expectSame()
+})
+
+test('a catalogue for which keys were issued is no mirror', async () => {
+  const { mirror, state, update } = await startMirror()
+  await run(['key', 'issue', '--developer', 'Ada'], mirror)
+  expect(await update()).toEqual(failed(/ keys /))
+  expect(existsSync(join(state, 'mirrored'))).toBe(false)
 })
 
 describe('imports nothing,', () => {
