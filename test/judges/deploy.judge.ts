@@ -248,10 +248,14 @@ describe.skipIf(!isInstalled('caddy')).for(exportsServed)(
       address = `http://127.0.0.1:${await freePort()}`
       const text = readFileSync(join(deploy, name), 'utf8')
       for (const part of [root, `${site} {`]) expect(text).toContain(part)
-      const own = text.replace(root, folder).replace(`${site} {`, `${address} {`)
+      const { port } = await serve(await copyWorld(), { TRUST_PROXY: '1' })
+      const own = text
+        .replace(root, folder)
+        .replace(`${site} {`, `${address} {`)
+        .replaceAll(/(127\.0\.0\.1|server-\d):3000/g, `127.0.0.1:${port}`)
       const { args, env } = configureCaddy('run', `{\n\tadmin off\n}\n${own}`, address)
       runUntilFinished('caddy', args, { env: { PATH: process.env.PATH, ...env } })
-      const isServed = () => fetch(`${address}/export/`).then(({ status }) => status === 404)
+      const isServed = () => fetch(`${address}/apps`).then(({ status }) => status === 200)
       await vi.waitUntil(() => isServed().catch(() => false), { timeout: 20_000 })
     })
 
@@ -289,9 +293,15 @@ describe.skipIf(!isInstalled('caddy')).for(exportsServed)(
       ['has no such file', '/export/all-2026.ndjson.gz'],
       ['hides the lock', '/export/.lock'],
       ['hides unfinished files', '/export/.new-all.gz'],
+      ['hides other files', '/export/notes.txt'],
     ])('%s: a 404, and no 503', async ([, path]) => {
-      writeFileSync(join(folder, '.new-all.gz'), 'unfinished')
+      for (const name of ['.new-all.gz', 'notes.txt']) writeFileSync(join(folder, name), 'secret')
       expect((await fetch(address + path)).status).toBe(404)
+    })
+
+    test('leaves the paths of an API below /export to the server', async () => {
+      const response = await fetch(`${address}/export/apps`)
+      expect(await response.json()).toMatchObject({ data: { code: 'not_found' } })
     })
   },
 )
