@@ -113,8 +113,9 @@ JSON: {lines, created, updated, unchanged, rejected, left_out, seconds, rejects,
 problems, reasons: [{reason, example, count, left_out}]}. left_out: the lines
 with values left out. rejects and problems: the files of the refused lines and
 of the problems; missing if there are none, and then reasons, too. A reason for
-several messages has the first of them as its example. --mirror adds hidden, and
---dry-run updates: app_id and slug of the first 100 apps that would change.`,
+several messages has the first of them as its example. --mirror adds hidden, if
+it could hide what FILE lacks, and --dry-run updates: app_id and slug of the
+first 100 apps that would change.`,
   run: runImport,
   toJson({
     summary: { readError, writeProblem, mirrorProblem, optimizeProblem, ...summary },
@@ -128,6 +129,7 @@ several messages has the first of them as its example. --mirror adds hidden, and
     const all = [...reasons.all(), ...left]
     return {
       ...counts,
+      ...(mirrorProblem !== undefined && { hidden: undefined }),
       seconds,
       updates: updates?.map(({ id, slug }) => ({ app_id: id, slug })),
       ...(counts.rejected > 0 && { rejects }),
