@@ -159,7 +159,7 @@ function findContradictions(line: Line, app: ExistingApp | undefined): LineProbl
     const message = `belongs to an app with the package name ${app.package_name}`
     problems.push(problem('/slug', message, 'belongs to an app with another package name'))
   }
-  if (app.deleted_at !== null && !isSet(line.deleted_at) && !isRestored(line, app)) {
+  if (staysDeleted({ line, app })) {
     const message = `describes app ${app.id}, which was deleted; restore it with: ${formatCommand(`app restore ${app.id}`)}`
     problems.push(problem('', message, 'describes a deleted app'))
   }
@@ -169,6 +169,10 @@ function findContradictions(line: Line, app: ExistingApp | undefined): LineProbl
 /** Whether the app has that package name, or none. */
 const hasPackageName = ({ package_key }: NamedAppRow, name: string | null) =>
   package_key === null || package_key === name?.toLowerCase()
+
+/** Whether the app of the line is deleted, and the line neither says so nor restores it. */
+export const staysDeleted = ({ line, app }: Pick<Match, 'line' | 'app'>): boolean =>
+  app !== undefined && app.deleted_at !== null && !isSet(line.deleted_at) && !isRestored(line, app)
 
 /**
  * A line that says that the app is not deleted describes an app that was restored if it is newer

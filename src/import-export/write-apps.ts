@@ -21,6 +21,7 @@ import {
   matchLines,
   refuseSecondLines,
   refuseTakenNames,
+  staysDeleted,
 } from './find-apps-of-lines.ts'
 import { type FirstLines, type ImportLine, type Line, problem, type WriteOptions } from './line.ts'
 import {
@@ -52,7 +53,11 @@ export async function writeApps(
   // Also resets the lines after an earlier attempt at this transaction.
   for (const { source } of all) source.outcome = undefined
   for (const { source } of first) source.outcome = 'unchanged'
-  const matches = options.onlyNew ? first.filter(({ app, holder }) => !app && !holder) : first
+  const matches = first.filter((match) => {
+    if (options.onlyNew) return !match.app && !match.holder
+    // Otherwise the deletions of the mirror's operator would make each run fail.
+    return !(options.isMirror && staysDeleted(match))
+  })
   refuseSecondLines(matches, options.firstLines)
   await refuseRepeatedIds(runner, matches, options.firstLines)
   const categoryIds = await resolveCategories(runner, matches, options)
