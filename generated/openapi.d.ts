@@ -42,7 +42,7 @@ export interface paths {
         get: operations["getApp"];
         /**
          * Update your app
-         * @description To rename an app, send its new `name`. Fields that are left out keep their values; an empty `short_description`, `package_name`, `website_url`, `source_code_url` or `license` removes it. The slug does not change. An approved app stays approved, and a pending one pending; a rejected one becomes pending again. Changes of an approved app are public at once, and an operator reviews them afterwards. The `201` of [`createApp`](docs#/publishing/createapp) says how to see a decision.
+         * @description To rename an app, send its new `name`. Fields that are left out keep their values; an empty one is removed, if apps can be without it. The slug does not change. An approved app stays approved, and a pending one pending; a rejected one becomes pending again. Changes of an approved app are public at once, and an operator reviews them afterwards. The `201` of [`createApp`](docs#/publishing/createapp) says how to see a decision.
          */
         put: operations["updateApp"];
         post?: never;

@@ -13,18 +13,21 @@ export type AppColumn = keyof AppRow
  * - `audited`: the audit log records its changes.
  * - `public`: everybody sees it of a listed app, so that the public export has it.
  * - `imported`: a catalogue file has it, under the same name.
+ * - `queue`: moderators see it of each app in a list that has one, without opening the app.
  * - `address`: it is the address of a website, whose host moderators must see.
  */
-type Use = 'owner' | 'audited' | 'public' | 'imported' | 'address'
+type Use = 'owner' | 'audited' | 'public' | 'imported' | 'queue' | 'address'
 
 /** Files have the category by its slug and name. */
 type OwnerUses<Column> = Column extends 'category_id'
   ? readonly ['owner', 'audited', 'public']
-  : readonly ['owner', 'audited', 'public', 'imported', ...'address'[]]
+  : readonly [...typeof ownerText, ...('queue' | 'address')[]]
 
 type PublicUses =
   | readonly ['public', ...'imported'[]]
   | readonly ['audited', 'public', ...'imported'[]]
+
+const ownerText = ['owner', 'audited', 'public', 'imported'] as const
 
 /** The moderators' name for a column, null if they do not see it by itself, and its uses. */
 type ColumnUses<Column extends AppColumn> = Readonly<{
@@ -37,17 +40,14 @@ type ColumnUses<Column extends AppColumn> = Readonly<{
 }>
 
 export const appColumns = {
-  name: { label: 'Name', uses: ['owner', 'audited', 'public', 'imported'] },
-  short_description: { label: 'In short', uses: ['owner', 'audited', 'public', 'imported'] },
-  description: { label: 'Description', uses: ['owner', 'audited', 'public', 'imported'] },
-  version: { label: 'Version', uses: ['owner', 'audited', 'public', 'imported'] },
-  package_name: { label: 'Package name', uses: ['owner', 'audited', 'public', 'imported'] },
-  website_url: { label: 'Website', uses: ['owner', 'audited', 'public', 'imported', 'address'] },
-  source_code_url: {
-    label: 'Source code',
-    uses: ['owner', 'audited', 'public', 'imported', 'address'],
-  },
-  license: { label: 'Licence', uses: ['owner', 'audited', 'public', 'imported'] },
+  name: { label: 'Name', uses: ownerText },
+  short_description: { label: 'In short', uses: ownerText },
+  description: { label: 'Description', uses: ownerText },
+  version: { label: 'Version', uses: ownerText },
+  package_name: { label: 'Package name', uses: ownerText },
+  website_url: { label: 'Website', uses: [...ownerText, 'queue', 'address'] },
+  source_code_url: { label: 'Source code', uses: [...ownerText, 'queue', 'address'] },
+  license: { label: 'Licence', uses: [...ownerText, 'queue'] },
   category_id: { label: 'Category', uses: ['owner', 'audited', 'public'] },
   status: { label: 'Status', uses: ['audited', 'public', 'imported'] },
   rejection_reason: { label: 'Reason', uses: ['audited', 'imported'] },
@@ -100,6 +100,8 @@ export type ImportedColumn = ColumnWith<'imported'>
 export const defaultVersion = '1.0.0'
 
 export const ownerColumns = columnsWith('owner')
+export const ownerTexts = ownerColumns.filter((column) => column !== 'category_id')
+export const queueColumns = columnsWith('queue')
 export const auditedColumns = columnsWith('audited')
 export const importedColumns = columnsWith('imported')
 export const addressColumns = columnsWith('address')

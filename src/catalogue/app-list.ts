@@ -1,8 +1,9 @@
+import document from '../../generated/openapi.json' with { type: 'json' }
 import type { AppSummary, Input, SearchInfo, Sort } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import { listedCondition, nearestSlice, orderKeys, type Slice } from '../db/listed-apps.ts'
-import type { AppRow } from '../db/rows.ts'
+import type { AppRow, Nullable } from '../db/rows.ts'
 import { cutNote, maxMatches, type SortOrder, toQuery } from '../search/best-matches.ts'
 import { correctedTerm, type SearchResult, search, type Word } from '../search/search.ts'
 import { isFunctionWord } from '../search/terms.ts'
@@ -13,9 +14,11 @@ import { packageKey } from './policy.ts'
 
 type ListQuery = Input<'listApps'>['query']
 
+type SummaryRow = Nullable<AppSummary>
+
 /** A page, the number of apps on all pages, and how a search found them, also in sentences. */
 export type AppPage = {
-  apps: AppSummary[]
+  apps: SummaryRow[]
   total: number
   search?: SearchInfo
   notes?: string[]
@@ -80,18 +83,12 @@ async function findScope({ rows }: QueryRunner, category: string | undefined) {
 }
 
 /** The fields of an app in the list, and their columns. */
-const summaryColumns: Record<keyof AppSummary, string> = {
-  id: 'apps.id',
-  name: 'apps.name',
-  slug: 'apps.slug',
-  description: 'apps.description',
+const fields = Object.keys(document.components.schemas.AppSummary.properties)
+const joinedColumns: Record<string, string> = {
   developer_name: 'developers.name',
   category_name: 'categories.name',
-  total_downloads: 'apps.total_downloads',
-  average_rating: 'apps.average_rating',
 }
-const fields = Object.keys(summaryColumns)
-const columns = Object.entries(summaryColumns).map(([field, column]) => `${column} as ${field}`)
+const columns = fields.map((field) => `${joinedColumns[field] ?? `apps.${field}`} as ${field}`)
 
 const nameJoins = `
   join developers on developers.id = apps.developer_id
@@ -249,9 +246,9 @@ function notesOn({ ids, fullMatches, words }: SearchResult, sort: Sort | undefin
 }
 
 /** The apps with these ids, in this order. */
-async function findSummaries({ rows }: QueryRunner, ids: number[]): Promise<AppSummary[]> {
+async function findSummaries({ rows }: QueryRunner, ids: number[]): Promise<SummaryRow[]> {
   if (ids.length === 0) return []
-  const found = await rows<AppSummary>(
+  const found = await rows<SummaryRow>(
     `select ${columns} from apps ${nameJoins} where apps.id in (${ids.map(() => '?')})`,
     ids,
   )

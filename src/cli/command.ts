@@ -70,6 +70,10 @@ export const buildDatabaseCommand = <Args extends unknown[], Result>({
     run: (...args) => withDatabase((database) => run(database, ...args)),
   })
 
+/** Breaks the names of a help text, which follow a word, into lines of at most 80 characters. */
+export const wrapNames = (names: string): string =>
+  names.replace(/(.{1,72})(?: |$)/g, '$1\n').trim()
+
 type PageOptions = { page: number; limit?: number; json?: true }
 
 const maxPageSize = 1000

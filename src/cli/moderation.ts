@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { addressColumns, isAddressColumn } from '../catalogue/app-columns.ts'
+import { isAddressColumn, queueColumns } from '../catalogue/app-columns.ts'
 import { readConfig } from '../config.ts'
 import { formatReference } from '../contract/field-rules.ts'
 import type { Change } from '../moderation/app-details.ts'
@@ -15,6 +15,7 @@ import {
   currentOperator,
   withDatabase,
   withFilterOptions,
+  wrapNames,
 } from './command.ts'
 import { approve, decide, reject, reopen } from './decide.ts'
 import {
@@ -28,6 +29,12 @@ import {
 } from './output.ts'
 import { writeTimeout } from './serve.ts'
 import { show } from './show.ts'
+
+const shownColumns = [
+  ...(['id', 'revision', 'name', 'slug', 'short_description'] as const),
+  ...queueColumns,
+  ...(['developer_name', 'category_slug', 'created_at', 'updated_at', 'waiting_since'] as const),
+] as const
 
 const queue = buildListCommand({
   command: withFilterOptions(new Command('queue'))
@@ -49,13 +56,11 @@ Examples:
   ./apps-service moderation queue --json | jq '.apps[].id'
 
 JSON: {apps, pagination: {current_page, total_pages, per_page, total}}.
-An app: {id, revision, name, slug, short_description, website_url,
-source_code_url, license, developer_name, category_slug, created_at, updated_at,
-waiting_since, changes, similar, warnings, waiting_seconds}. A change: {field,
-before, after}; before is the value at the last decision. A similar app: {id,
-name, developer_name, status, total_downloads}, an app of another developer that
-is listed (approved) or pending, too. A warning is a text. Texts are not
-shortened.
+An app: ${wrapNames(`{${shownColumns.join(', ')}, changes, similar, warnings, waiting_seconds}.`)}
+A change: {field, before, after}; before is the value at the last decision. A
+similar app: {id, name, developer_name, status, total_downloads}, an app of
+another developer that is listed (approved) or pending, too. A warning is a
+text. Texts are not shortened.
 Without --limit, JSON has the first 10,000 apps.`,
   rows: 'apps',
   jsonLimit: 10_000,
@@ -64,16 +69,7 @@ Without --limit, JSON has the first 10,000 apps.`,
     const { apps, ...page } = await listQueue(runner, name, options, limit, offset)
     return {
       apps: apps.map((app) => ({
-        ...pick(app, 'id', 'revision', 'name', 'slug', 'short_description', ...addressColumns),
-        ...pick(
-          app,
-          'license',
-          'developer_name',
-          'category_slug',
-          'created_at',
-          'updated_at',
-          'waiting_since',
-        ),
+        ...pick(app, ...shownColumns),
         changes: app.changes,
         similar: app.lookAlikes,
         warnings: warningsOf(app),
@@ -108,15 +104,15 @@ Without --limit, JSON has the first 10,000 apps.`,
   },
 })
 
-type Texts = Pick<QueuedApp, 'short_description' | 'license' | (typeof addressColumns)[number]>
+type Texts = Pick<QueuedApp, 'short_description' | (typeof queueColumns)[number]>
 
-const textLines = ({ short_description, license, ...addresses }: Texts) => [
+const textLines = ({ short_description, ...texts }: Texts) => [
   ...[short_description ?? []].flat().map(detailLine),
-  ...addressColumns.flatMap((field) => {
-    const address = addresses[field]
-    return address === null ? [] : [addressLine(field, address)]
+  ...queueColumns.flatMap((field) => {
+    const value = texts[field]
+    if (value === null) return []
+    return [isAddressColumn(field) ? addressLine(field, value) : detailLine(`${field}: ${value}`)]
   }),
-  ...(license === null ? [] : [detailLine(`license: ${license}`)]),
 ]
 
 const changeLines = (changes: Change[]): string[] =>

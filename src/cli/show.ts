@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { type Account, findAccounts } from '../accounts/account-store.ts'
-import { isAddressColumn, type OwnerColumn } from '../catalogue/app-columns.ts'
+import { isAddressColumn, ownerTexts } from '../catalogue/app-columns.ts'
 import { type AppDetails, findAppDetails } from '../moderation/app-details.ts'
 import { appFields, formatAddress, formatLookAlike } from '../moderation/describe.ts'
 import { warningsOf } from '../moderation/warnings.ts'
@@ -8,13 +8,21 @@ import { formatCommand } from '../util/command.ts'
 import { pick, required } from '../util/helpers.ts'
 import { sanitize } from '../util/text.ts'
 import { printEntries } from './audit.ts'
-import { buildDatabaseCommand, parsePositiveInteger } from './command.ts'
+import { buildDatabaseCommand, parsePositiveInteger, wrapNames } from './command.ts'
 import { noValue, print, printFields, printInfo } from './output.ts'
 
 /** `moderation show`. */
 
 /** History entries that `show` prints. */
 const historyLimit = 100
+
+const shownColumns = [
+  ...(['id', 'revision', 'slug'] as const),
+  ...ownerTexts,
+  ...(['status', 'rejection_reason', 'deleted_at', 'unreviewed_since'] as const),
+  ...(['created_at', 'updated_at', 'approved_at'] as const),
+  ...(['total_downloads', 'average_rating', 'rating_count', 'review_count'] as const),
+] as const
 
 export const show = buildDatabaseCommand({
   command: new Command('show')
@@ -24,11 +32,7 @@ export const show = buildDatabaseCommand({
 Examples:
   ./apps-service moderation show 42
 
-JSON: {id, revision, slug, name, short_description, description, version,
-package_name, website_url, source_code_url, license, status, rejection_reason,
-deleted_at, unreviewed_since, created_at, updated_at, approved_at,
-total_downloads, average_rating, rating_count, review_count,
-category: {id, slug, name},
+JSON: ${wrapNames(`{${shownColumns.join(', ')}, category: {id, slug, name},`)}
 developer: as in developer list, similar: as in queue, warnings: as in queue,
 changes: as in queue,
 history: the newest ${historyLimit} entries as in audit}.`,
@@ -39,31 +43,7 @@ history: the newest ${historyLimit} entries as in audit}.`,
       return { ...details, developer: required(developer, `the developer of app ${id}`) }
     }),
   toJson: ({ app, developer, lookAlikes, changes, history }) => ({
-    ...(pick(
-      app,
-      'id',
-      'revision',
-      'slug',
-      'name',
-      'short_description',
-      'description',
-      'version',
-      'package_name',
-      'website_url',
-      'source_code_url',
-      'license',
-      'status',
-      'rejection_reason',
-      'deleted_at',
-      'unreviewed_since',
-      'created_at',
-      'updated_at',
-      'approved_at',
-      'total_downloads',
-      'average_rating',
-      'rating_count',
-      'review_count',
-    ) satisfies Record<Exclude<OwnerColumn, 'category_id'>, unknown>),
+    ...pick(app, ...shownColumns),
     category: { id: app.category_id, slug: app.category_slug, name: app.category_name },
     developer,
     similar: lookAlikes,

@@ -18,7 +18,15 @@ import { findCategories, findCategoriesWithListedCount } from '../catalogue/cate
 import { type CreateRequest, createOnce } from '../catalogue/idempotency.ts'
 import { findOwnApps } from '../catalogue/own-apps.ts'
 import { assertOwner, mergeUnreviewed, statusAfterUpdate } from '../catalogue/policy.ts'
-import type { App, AppChanges, Caller, Handlers, OwnApp, Pagination } from '../contract/contract.ts'
+import type {
+  App,
+  AppChanges,
+  AppSummary,
+  Caller,
+  Handlers,
+  OwnApp,
+  Pagination,
+} from '../contract/contract.ts'
 import { notFound, ServiceError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
 import type { QueryRunner } from '../db/engine.ts'
@@ -45,7 +53,7 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
         headers: { Link: pageLinks(`${baseUrl}/apps`, query, pagination) },
         body: {
           message: listMessage(query.category, pagination, found),
-          data: { apps, pagination, ...(search && { search }) },
+          data: { apps: apps.map(appSummary), pagination, ...(search && { search }) },
         },
       }
     },
@@ -198,6 +206,9 @@ async function explainUnknownCategory(
 }
 
 const { schemas } = document.components
+
+/** The app as the list has it. */
+const appSummary = fieldPicker<AppSummary>(schemas.AppSummary)
 
 /** The app as callers see it. */
 const appDetail = fieldPicker<App>(schemas.App)

@@ -2,7 +2,7 @@ import { Ajv, type ErrorObject, type SchemaValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import type { Actor } from '../audit/audit-store.ts'
-import { addressColumns, defaultVersion, type ImportedColumn } from '../catalogue/app-columns.ts'
+import { defaultVersion, type ImportedColumn, queueColumns } from '../catalogue/app-columns.ts'
 import { addCharacterRules } from '../contract/character-rules.ts'
 import type { Problem } from '../contract/contract.ts'
 import {
@@ -482,7 +482,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null
 
 /** Fields whose values other stores write in other forms. */
-const quotedFields = new Set([...['created_at', ...laterTimes], ...[...addressColumns, 'license']])
+const quotedFields = new Set<string>(['created_at', ...laterTimes, ...queueColumns])
 
 const maxQuotedLength = 60
 

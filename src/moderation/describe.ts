@@ -1,12 +1,18 @@
 import { domainToUnicode } from 'node:url'
 import type { Account } from '../accounts/account-store.ts'
 import { keyPrefix } from '../accounts/keys.ts'
-import { appColumns, isAddressColumn, type LabelledColumn } from '../catalogue/app-columns.ts'
+import {
+  appColumns,
+  isAddressColumn,
+  type LabelledColumn,
+  ownerTexts,
+} from '../catalogue/app-columns.ts'
 import type { OldestWaiting } from '../catalogue/app-states.ts'
 import type { NamedAppRow } from '../catalogue/app-store.ts'
 import type { LookAlike } from '../catalogue/look-alikes.ts'
 import { formatReference } from '../contract/field-rules.ts'
 import { formatCommand } from '../util/command.ts'
+import { pick } from '../util/helpers.ts'
 import { formatCount, formatMegabytes, formatQuantity, lengthOf, shorten } from '../util/text.ts'
 import { formatAge, formatMinute } from '../util/time.ts'
 import { formatOperator } from './describe-entry.ts'
@@ -46,19 +52,16 @@ export function formatAddress(address: string, size = Number.POSITIVE_INFINITY):
 
 export function appFields({ app, developer }: { app: NamedAppRow; developer: Account }): Fields {
   const states = Object.entries(developer.apps).map(([state, count]) => `${count} ${state}`)
-  // A column with a label that is missing here does not compile. The description is shown below.
+  // The description is shown below.
+  const { description: _, short_description, ...texts } = pick(app, ...ownerTexts)
+  // A column with a label that is missing here does not compile.
   const values: Record<Exclude<LabelledColumn, 'description'>, Fields[string]> = {
     id: `${formatReference(app)} (${app.slug})`,
     status: app.status + (app.deleted_at ? `, deleted at ${app.deleted_at}` : ''),
     rejection_reason: app.rejection_reason,
     // A reopened app waits, too, without a change.
     unreviewed_since: app.unreviewed_changes === null ? null : app.unreviewed_since,
-    name: app.name,
-    version: app.version,
-    package_name: app.package_name,
-    website_url: app.website_url,
-    source_code_url: app.source_code_url,
-    license: app.license,
+    ...texts,
     category_id: `${app.category_name} (${app.category_slug})`,
     developer_id: `${developer.name}: ${states.join(', ')}`,
     total_downloads: app.total_downloads,
@@ -68,7 +71,7 @@ export function appFields({ app, developer }: { app: NamedAppRow; developer: Acc
     created_at: app.created_at,
     approved_at: app.approved_at,
     updated_at: app.updated_at,
-    short_description: app.short_description,
+    short_description,
   }
   const columns = Object.keys(values) as (keyof typeof values)[]
   const shown = (column: keyof typeof values) => {

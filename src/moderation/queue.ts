@@ -1,4 +1,4 @@
-import { addressColumns } from '../catalogue/app-columns.ts'
+import { queueColumns } from '../catalogue/app-columns.ts'
 import { type Queue, queues, waitingSince } from '../catalogue/app-states.ts'
 import { findNamedApps, type NamedAppRow } from '../catalogue/app-store.ts'
 import { findLookAlikes, type LookAlike } from '../catalogue/look-alikes.ts'
@@ -32,8 +32,7 @@ const queuedColumns = [
   'slug',
   'short_description',
   'version',
-  ...addressColumns,
-  'license',
+  ...queueColumns,
   'developer_id',
   'developer_name',
   'category_slug',

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import document from '../../generated/openapi.json' with { type: 'json' }
+import { optionalFields } from '../support/whole-app.ts'
 
 /** Fields that a response may lack. All others are required. */
 const optional: Record<string, string[]> = {
@@ -8,10 +9,7 @@ const optional: Record<string, string[]> = {
   InvalidRequestError: ['errors'],
   PackageNameTakenError: ['app_id'],
   UnprocessableAppError: ['categories'],
-  App: [
-    ...['short_description', 'package_name', 'website_url', 'source_code_url', 'license'],
-    ...['rejection_reason', 'approved_at'],
-  ],
+  App: [...Object.keys(optionalFields), 'rejection_reason', 'approved_at'],
   OwnApp: ['rejection_reason', 'package_name', 'waiting_since', 'decided_at'],
 }
 

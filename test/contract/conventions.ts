@@ -366,11 +366,14 @@ function headers() {
 }
 
 /** Files in openapi/ that hold several components. */
-const sharedFiles = ['headers.yaml', 'parameters.yaml', 'responses.yaml', 'schemas/errors.yaml']
+const sharedFiles = [
+  ...['headers.yaml', 'parameters.yaml', 'responses.yaml', 'schemas/errors.yaml'],
+  'examples/tide-clock.yaml',
+]
 
 /** The places in openapi/ that a component of each kind may have. */
 const placesOf: Record<string, (name: string) => [string, ...string[]]> = {
-  Example: (name) => [`examples/${name}.yaml`],
+  Example: (name) => [`examples/${name}.yaml`, `examples/tide-clock.yaml#/${name}`],
   Header: (name) => [`headers.yaml#/${name}`],
   Parameter: (name) => [`parameters.yaml#/${name}`],
   PathItem: (name) => [`paths/${name}.yaml`],

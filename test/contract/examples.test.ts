@@ -150,7 +150,7 @@ const requestsByExample: Record<string, SendRequest> = {
   '304': changed(withHeader('If-None-Match', '*')),
   '400': ({ service }, [method, path, options]) =>
     service.request(method, `${path}?colour=red&shape=round`, options),
-  '400 invalid': changed(withBody({ name: '', colour: 'red' })),
+  '400 invalid': changed(withBody({ name: '', category_id: '3' })),
   '400 malformed': changed(({ key = '' }) => ({
     key,
     headers: { 'Content-Type': 'application/json' },

@@ -2,11 +2,12 @@ import { expect, test } from 'vitest'
 import type { RequestOptions } from '../support/check.ts'
 import { share } from '../support/lifetime.ts'
 import { type Service, startService } from '../support/service.ts'
+import { noFields } from '../support/whole-app.ts'
+import { ownerFields } from './owner-fields.ts'
 
 const noParameter =
   'is not a parameter; there are category, limit, package_name, page, search, slug, sort'
-const noField =
-  'is not a field that can be set; there are category_id, description, license, name, package_name, short_description, source_code_url, version, website_url'
+const noField = `is not a field that can be set; there are ${ownerFields.toSorted().join(', ')}`
 
 /** For all tests, since each request is refused. */
 let service: Service
@@ -170,26 +171,17 @@ test.for<
     'null for texts, of which some can be empty',
     'PUT',
     '/apps/1',
-    {
-      json: {
-        name: null,
-        short_description: null,
-        website_url: null,
-        source_code_url: null,
-        license: null,
-        version: null,
-        package_name: null,
-      },
-    },
-    'name must be a string. There are 6 more problems; see data.errors.',
+    { json: { name: null, version: null, ...noFields } },
+    `name must be a string. There are ${Object.keys(noFields).length + 1} more problems; see data.errors.`,
     {
       'body /name': 'must be a string',
-      'body /short_description': 'must be a string; send "" to remove it',
-      'body /website_url': 'must be a string; send "" to remove it',
-      'body /source_code_url': 'must be a string; send "" to remove it',
-      'body /license': 'must be a string; send "" to remove it',
       'body /version': 'must be a string',
-      'body /package_name': 'must be a string; send "" to remove it',
+      ...Object.fromEntries(
+        Object.keys(noFields).map((field) => [
+          `body /${field}`,
+          'must be a string; send "" to remove it',
+        ]),
+      ),
     },
   ],
   [

@@ -1,14 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { Problem } from '../../src/contract/contract.ts'
 import { invalidRequest } from '../../src/http/invalid-request.ts'
+import { ownerFields } from '../contract/owner-fields.ts'
 import { share } from '../support/lifetime.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const unknown =
   'is not a parameter; there are category, limit, package_name, page, search, slug, sort'
-const settable =
-  'category_id, description, license, name, package_name, short_description, source_code_url, version, website_url'
-const notSettable = `is not a field that can be set; there are ${settable}`
+const notSettable = `is not a field that can be set; there are ${ownerFields.toSorted().join(', ')}`
 
 /** A service that its tests leave as it was. */
 let service: Service

@@ -15,6 +15,7 @@ import { randomFrom, seed } from '../support/random.ts'
 import { addReviews } from '../support/reviews.ts'
 import { type Service, startEmptyService, startService } from '../support/service.ts'
 import { sortOrders } from '../support/sort-orders.ts'
+import { emptyFields, mapOptional, otherFields } from '../support/whole-app.ts'
 
 /** MIRROR_CHANGES=500 makes more changes. */
 const changes = Number(process.env.MIRROR_CHANGES ?? 100)
@@ -263,12 +264,10 @@ function changer({ database, request, world }: Service): () => Promise<void> {
   const fields = async (): Promise<Record<keyof AppChanges, unknown>> => ({
     name: maybe(pick([...names, marked('Map')])),
     description: maybe(marked(`Of ${pick(words)}.`)),
+    ...mapOptional((field) => maybe(pick([emptyFields[field], otherFields[field]]))),
     short_description: maybe(pick(['', marked('In short.')])),
     version: maybe(pick(['1.0', marked('2.0')])),
     package_name: maybe(pick([...packages, `org.example.${marker()}`])),
-    website_url: maybe(pick(['', `https://example.org/${marker()}`])),
-    source_code_url: maybe(pick(['', `https://code.example.org/${marker()}`])),
-    license: maybe(pick(['', 'MIT', 'GPL-3.0-or-later OR MIT'])),
     category_id: maybe(pick((await database.read(findCategories)).map(({ id }) => id))),
   })
 

@@ -1,5 +1,5 @@
 import { noRatings, ratingColumns } from '../../src/catalogue/ratings.ts'
-import type { AppRow } from '../../src/db/rows.ts'
+import { type AppRow, appDefaults } from '../../src/db/rows.ts'
 import type { Line } from '../../src/import-export/line.ts'
 
 /** An app, and the least line that describes one like it. */
@@ -14,33 +14,22 @@ export const line: Line = {
 }
 
 export const app: AppRow = {
+  ...appDefaults,
   id: 7,
   developer_id: 1,
   category_id: 2,
   status: 'approved',
-  deleted_at: null,
   approved_at: time(2),
-  unreviewed_since: null,
-  unreviewed_changes: null,
   created_at: time(1),
   updated_at: time(3),
   changed_at: time(3),
   total_downloads: 5,
-  other_rating_sum: 0,
-  other_rating_count: 0,
   ...ratingColumns(noRatings),
-  review_count: 0,
   slug: 'star-map',
   package_name: 'org.example.stars',
   package_key: 'org.example.stars',
   version: '1.0.0',
   name: 'Star Map',
-  short_description: null,
-  website_url: null,
-  source_code_url: null,
-  license: null,
-  decided_at: null,
-  rejection_reason: null,
   description: 'The sky.',
   revision: 'first',
 }

@@ -13,6 +13,7 @@ import { freezeClock } from '../support/clock.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { openEmptyCatalogue, openWorld } from '../support/database.ts'
 import { startService } from '../support/service.ts'
+import { mapOptional, noFields, optionalFields, otherFields } from '../support/whole-app.ts'
 
 /**
  * The apps that lines create and update. Which app a line describes, and which columns it changes,
@@ -281,11 +282,9 @@ test('--only-new creates new apps and changes nothing else, not even categories'
 describe('each field of a line', () => {
   const whole: Line = {
     ...app,
-    short_description: 'Stars.',
+    ...optionalFields,
+    package_name: null,
     version: '2',
-    website_url: 'https://sky.example/',
-    source_code_url: 'https://code.example/sky',
-    license: 'MIT',
     status: 'approved',
     total_downloads: 5,
     average_rating: 4,
@@ -302,16 +301,9 @@ describe('each field of a line', () => {
     { to: Partial<Line>; audited: string[] }
   > = {
     name: { to: { name: 'Sky Map' }, audited: ['name'] },
-    short_description: { to: { short_description: 'Planets.' }, audited: ['short_description'] },
     description: { to: { description: 'All stars.' }, audited: ['description'] },
     version: { to: { version: '3' }, audited: ['version'] },
-    package_name: { to: { package_name: 'org.example.stars' }, audited: ['package_name'] },
-    website_url: { to: { website_url: 'https://stars.example/' }, audited: ['website_url'] },
-    source_code_url: {
-      to: { source_code_url: 'https://code.example/stars' },
-      audited: ['source_code_url'],
-    },
-    license: { to: { license: 'GPL-3.0-only' }, audited: ['license'] },
+    ...mapOptional((field) => ({ to: { [field]: otherFields[field] }, audited: [field] })),
     category: { to: { category: 'games' }, audited: ['category_id'] },
     developer_name: { to: { developer_name: 'Bob' }, audited: ['developer_id'] },
     status: { to: { status: 'pending' }, audited: ['status'] },
@@ -399,11 +391,7 @@ describe('each field of a line', () => {
     await importLines(database, [app, { ...app, name: 'Moon Map', status: 'approved' }])
     const common = {
       ...app,
-      short_description: null,
-      package_name: null,
-      website_url: null,
-      source_code_url: null,
-      license: null,
+      ...noFields,
       rejection_reason: null,
       rating_count: null,
       approved_at: null,

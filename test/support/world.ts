@@ -3,12 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { findOrAddDeveloper, issueKey } from '../../src/accounts/account-store.ts'
-import type { OwnerColumn } from '../../src/catalogue/app-columns.ts'
 import { findApp, insertApp, type NewAppRow, saveApp } from '../../src/catalogue/app-store.ts'
 import { addCategory } from '../../src/catalogue/category-store.ts'
 import { migrate } from '../../src/db/migrations.ts'
 import { openDatabase } from '../../src/db/open-database.ts'
-import type { appDefaults } from '../../src/db/rows.ts'
 import { decideApp } from '../../src/moderation/decisions.ts'
 import { closeTemplate, createOnNodes, workersOf } from './citus.ts'
 import {
@@ -22,6 +20,7 @@ import {
   worldName,
 } from './postgres.ts'
 import { addReviews } from './reviews.ts'
+import { wholeApp } from './whole-app.ts'
 
 /** A small catalogue. Every test starts with its own copy. */
 export type World = {
@@ -113,15 +112,6 @@ async function createEmpty(address: string) {
 
 const actor = { operator: 'world' }
 
-/** Ada's approved app has each column that an owner may leave out, so that the tests see them all. */
-const optionalColumns: Record<OwnerColumn & keyof typeof appDefaults, string> = {
-  short_description: 'High and low water',
-  package_name: 'org.example.tideclock',
-  website_url: 'https://tideclock.example.org/',
-  source_code_url: 'https://code.example.org/tide-clock',
-  license: 'MIT',
-}
-
 export async function createWorld(address: string): Promise<Omit<World, 'source'>> {
   const database = openDatabase(address)
   await migrate(database)
@@ -162,10 +152,7 @@ export async function createWorld(address: string): Promise<Omit<World, 'source'
         await insertApp(runner, { developer_id, ...times, ...texts, ...state, ...more }, actor)
       ).id
     }
-    const approved = await insert(ada.id, 'Tide Clock', {
-      ...optionalColumns,
-      total_downloads: 100,
-    })
+    const approved = await insert(ada.id, 'Tide Clock', { ...wholeApp, total_downloads: 100 })
     const pending = await insert(ada.id, 'Cloud Atlas')
     const rejected = await insert(ada.id, 'Broken Compass')
     const deleted = await insert(ada.id, 'Gone', { package_name: 'org.example.gone' })

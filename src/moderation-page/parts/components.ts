@@ -1,5 +1,5 @@
 import type { OpenedApp } from '../../accounts/session-store.ts'
-import { addressColumns, isAddressColumn, type OwnerColumn } from '../../catalogue/app-columns.ts'
+import { isAddressColumn, type OwnerColumn, queueColumns } from '../../catalogue/app-columns.ts'
 import type { NamedAppRow } from '../../catalogue/app-store.ts'
 import type { LookAlike } from '../../catalogue/look-alikes.ts'
 import { type Html, html } from '../../http/html.ts'
@@ -42,18 +42,16 @@ export const alert = (problem: string | undefined): Html | false =>
 export const addressText = (address: string): Html =>
   html`<span class="address" dir="ltr">${address}</span>`
 
-const leadingColumns = [...addressColumns, 'license'] as const
-
 /**
- * The addresses and the licence of an app in a list, shortened, except those that stand among its
+ * The addresses and the like of an app in a list, shortened, except those that stand among its
  * changes; false if there are none.
  */
 export function leadsTo(
-  app: Pick<NamedAppRow, (typeof leadingColumns)[number]>,
+  app: Pick<NamedAppRow, (typeof queueColumns)[number]>,
   changes: readonly { field: string }[] = [],
 ): Html | false {
   const changed = new Set(changes.map(({ field }) => field))
-  const parts = leadingColumns.flatMap((column) => {
+  const parts = queueColumns.flatMap((column) => {
     const value = app[column]
     if (value === null || changed.has(column)) return []
     const shown = columnText(column, shortValue(column, value))

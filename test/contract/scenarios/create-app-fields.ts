@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { emptyFields, wholeApp } from '../../support/whole-app.ts'
 import { newApp } from '../valid-requests.ts'
 import { createWith, jsonType, type Scenario, type Table } from './scenario.ts'
 
@@ -7,24 +8,11 @@ export const createAppFields: Table = ({ apps, keys, categories }) => [
   ...[
     {
       what: 'every field',
-      fields: {
-        short_description: 'Stars',
-        version: '2.0',
-        package_name: 'org.example.stars',
-        website_url: 'https://stars.example/',
-        source_code_url: 'https://code.example/stars',
-        license: 'GPL-3.0-or-later OR MIT',
-      },
+      fields: { ...wholeApp, package_name: 'org.example.stars' },
     },
     {
       what: 'an empty text for each field that may be missing',
-      fields: {
-        short_description: '',
-        package_name: '',
-        website_url: '',
-        source_code_url: '',
-        license: '',
-      },
+      fields: emptyFields,
     },
     {
       what: 'the longest address and licence',

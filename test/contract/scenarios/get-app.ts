@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { wholeApp } from '../../support/whole-app.ts'
 import type { Call } from '../valid-requests.ts'
 import type { Table } from './scenario.ts'
 
@@ -9,20 +10,13 @@ export const getApp: Table = ({ apps, keys }) => [
     status: 200,
     data: {
       app: {
+        ...wholeApp,
         id: apps.approved,
-        name: 'Tide Clock',
         slug: 'tide-clock',
-        description: 'Tide Clock is here.',
         developer_name: 'Ada',
         category_name: 'Tools',
         total_downloads: 100,
         average_rating: 4.67,
-        short_description: 'High and low water',
-        version: '1.0.0',
-        package_name: 'org.example.tideclock',
-        website_url: 'https://tideclock.example.org/',
-        source_code_url: 'https://code.example.org/tide-clock',
-        license: 'MIT',
         status: 'approved',
         category_id: 1,
         category_slug: 'tools',

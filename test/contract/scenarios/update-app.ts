@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { emptyFields } from '../../support/whole-app.ts'
 import type { Call } from '../valid-requests.ts'
 import { jsonType, type Table } from './scenario.ts'
 
@@ -62,16 +63,10 @@ export const updateApp: Table = ({ apps, keys }) => {
       without: /rejection_reason/,
     },
     {
-      name: 'removes a short description',
-      request: update(apps.approved, { short_description: '' }),
+      name: 'removes each field that an app can be without',
+      request: update(apps.approved, { ...emptyFields, license: ' ' }),
       status: 200,
-      without: /short_description/,
-    },
-    {
-      name: 'removes the addresses and the licence',
-      request: update(apps.approved, { website_url: '', source_code_url: '', license: ' ' }),
-      status: 200,
-      without: /website_url|source_code_url|license/,
+      without: new RegExp(Object.keys(emptyFields).join('|')),
     },
     {
       name: 'changes one address, keeps the other as it was sent, and lists neither',

@@ -4,7 +4,7 @@ import { findOrAddDeveloper } from '../../../src/accounts/account-store.ts'
 import { addCategory } from '../../../src/catalogue/category-store.ts'
 import { addRatings, ratingColumns, ratingsOf } from '../../../src/catalogue/ratings.ts'
 import type { QueryRunner } from '../../../src/db/engine.ts'
-import type { AppRow, ReviewRow } from '../../../src/db/rows.ts'
+import { type AppRow, appDefaults, type ReviewRow } from '../../../src/db/rows.ts'
 import type { DatabaseWithTools } from '../../../src/db/tools.ts'
 import { type SearchDocument, toSearchDocument } from '../../../src/search/terms.ts'
 import { randomFrom } from '../../support/random.ts'
@@ -172,14 +172,12 @@ function appMaker(seed: number, developerIds: number[], categoryIds: number[]) {
     )
     const package_name = `org.example.app${id}`
     const app: AppRow = {
+      ...appDefaults,
       id,
       developer_id: pickZipf(developerIds),
       category_id: pickZipf(categoryIds),
       status: 'approved',
-      deleted_at: null,
       approved_at,
-      unreviewed_since: null,
-      unreviewed_changes: null,
       created_at: approved_at,
       updated_at: approved_at,
       changed_at: approved_at,
@@ -194,11 +192,6 @@ function appMaker(seed: number, developerIds: number[], categoryIds: number[]) {
       version: '1.0.0',
       name: makeName(),
       short_description: sentence(6),
-      website_url: null,
-      source_code_url: null,
-      license: null,
-      decided_at: null,
-      rejection_reason: null,
       description: makeDescription(id),
       revision: 'first',
     }

@@ -2,6 +2,7 @@ import addFormats from 'ajv-formats'
 import express, { type Response } from 'express'
 import knex from 'knex'
 import { type Context, OpenAPIBackend, type Request } from 'openapi-backend'
+import document from '../../../../generated/openapi.json' with { type: 'json' }
 
 /**
  * The same reads of the same database, by the same document, written with Express, openapi-backend
@@ -21,32 +22,16 @@ const orders = {
 }
 const descending = (columns: string[]) => columns.map((column) => ({ column, order: 'desc' }))
 
-const summary = [
-  'apps.id',
-  'apps.name',
-  'apps.slug',
-  'description',
-  'developers.name as developer_name',
-  'categories.name as category_name',
-  'total_downloads',
-  'average_rating',
-]
-const details = [
-  'short_description',
-  'version',
-  'package_name',
-  'website_url',
-  'source_code_url',
-  'license',
-  'status',
-  'category_id',
-  'categories.slug as category_slug',
-  'apps.created_at',
-  'updated_at',
-  'approved_at',
-  'rating_count',
-  'review_count',
-]
+const joined: Record<string, string> = {
+  developer_name: 'developers.name',
+  category_name: 'categories.name',
+  category_slug: 'categories.slug',
+}
+const columnsOf = ({ properties }: { properties: object }) =>
+  Object.keys(properties)
+    .filter((field) => field !== 'reviews')
+    .map((field) => `${joined[field] ?? `apps.${field}`} as ${field}`)
+const { AppSummary, App } = document.components.schemas
 
 const listedApps = () => db('apps').where({ status: 'approved', deleted_at: null })
 const withNames = (apps: ReturnType<typeof listedApps>) =>
@@ -65,7 +50,7 @@ async function listApps({ request }: Context, _request: unknown, response: Respo
   if (category) apps.where('category_id', db('categories').where('slug', category).select('id'))
   const [count] = await apps.clone().count({ listed: '*' })
   const rows = await withNames(apps)
-    .select(summary)
+    .select(columnsOf(AppSummary))
     .orderBy(descending(orders[sort]))
     .limit(limit)
     .offset((page - 1) * limit)
@@ -77,9 +62,7 @@ async function listApps({ request }: Context, _request: unknown, response: Respo
 
 async function getApp({ request }: Context, expressRequest: unknown, response: Response) {
   const id = Number(request.params.id)
-  const row = await withNames(listedApps())
-    .where('apps.id', id)
-    .first([...summary, ...details])
+  const row = await withNames(listedApps()).where('apps.id', id).first(columnsOf(App))
   if (!row) return notFound({}, expressRequest, response)
   const reviews = await db('reviews')
     .where({ app_id: id })
