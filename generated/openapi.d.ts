@@ -419,6 +419,15 @@ export interface components {
          * @example MIT
          */
         NewLicense: string;
+        /**
+         * @description Words that searches find the app by, such as `linter` or `vector graphics`; an empty list means none. Each follows the
+         *     rules of names. White space around it is removed; then no two may be equal.
+         * @example [
+         *       "tides",
+         *       "harbour"
+         *     ]
+         */
+        NewKeywords: string[];
         /** @description The fields of a new app. */
         NewApp: {
             name: components["schemas"]["NewAppName"];
@@ -431,6 +440,7 @@ export interface components {
             website_url?: components["schemas"]["NewWebAddress"];
             source_code_url?: components["schemas"]["NewWebAddress"];
             license?: components["schemas"]["NewLicense"];
+            keywords?: components["schemas"]["NewKeywords"];
         };
         /** @description The result of creating an app. */
         CreatedApp: {
@@ -618,6 +628,14 @@ export interface components {
          */
         PackageName: string;
         /**
+         * @description Words that searches find the app by, in its developer's order. Absent if the app has none.
+         * @example [
+         *       "tides",
+         *       "harbour"
+         *     ]
+         */
+        Keywords: string[];
+        /**
          * @description `pending`: awaiting a decision. `approved`: public. `rejected`: refused or taken down, see `rejection_reason`.
          * @example approved
          * @enum {string}
@@ -692,6 +710,7 @@ export interface components {
              * @example MIT
              */
             license?: string;
+            keywords?: components["schemas"]["Keywords"];
             status: components["schemas"]["AppStatus"];
             rejection_reason?: components["schemas"]["RejectionReason"];
             category_id: components["schemas"]["CategoryId"];
@@ -759,6 +778,7 @@ export interface components {
             website_url?: components["schemas"]["NewWebAddress"];
             source_code_url?: components["schemas"]["NewWebAddress"];
             license?: components["schemas"]["NewLicense"];
+            keywords?: components["schemas"]["NewKeywords"];
         };
         /**
          * @description Always `precondition_failed`.
@@ -856,6 +876,7 @@ export interface components {
             rejection_reason?: components["schemas"]["RejectionReason"];
             version: components["schemas"]["AppVersion"];
             package_name?: components["schemas"]["PackageName"];
+            keywords?: components["schemas"]["Keywords"];
             created_at: components["schemas"]["Timestamp"];
             updated_at: components["schemas"]["Timestamp"];
             /** @description Since when the app, or your changes of it, have waited for a decision; of an app that operators have reopened, since then; of one that was imported while it waited, since its creation. Absent if nothing waits. */
@@ -1946,6 +1967,10 @@ export interface operations {
                      *             "status": "approved",
                      *             "version": "2.4.1",
                      *             "package_name": "org.example.tideclock",
+                     *             "keywords": [
+                     *               "tides",
+                     *               "harbour"
+                     *             ],
                      *             "created_at": "2026-03-04T09:12:45.000Z",
                      *             "updated_at": "2026-03-06T15:00:00.000Z",
                      *             "decided_at": "2026-03-06T15:00:00.000Z"

@@ -156,9 +156,9 @@ const idempotencyKeyLength = (
 
 test('the introduction states the limits of the document and the code', () => {
   // Any other least length follows from the form, which the row describes.
-  const lengths = ownerTexts.map(([name, { minLength, maxLength }]) => [
+  const lengths = ownerTexts.map(([name, { maxItems, minLength, maxLength }]) => [
     `\`${name}\``,
-    minLength === 1 ? [minLength, maxLength] : [maxLength],
+    [maxItems ?? [], minLength === 1 ? [minLength, maxLength] : [maxLength]].flat(),
   ])
   const { minimum, maximum, default: usual } = parameters.Limit.schema
   const { writeLimit, refusedKeyLimit } = readConfig({})
@@ -185,22 +185,19 @@ test('the introduction states the limits of the document and the code', () => {
   })
 })
 
-test.for<[what: string, sentence: RegExp, text: string, isNamed: (schema: Schema) => boolean]>([
-  [
-    'the introduction names the fields without white space around them',
-    /White space around a[^.]*/,
-    document.info.description,
-    ({ description }) => /White space around it is removed/.test(description ?? ''),
-  ],
-  [
-    'updateApp names the fields that an empty text removes',
-    /an empty[^;.]*removes/,
-    document.paths['/apps/{id}'].put.description,
-    ({ minLength = 0, pattern = '' }) => minLength === 0 && new RegExp(pattern).test(''),
-  ],
-])('%s', ([, sentence, text, isNamed]) => {
-  const named = [...(sentence.exec(text)?.[0] ?? '').matchAll(/`(\w+)`/g)].map(([, name]) => name)
-  const fields = ownerTexts.flatMap(([name, schema]) => (isNamed(schema) ? [name] : []))
+const allowsEmpty = ({ maxItems, minLength = 0, pattern = '' }: Schema) =>
+  maxItems !== undefined || (minLength === 0 && new RegExp(pattern).test(''))
+
+test.for(ownerTexts)('the description of %s says if none is allowed', ([, schema]) => {
+  expect(/empty( list)? means none/.test(schema.description ?? '')).toBe(allowsEmpty(schema))
+})
+
+test('the introduction names the fields without white space around them', () => {
+  const [sentence = ''] = /White space around a[^.]*/.exec(document.info.description) ?? []
+  const named = [...sentence.matchAll(/`(\w+)`/g)].map(([, name]) => name)
+  const isTrimmed = ({ description }: Schema) =>
+    /White space around it is removed/.test(description ?? '')
+  const fields = ownerTexts.flatMap(([name, schema]) => (isTrimmed(schema) ? [name] : []))
   expect(named.toSorted()).toEqual(fields.toSorted())
 })
 

@@ -137,7 +137,7 @@ const partsOfApi = [
   'accounts/keys.ts',
   'audit/audit-store.ts',
   ...filesIn('catalogue', 'app-columns app-list app-side-effects app-states app-store'),
-  ...filesIn('catalogue', 'category-store idempotency own-apps package-names'),
+  ...filesIn('catalogue', 'category-store idempotency keywords own-apps package-names'),
   ...filesIn('catalogue', 'policy slugs'),
   'config.ts',
   'contract',

@@ -48,6 +48,7 @@ export const appColumns = {
   website_url: { label: 'Website', uses: [...ownerText, 'queue', 'address'] },
   source_code_url: { label: 'Source code', uses: [...ownerText, 'queue', 'address'] },
   license: { label: 'Licence', uses: [...ownerText, 'queue'] },
+  keywords: { label: 'Keywords', uses: [...ownerText, 'queue'] },
   category_id: { label: 'Category', uses: ['owner', 'audited', 'public'] },
   status: { label: 'Status', uses: ['audited', 'public', 'imported'] },
   rejection_reason: { label: 'Reason', uses: ['audited', 'imported'] },

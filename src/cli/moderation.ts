@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { isAddressColumn, queueColumns } from '../catalogue/app-columns.ts'
+import { parseKeywords } from '../catalogue/keywords.ts'
 import { readConfig } from '../config.ts'
 import { formatReference } from '../contract/field-rules.ts'
 import type { Change } from '../moderation/app-details.ts'
@@ -70,6 +71,7 @@ Without --limit, JSON has the first 10,000 apps.`,
     return {
       apps: apps.map((app) => ({
         ...pick(app, ...shownColumns),
+        keywords: parseKeywords(app.keywords),
         changes: app.changes,
         similar: app.lookAlikes,
         warnings: warningsOf(app),
@@ -104,13 +106,14 @@ Without --limit, JSON has the first 10,000 apps.`,
   },
 })
 
-type Texts = Pick<QueuedApp, 'short_description' | (typeof queueColumns)[number]>
+type Texts = Pick<QueuedApp, 'short_description'> &
+  Record<(typeof queueColumns)[number], string | string[] | null>
 
 const textLines = ({ short_description, ...texts }: Texts) => [
   ...[short_description ?? []].flat().map(detailLine),
   ...queueColumns.flatMap((field) => {
-    const value = texts[field]
-    if (value === null) return []
+    const value = [texts[field] ?? []].flat().join(', ')
+    if (value === '') return []
     return [isAddressColumn(field) ? addressLine(field, value) : detailLine(`${field}: ${value}`)]
   }),
 ]

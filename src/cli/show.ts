@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { type Account, findAccounts } from '../accounts/account-store.ts'
 import { isAddressColumn, ownerTexts } from '../catalogue/app-columns.ts'
+import { parseKeywords } from '../catalogue/keywords.ts'
 import { type AppDetails, findAppDetails } from '../moderation/app-details.ts'
 import { appFields, formatAddress, formatLookAlike } from '../moderation/describe.ts'
 import { warningsOf } from '../moderation/warnings.ts'
@@ -44,6 +45,7 @@ history: the newest ${historyLimit} entries as in audit}.`,
     }),
   toJson: ({ app, developer, lookAlikes, changes, history }) => ({
     ...pick(app, ...shownColumns),
+    keywords: parseKeywords(app.keywords),
     category: { id: app.category_id, slug: app.category_slug, name: app.category_name },
     developer,
     similar: lookAlikes,

@@ -11,7 +11,20 @@ export function addCharacterRules(ajv: Ajv): Ajv {
     if (message !== undefined) validate.errors = [{ keyword: 'x-characters', message, params: {} }]
     return message === undefined
   }
-  return ajv.addKeyword({ keyword: 'x-characters', type: 'string', schemaType: 'string', validate })
+  return ajv
+    .addKeyword({ keyword: 'x-characters', type: 'string', schemaType: 'string', validate })
+    .removeKeyword('uniqueItems')
+    .addKeyword({ keyword: 'uniqueItems', type: 'array', validate: hasUniqueTexts })
+}
+
+/** ajv's own rule compares the texts with the white space around them, which is removed later. */
+const hasUniqueTexts: SchemaValidateFunction = (_: true, list: unknown[]) => {
+  const texts = list.map((one) => (typeof one === 'string' ? one.trim() : one))
+  const repeated = texts.findIndex((text, index) => texts.indexOf(text) < index)
+  if (repeated === -1) return true
+  const message = `must not have an entry twice; entry ${repeated + 1} is a repetition`
+  hasUniqueTexts.errors = [{ keyword: 'uniqueItems', message, params: {} }]
+  return false
 }
 
 /** The problem of a text by the rules of that name; undefined if there is none. */

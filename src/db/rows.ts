@@ -9,10 +9,10 @@ type Generated<Row, Column extends keyof Row> = Omit<Row, Column> & Partial<Pick
 
 export type AppStatus = App['status']
 
-/** T with each optional field required and nullable, as in a row. */
+/** T with each optional field required and nullable, as in a row; keywords are one JSON text. */
 export type Nullable<T> = {
   [Field in keyof T]-?: Record<never, never> extends Pick<T, Field>
-    ? Exclude<T[Field], undefined> | null
+    ? (Field extends 'keywords' ? string : Exclude<T[Field], undefined>) | null
     : T[Field]
 }
 
@@ -60,6 +60,7 @@ export const appDefaults = {
   website_url: null,
   source_code_url: null,
   license: null,
+  keywords: null,
   rejection_reason: null,
   approved_at: null,
   deleted_at: null,

@@ -16,6 +16,7 @@ import {
 } from '../catalogue/app-store.ts'
 import { findCategories, findCategoriesWithListedCount } from '../catalogue/category-store.ts'
 import { type CreateRequest, createOnce } from '../catalogue/idempotency.ts'
+import { parseKeywords, storedKeywords } from '../catalogue/keywords.ts'
 import { findOwnApps } from '../catalogue/own-apps.ts'
 import { assertOwner, mergeUnreviewed, statusAfterUpdate } from '../catalogue/policy.ts'
 import type {
@@ -223,11 +224,16 @@ const ownApp = fieldPicker<OwnApp>(schemas.OwnApp)
 function fieldPicker<T>({ properties }: { properties: Record<keyof T, unknown> }) {
   const names = Object.keys(properties) as (keyof T)[]
   return (row: Nullable<T>): T => {
-    const fields = names.map((name) => [name, row[name]]).filter(([, value]) => value !== null)
+    const fields = names
+      .map((name) => [name, toField(name, row[name])])
+      .filter(([, value]) => value !== null)
     // Only optional fields can be null, so the rest is a T.
     return Object.fromEntries(fields) as T
   }
 }
+
+const toField = (name: unknown, value: unknown) =>
+  name === 'keywords' && typeof value === 'string' ? parseKeywords(value) : value
 
 /** The response of `getApp`. */
 const found = (app: AppWithReviews) => ({ message: 'App found.', data: { app: appDetail(app) } })
@@ -241,7 +247,11 @@ type OwnerValues<Fields> = { [Field in keyof Fields & OwnerColumn]: AppRow[Field
 function ownerValues<Fields extends AppChanges>(fields: Fields): OwnerValues<Fields> {
   const values = Object.entries(fields).map(([column, value]) => [
     column,
-    typeof value === 'string' ? value.trim() || null : value,
+    Array.isArray(value)
+      ? storedKeywords(value)
+      : typeof value === 'string'
+        ? value.trim() || null
+        : value,
   ])
   // Valid fields, of which only those that may be removed can be empty.
   return Object.fromEntries(values) as OwnerValues<Fields>

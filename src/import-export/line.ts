@@ -3,6 +3,7 @@ import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import type { Actor } from '../audit/audit-store.ts'
 import { defaultVersion, type ImportedColumn, queueColumns } from '../catalogue/app-columns.ts'
+import { storedKeywords } from '../catalogue/keywords.ts'
 import { addCharacterRules } from '../contract/character-rules.ts'
 import type { Problem } from '../contract/contract.ts'
 import {
@@ -30,6 +31,8 @@ export type Line = Pick<AppRow, 'name' | 'description'> &
     rating_count?: number | null
     reviews?: LineReview[]
   }
+/** A line as it stands in a file. */
+export type FileLine = Omit<Line, 'keywords'> & { keywords?: string[] | null }
 export type LineCategory = Pick<CategoryRow, 'slug' | 'name'> &
   Partial<Pick<CategoryRow, 'id' | 'created_at'>>
 export type LineReview = Omit<ReviewRow, 'id' | 'app_id'> & { id?: number }
@@ -182,6 +185,7 @@ export const lineSchema = {
     website_url: nullableText(schemas.NewWebAddress),
     source_code_url: nullableText(schemas.NewWebAddress),
     license: nullableText(schemas.NewLicense),
+    keywords: { ...nullable(schemas.NewKeywords), 'x-type-message': 'must be an array or null' },
     slug: {
       ...appSlugRule,
       description:
@@ -329,11 +333,16 @@ const counterSchema = {
  * all its problems; `number` is that of the line in its file.
  */
 export function readLine(text: string, number = 1): ParsedLine {
-  const { value: line, problems } = readValid<Line | ParsedLine>(text, number, 'line')
+  const { value: line, problems } = readValid<FileLine | ParsedLine>(text, number, 'line')
   if (!line) return { outcome: problems }
   if (!('name' in line)) return line
-  // An empty one means none, and must not identify an app.
-  const app = line.package_name === '' ? { ...line, package_name: null } : line
+  const { keywords, ...others } = line
+  const app = {
+    ...others,
+    // An empty one means none, and must not identify an app.
+    ...(others.package_name === '' && { package_name: null }),
+    ...(keywords !== undefined && { keywords: keywords && storedKeywords(keywords) }),
+  }
   return { app, leftOut: problems }
 }
 

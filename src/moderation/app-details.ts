@@ -2,6 +2,7 @@ import { type AuditEntry, readNewest } from '../audit/read-entries.ts'
 import { type OwnerColumn, ownerColumns } from '../catalogue/app-columns.ts'
 import { type NamedAppRow, namedApps } from '../catalogue/app-store.ts'
 import { findCategories } from '../catalogue/category-store.ts'
+import { readableValue } from '../catalogue/keywords.ts'
 import { findLookAlikes, type LookAlike } from '../catalogue/look-alikes.ts'
 import { parseUnreviewed } from '../catalogue/policy.ts'
 import { OperatorError } from '../contract/errors.ts'
@@ -80,7 +81,7 @@ export function ownerChanges(
 ): Change[] {
   const before = parseUnreviewed(app)
   const textOf = (column: OwnerColumn, value: unknown) => {
-    const shown = column === 'category_id' ? categorySlugs.get(value) : value
+    const shown = column === 'category_id' ? categorySlugs.get(value) : readableValue(column, value)
     return shown === null || shown === undefined ? null : String(shown)
   }
   return ownerColumns

@@ -1,5 +1,6 @@
 import { keyPrefix } from '../accounts/keys.ts'
 import type { AuditEntry } from '../audit/read-entries.ts'
+import { readableValue } from '../catalogue/keywords.ts'
 import type { AuditRow } from '../db/rows.ts'
 
 /** Formats an audit entry: who made the change, its subject, and the values. */
@@ -55,13 +56,14 @@ export const changesOf = ({ action, before, after }: AuditEntry): EntryChange[] 
     .filter(([, value]) => value !== null || before !== null)
     .map(([column, value]) => ({
       column,
-      ...(before !== null && before[column] !== value && { before: formatValue(before[column]) }),
-      after: formatValue(value),
+      ...(before !== null &&
+        before[column] !== value && { before: formatValue(column, before[column]) }),
+      after: formatValue(column, value),
     }))
 
 /** The same columns, except the app's id, which the entry has anyway. */
 const withoutValues = ({ app_id: _, ...columns }: Record<string, unknown>) =>
   Object.fromEntries(Object.keys(columns).map((column) => [column, null]))
 
-const formatValue = (value: unknown) =>
-  value === null || value === undefined ? '–' : String(value)
+const formatValue = (column: string, value: unknown) =>
+  value === null || value === undefined ? '–' : String(readableValue(column, value))

@@ -9,6 +9,7 @@ import {
 } from '../catalogue/app-columns.ts'
 import type { OldestWaiting } from '../catalogue/app-states.ts'
 import type { NamedAppRow } from '../catalogue/app-store.ts'
+import { readableValue } from '../catalogue/keywords.ts'
 import type { LookAlike } from '../catalogue/look-alikes.ts'
 import { formatReference } from '../contract/field-rules.ts'
 import { formatCommand } from '../util/command.ts'
@@ -76,7 +77,8 @@ export function appFields({ app, developer }: { app: NamedAppRow; developer: Acc
   const columns = Object.keys(values) as (keyof typeof values)[]
   const shown = (column: keyof typeof values) => {
     const value = values[column]
-    return typeof value === 'string' && isAddressColumn(column) ? formatAddress(value) : value
+    if (typeof value !== 'string') return value
+    return isAddressColumn(column) ? formatAddress(value) : readableValue(column, value)
   }
   return Object.fromEntries(columns.map((column) => [appColumns[column].label, shown(column)]))
 }

@@ -108,21 +108,25 @@ describe('below each app, the queue has', () => {
   /** The lines that are not of the table. */
   const details = (stdout: string) => stdout.split('\n').filter((line) => line.startsWith('    '))
 
-  test('of a new one its short description, addresses and licence', async () => {
+  test('of a new one its short description, addresses, licence and keywords', async () => {
     const texts = {
       short_description: 'Seen from above, in all weathers',
       website_url: 'https://bücher.example/',
       source_code_url: `https://xn--bcher-kva.example/${'x'.repeat(100)}`,
       license: 'MIT',
     }
-    const { run, json } = await start(set(pending, texts))
+    const keywords = ['clouds', 'weather map']
+    const { run, json } = await start(
+      set(pending, { ...texts, keywords: JSON.stringify(keywords) }),
+    )
     expect(details((await run('moderation', 'queue')).stdout)).toEqual([
       '    Seen from above, in all weathers',
       '    website_url: https://xn--bcher-kva.example/ (bücher.example)',
       `    source_code_url: https://xn--bcher-kva.example/${'x'.repeat(11)}… (bücher.example)`,
       '    license: MIT',
+      '    keywords: clouds, weather map',
     ])
-    expect((await json('moderation', 'queue')).apps[0]).toMatchObject(texts)
+    expect((await json('moderation', 'queue')).apps[0]).toMatchObject({ ...texts, keywords })
   })
 
   test('of a changed one a line for each change, and two for an address', async () => {

@@ -84,6 +84,7 @@ const starMap = {
   // The а of the host is Cyrillic.
   source_code_url: 'https://ex\u0430mple.org/',
   license: 'MIT',
+  keywords: ['stars', 'night sky'],
 } satisfies AppChanges
 
 test('a reopened app waits without a change', async () => {
@@ -120,6 +121,7 @@ test('people read the fields, the description, the changes and the history', asy
     short_description: null,
     description: 'The sky.',
     source_code_url: 'https://example.org/',
+    keywords: '["stars"]',
     category_id: 2,
   }
   await database.write(({ sql }) =>
@@ -140,6 +142,7 @@ Package name    org.example.stars
 Website         https://stars.example/
 Source code     https://xn--exmple-4nf.org/ (ex\u0430mple.org)
 Licence         MIT
+Keywords        stars, night sky
 Category        Tools (tools)
 Developer       Grace: 0 pending, 1 approved, 0 rejected, 0 deleted
 Downloads       1234
@@ -172,6 +175,10 @@ Changed since the last decision
   source_code_url
   - https://example.org/
   + https://xn--exmple-4nf.org/ (ex\u0430mple.org)
+
+  keywords
+  - stars
+  + stars, night sky
 
   category
   - games

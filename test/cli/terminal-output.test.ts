@@ -41,7 +41,7 @@ describe('stored texts cannot control the terminal:', () => {
       await append('developers', 'name')
       await append('categories', 'name')
       await runner.sql('api_keys').update({ name: `nightly${controlCharacters}` })
-      const texts: Record<Exclude<OwnerColumn, 'category_id'>, string> = {
+      const texts: Record<Exclude<OwnerColumn, 'category_id' | 'keywords'>, string> = {
         name: `Ebb${controlCharacters}`,
         short_description: `Shore${controlCharacters}`,
         description: `One.${controlCharacters}\nTwo.${controlCharacters}`,

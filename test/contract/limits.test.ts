@@ -13,7 +13,7 @@ const { current_page, per_page } = schemas.Pagination.properties
 test.for<[what: string, limits: number[]]>([
   ...ownerTexts.map(([name, { maxLength = 0 }]): [string, number[]] => [
     `the length of a ${name}`,
-    [maxLength, appFields[name]?.maxLength ?? 0],
+    [maxLength, (appFields[name]?.items ?? appFields[name])?.maxLength ?? 0],
   ]),
   [
     'the length of a package name',

@@ -226,13 +226,15 @@ const defaults: Fields = { version: '1.0.0' }
 
 const sentFields = ({ sentBody }: Input): Fields => Object.assign({ ...defaults }, sentBody)
 
-/** Omitted fields keep their values; an empty text removes its field. */
+/** Omitted fields keep their values; an empty text or list removes its field. */
 const set = (fields: Fields, body: Fields): Fields =>
-  Object.fromEntries(Object.entries({ ...fields, ...body }).filter(([, value]) => value !== ''))
+  Object.fromEntries(
+    Object.entries({ ...fields, ...body }).filter(([, value]) => String(value) !== ''),
+  )
 
 const sameFields = (one: Fields, other: Fields) =>
   [...new Set([...Object.keys(one), ...Object.keys(other)])].every(
-    (name) => one[name] === other[name],
+    (name) => JSON.stringify(one[name]) === JSON.stringify(other[name]),
   )
 
 function changed(app: ModelApp) {

@@ -15,6 +15,7 @@ export type Schema = {
   items?: Schema
   minItems?: number
   maxItems?: number
+  uniqueItems?: boolean
   default?: unknown
   description?: string
   example?: unknown
@@ -54,7 +55,15 @@ const keywords = [
     'required',
     'properties',
   ],
-  ...['additionalProperties', 'minProperties', 'items', 'minItems', 'maxItems', 'default'],
+  ...[
+    'additionalProperties',
+    'minProperties',
+    'items',
+    'minItems',
+    'maxItems',
+    'uniqueItems',
+    'default',
+  ],
   // These forbid nothing. The format of an integer is covered by its bounds, which the linter
   // requires.
   ...['example', 'description', 'format', 'title'],

@@ -23,11 +23,19 @@ export type Forbidden = { status: number; code: string; problems?: string[] }
 /** The code points of a name that a problem shows. */
 const mostShown = 200
 
-const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false }).addKeyword({
-  keyword: 'x-characters',
-  type: 'string',
-  validate: (rule: string, text: string) => !isRefused(rule, text),
-})
+const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false })
+  .addKeyword({
+    keyword: 'x-characters',
+    type: 'string',
+    validate: (rule: string, text: string) => !isRefused(rule, text),
+  })
+  // Texts are compared without the white space around them, which is removed.
+  .removeKeyword('uniqueItems')
+  .addKeyword({
+    keyword: 'uniqueItems',
+    type: 'array',
+    validate: (_: true, list: unknown[]) => new Set(list.map(trimmed)).size === list.length,
+  })
 const validators = new WeakMap<Schema, ValidateFunction>()
 
 /** JSON pointers to the places of a value that violate a schema. */
@@ -221,7 +229,13 @@ function stored(body: unknown): unknown {
 
 /** A field's value without the white space that the document says is removed. */
 export const storedValue = (name: string, value: unknown) =>
-  typeof value === 'string' && trimmedFields.includes(name) ? value.trim() : value
+  trimmedFields.includes(name)
+    ? Array.isArray(value)
+      ? value.map(trimmed)
+      : trimmed(value)
+    : value
+
+const trimmed = (value: unknown) => (typeof value === 'string' ? value.trim() : value)
 
 /** Drops places inside another wrong place, which need not be named. */
 const outermost = (problems: string[]) =>

@@ -6,4 +6,7 @@ import { resolved, type Schema } from './operations.ts'
 const { properties = {} }: Schema = resolved(document.components.schemas.AppChanges, document)
 
 export const ownerFields = Object.keys(properties)
-export const ownerTexts = Object.entries(properties).filter(([, { type }]) => type === 'string')
+/** Also lists of texts, with the rules of a text. */
+export const ownerTexts = Object.entries(properties)
+  .map(([name, schema]) => [name, { ...schema, ...schema.items }] as const)
+  .filter(([, { type }]) => type === 'string')

@@ -13,6 +13,7 @@ const seats: Schema = { type: 'integer', minimum: 1, maximum: 12, example: 2 }
 const tags: Schema = {
   type: 'array',
   maxItems: 3,
+  uniqueItems: true,
   items: { type: 'string', minLength: 2, maxLength: 5, pattern: '^[a-z]+$', example: 'abc' },
 }
 const colour: Schema = { type: 'string', enum: ['red', 'green'] }
@@ -88,7 +89,7 @@ test('a new operation is attacked at each place', () => {
 
 test.for([
   ['oneOf', { oneOf: [seats, colour] }],
-  ['uniqueItems', { ...tags, uniqueItems: true }],
+  ['multipleOf', { ...seats, multipleOf: 2 }],
   ['format email', { type: 'string', format: 'email' }],
 ])('reports that %s is not attacked yet', ([what, schema]) => {
   const copy = structuredClone(document)

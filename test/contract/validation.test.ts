@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { RequestOptions } from '../support/check.ts'
 import { share } from '../support/lifetime.ts'
 import { type Service, startService } from '../support/service.ts'
-import { noFields } from '../support/whole-app.ts'
+import { emptyFields, noFields } from '../support/whole-app.ts'
 import { ownerFields } from './owner-fields.ts'
 
 const noParameter =
@@ -177,9 +177,9 @@ test.for<
       'body /name': 'must be a string',
       'body /version': 'must be a string',
       ...Object.fromEntries(
-        Object.keys(noFields).map((field) => [
+        Object.entries(emptyFields).map(([field, empty]) => [
           `body /${field}`,
-          'must be a string; send "" to remove it',
+          `must be ${empty === '' ? 'a string' : 'an array'}; send ${JSON.stringify(empty)} to remove it`,
         ]),
       ),
     },

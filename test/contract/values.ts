@@ -193,11 +193,14 @@ export function jsonOf(schema: Schema, known: Known = {}): JsonValues {
     case 'boolean':
       return { valid: fc.boolean(), nearly: [others(null, 0, 1, 'true', '', [], {})] }
     case 'array': {
-      const { items = {}, minItems = 0, maxItems = 10 } = schema
+      const { items = {}, minItems = 0, maxItems = 10, uniqueItems = false } = schema
       const { valid: item, nearly } = jsonOf(items, known)
-      const valid = fc.array(item, {
+      const selector = (one: unknown) =>
+        uniqueItems && typeof one === 'string' ? one.trim() : Symbol()
+      const valid = fc.uniqueArray(item, {
         minLength: minItems,
         maxLength: Math.min(maxItems, minItems + 5),
+        selector,
       })
       const tooMany = fc.array(item, { minLength: maxItems + 1, maxLength: maxItems + 1 })
       return {
@@ -207,6 +210,7 @@ export function jsonOf(schema: Schema, known: Known = {}): JsonValues {
           ...nearly.map((made) => made.map(({ value, at }) => ({ value: [value], at: `/0${at}` }))),
           ...(schema.maxItems === undefined ? [] : [tooMany.map(here)]),
           ...(minItems > 0 ? [others([])] : []),
+          ...(uniqueItems ? [item.map((one) => here([one, one]))] : []),
         ],
       }
     }

@@ -138,7 +138,7 @@ test.for<{
 })
 
 /** An update of each field that owners set, and a search that finds the app then. */
-const updates: Record<keyof AppChanges, { to: string | number; finds: string }> = {
+const updates: Record<keyof AppChanges, { to: string | number | string[]; finds: string }> = {
   name: { to: 'Ebb Table', finds: 'search=ebb+table' },
   ...mapOptional((field) => ({ to: otherFields[field], finds: 'search=ebb' })),
   short_description: { to: 'Moon and shore', finds: 'search=ebb+shore' },
@@ -146,6 +146,7 @@ const updates: Record<keyof AppChanges, { to: string | number; finds: string }> 
   category_id: { to: 2, finds: 'search=ebb&category=games' },
   version: { to: '2', finds: 'search=ebb' },
   package_name: { to: 'com.example.almanac', finds: 'search=ebb+almanac' },
+  keywords: { to: ['moonrise', 'low water'], finds: 'search=ebb+moonrise' },
 }
 
 test('an update of each field waits, is audited and is searched, also within one millisecond', async () => {
@@ -158,7 +159,7 @@ test('an update of each field waits, is audited and is searched, also within one
     expected.push(
       field === 'category_id'
         ? { field: 'category', before: 'tools', after: 'games' }
-        : { field, before: before[field], after: String(to) },
+        : { field, before: inOneLine(before[field]), after: inOneLine(to) },
     )
     const app = (await listOf('changed')).find(({ id }) => id === approved)
     expect(app?.changes.toSorted(byField), field).toEqual(expected.toSorted(byField))
@@ -169,12 +170,15 @@ test('an update of each field waits, is audited and is searched, also within one
     const [was = {}, is] = entries.flatMap((entry) =>
       [entry.before, entry.after].map((text) => JSON.parse(text ?? '{}')),
     )
-    expect([Object.keys(was), is]).toEqual([[field], { [field]: to }])
+    const stored = Array.isArray(to) ? JSON.stringify(to) : to
+    expect([Object.keys(was), is]).toEqual([[field], { [field]: stored }])
 
     const { apps } = (await service.get(`/apps?${finds}`)).body.data
     expect(apps, field).toMatchObject([{ id: approved }])
   }
   await expectConsistent(service.database)
 })
+
+const inOneLine = (value: unknown) => [value].flat().join(', ')
 
 const byField = (one: Change, other: Change) => (one.field < other.field ? -1 : 1)

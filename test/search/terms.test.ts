@@ -243,6 +243,16 @@ test.for<[script: string, syllable: string]>([
   expect(toSearchDocument(app, filled(100)).tokens).toContain('end')
 })
 
+test('keywords are in the lead, and push no word of the description out of it', () => {
+  const app = { name: 'Map', short_description: 'a'.repeat(200), description: 'Shore and sea.' }
+  const keywords = JSON.stringify(Array.from({ length: 10 }, (_, i) => `${'b'.repeat(29)}${i}`))
+  const leadOf = (one: typeof app & { keywords?: string }) =>
+    toSearchDocument(one, 'Ada').tokens.filter((token) => token.startsWith('@'))
+  expect(leadOf(app)).toContain('@shore')
+  expect(leadOf({ ...app, keywords })).toEqual(expect.arrayContaining(leadOf(app)))
+  expect(leadOf({ ...app, keywords })).toContain(`@${'b'.repeat(29)}9`)
+})
+
 test('the last word of a long text is indexed', () => {
   expect(indexTokens(`${'é '.repeat(9999)}end`)).toContain('end')
 })

@@ -1,4 +1,5 @@
 import type { OwnerColumn } from '../../src/catalogue/app-columns.ts'
+import { storedKeywords } from '../../src/catalogue/keywords.ts'
 import type { NewApp } from '../../src/contract/contract.ts'
 import type { appDefaults } from '../../src/db/rows.ts'
 
@@ -13,6 +14,7 @@ export const optionalFields = {
   website_url: 'https://tideclock.example.org/',
   source_code_url: 'https://code.example.org/tide-clock',
   license: 'MIT',
+  keywords: ['tides', 'harbour'],
 } satisfies Required<Pick<NewApp, OptionalField>>
 
 /** Without its category. */
@@ -23,6 +25,9 @@ export const wholeApp = {
   ...optionalFields,
 }
 
+/** The columns of it. */
+export const wholeRow = { ...wholeApp, keywords: storedKeywords(wholeApp.keywords) }
+
 /** An object with each of these fields. */
 export const mapOptional = <Value>(value: (field: OptionalField) => Value) =>
   Object.fromEntries(
@@ -30,10 +35,15 @@ export const mapOptional = <Value>(value: (field: OptionalField) => Value) =>
   ) as Record<OptionalField, Value>
 
 /** Other values, which are valid, too. */
-export const otherFields = mapOptional((field) => `${optionalFields[field]}-x`)
+export const otherFields = mapOptional((field) => {
+  const value = optionalFields[field]
+  return typeof value === 'string' ? `${value}-x` : value.toReversed()
+})
 
 /** As requests send a field that is removed. */
-export const emptyFields = mapOptional(() => '')
+export const emptyFields = mapOptional((field) =>
+  typeof optionalFields[field] === 'string' ? '' : [],
+)
 
 /** As exports and commands print a field that an app has not. */
 export const noFields = mapOptional(() => null)

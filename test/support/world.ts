@@ -20,7 +20,7 @@ import {
   worldName,
 } from './postgres.ts'
 import { addReviews } from './reviews.ts'
-import { wholeApp } from './whole-app.ts'
+import { wholeRow } from './whole-app.ts'
 
 /** A small catalogue. Every test starts with its own copy. */
 export type World = {
@@ -152,7 +152,7 @@ export async function createWorld(address: string): Promise<Omit<World, 'source'
         await insertApp(runner, { developer_id, ...times, ...texts, ...state, ...more }, actor)
       ).id
     }
-    const approved = await insert(ada.id, 'Tide Clock', { ...wholeApp, total_downloads: 100 })
+    const approved = await insert(ada.id, 'Tide Clock', { ...wholeRow, total_downloads: 100 })
     const pending = await insert(ada.id, 'Cloud Atlas')
     const rejected = await insert(ada.id, 'Broken Compass')
     const deleted = await insert(ada.id, 'Gone', { package_name: 'org.example.gone' })

@@ -18,6 +18,10 @@ export async function up(sql: Knex, { createSearchIndex }: SchemaHelpers): Promi
     table.bigInteger('app_id')
     table.integer('read_only').notNullable().defaultTo(0)
   })
+  await sql.schema.alterTable('apps', (table) => {
+    // JSON: a list of texts.
+    table.text('keywords')
+  })
   await createSearchIndex(sql, fill)
 }
 

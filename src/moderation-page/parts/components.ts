@@ -1,6 +1,7 @@
 import type { OpenedApp } from '../../accounts/session-store.ts'
 import { isAddressColumn, type OwnerColumn, queueColumns } from '../../catalogue/app-columns.ts'
 import type { NamedAppRow } from '../../catalogue/app-store.ts'
+import { readableValue } from '../../catalogue/keywords.ts'
 import type { LookAlike } from '../../catalogue/look-alikes.ts'
 import { type Html, html } from '../../http/html.ts'
 import { type Fields, popularityOf } from '../../moderation/describe.ts'
@@ -52,7 +53,7 @@ export function leadsTo(
 ): Html | false {
   const changed = new Set(changes.map(({ field }) => field))
   const parts = queueColumns.flatMap((column) => {
-    const value = app[column]
+    const value = readableValue(column, app[column])
     if (value === null || changed.has(column)) return []
     const shown = columnText(column, shortValue(column, value))
     return html`<span><span class="quiet">${columnLabel(column)}</span> ${shown}</span> `
@@ -62,7 +63,7 @@ export function leadsTo(
 
 /** A value of an owner; null if the app has none. */
 export function ownerValue(app: NamedAppRow, column: OwnerColumn): Html | null {
-  const value = column === 'category_id' ? app.category_name : app[column]
+  const value = column === 'category_id' ? app.category_name : readableValue(column, app[column])
   return value === null ? null : columnText(column, wholeValue(column, value))
 }
 

@@ -27,6 +27,13 @@ export const createAppFields: Table = ({ apps, keys, categories }) => [
       fields: { license: ' MIT|Apache-2.0; Freeware, some rights – ©, 自由 ' },
     },
     {
+      what: 'ten keywords of 30 characters, with white space around them',
+      fields: {
+        keywords: Array.from({ length: 10 }, (_, index) => ` ${index}${'字'.repeat(27)} `),
+      },
+    },
+    { what: 'keywords that differ in case', fields: { keywords: ['Go', 'go', 'GO'] } },
+    {
       what: 'lengths in code points',
       fields: { name: '🎲'.repeat(100), description: `${'字'.repeat(19_999)} ` },
     },
@@ -102,15 +109,30 @@ export const createAppFields: Table = ({ apps, keys, categories }) => [
       what: 'a licence of two lines, and no address',
       fields: { license: 'MIT\nApache-2.0', website_url: null },
     },
+    { what: 'eleven keywords', fields: { keywords: [...'abcdefghijk'] } },
+    { what: 'keywords that are equal without white space', fields: { keywords: ['a', ' a'] } },
+    { what: 'keywords as one text', fields: { keywords: 'a, b' } },
+    ...[
+      { what: 'an empty keyword', keyword: '' },
+      { what: 'a keyword of white space', keyword: '\u3000' },
+      { what: 'a keyword over 30 characters', keyword: 'a'.repeat(31) },
+      { what: 'a keyword with a line break', keyword: 'a\nb' },
+      { what: 'a keyword with a bidirectional character', keyword: 'a\u202e' },
+      { what: 'a number as a keyword', keyword: 3 },
+    ].map(({ what, keyword }) => ({
+      what,
+      fields: { keywords: ['a', keyword] },
+      at: '/keywords/1',
+    })),
     { what: 'category 0', fields: { category_id: 0 } },
     { what: 'a fractional category', fields: { category_id: 1.5 } },
   ].map(
-    ({ what, fields }): Scenario => ({
+    ({ what, fields, at }: { what: string; fields: object; at?: string }): Scenario => ({
       name: `refuses ${what}`,
       request: createWith(keys, fields),
       status: 400,
       code: 'invalid_request',
-      problems: Object.keys(fields).map((field) => `body /${field}`),
+      problems: at ? [`body ${at}`] : Object.keys(fields).map((field) => `body /${field}`),
     }),
   ),
 

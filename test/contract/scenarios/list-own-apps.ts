@@ -1,4 +1,6 @@
 import { expect } from 'vitest'
+import { pick } from '../../../src/util/helpers.ts'
+import { wholeApp } from '../../support/whole-app.ts'
 import { listed, type Table } from './scenario.ts'
 
 export const listOwnApps: Table = ({ apps, keys }) => [
@@ -77,7 +79,7 @@ export const listOwnApps: Table = ({ apps, keys }) => [
           average_rating: 4.67,
           status: 'approved',
           version: '1.0.0',
-          package_name: 'org.example.tideclock',
+          ...pick(wholeApp, 'package_name', 'keywords'),
           created_at: '2020-01-01T00:00:00.000Z',
           updated_at: expect.any(String),
           decided_at: expect.any(String),
