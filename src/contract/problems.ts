@@ -50,12 +50,14 @@ const knownNames = ({ parentSchema }: ErrorObject) =>
 /** One problem per field. `note` is added to the message about an unknown parameter or field. */
 function problemsOf(errors: ErrorObject[], note: (error: ErrorObject) => string): Problem[] {
   const explained = new Set(
-    errors.flatMap(({ keyword, instancePath }) => (keyword === 'x-characters' ? instancePath : [])),
+    errors.flatMap(({ keyword, schema, instancePath }) =>
+      keyword === 'x-characters' && schema !== 'address' ? instancePath : [],
+    ),
   )
   const relevant = errors.filter(({ keyword, instancePath }) => {
     // The errors of their subschemas say more.
     if (['allOf', 'anyOf', 'if'].includes(keyword)) return false
-    // A pattern cannot say which of its rules is broken.
+    // A pattern cannot say which of its rules is broken. That of an address has only one.
     return keyword !== 'pattern' || !explained.has(instancePath)
   })
   // A misspelled name is why another one is missing.

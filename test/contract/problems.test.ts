@@ -98,3 +98,14 @@ test('names each place once, with its first problem, without those of enclosing 
     objectProblems([...errors, errorOf('/b', 'required', { params: { missingProperty: 'c' } })]),
   ).toEqual([problem, { in: 'body', field: '/b/c', message: 'is required' }])
 })
+
+test.for([
+  { rule: 'name', message: 'has a character' },
+  { rule: 'address', message: 'must match ^x$' },
+])('of a pattern and x-characters: $rule, one is named', ({ rule, message }) => {
+  const errors = [
+    errorOf('/a', 'pattern', { params: { pattern: '^x$' } }),
+    errorOf('/a', 'x-characters', { schema: rule, message: 'has a character' }),
+  ]
+  expect(objectProblems(errors)).toEqual([{ in: 'body', field: '/a', message }])
+})
