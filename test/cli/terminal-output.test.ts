@@ -7,6 +7,7 @@ import type { QueryRunner } from '../../src/db/engine.ts'
 import { openDatabase } from '../../src/db/open-database.ts'
 import { copyWorld } from '../support/database.ts'
 import { hasTerminal, run, runInTerminal } from '../support/process.ts'
+import { mapOptional, otherFields } from '../support/whole-app.ts'
 
 /** What commands print on a terminal: stored texts cannot control it, and tables fit it. */
 
@@ -41,7 +42,9 @@ describe('stored texts cannot control the terminal:', () => {
       await append('developers', 'name')
       await append('categories', 'name')
       await runner.sql('api_keys').update({ name: `nightly${controlCharacters}` })
-      const texts: Record<Exclude<OwnerColumn, 'category_id' | 'keywords'>, string> = {
+      const texts: Record<Exclude<OwnerColumn, 'category_id'>, string> = {
+        ...mapOptional((field) => `${otherFields[field]}${controlCharacters}`),
+        keywords: JSON.stringify([`shore${controlCharacters}`]),
         name: `Ebb${controlCharacters}`,
         short_description: `Shore${controlCharacters}`,
         description: `One.${controlCharacters}\nTwo.${controlCharacters}`,
@@ -51,7 +54,9 @@ describe('stored texts cannot control the terminal:', () => {
         source_code_url: `https://code.example/ebb${controlCharacters}`,
         license: `MIT${controlCharacters}`,
       }
-      await append('apps', ...Object.keys(texts), 'rejection_reason')
+      // Appending to JSON would break it.
+      const { keywords: _, ...appended } = texts
+      await append('apps', ...Object.keys(appended), 'rejection_reason')
       const app = await findApp(runner, 1)
       if (!app) throw new Error('the world has no app 1')
       const unreviewed_since = '2020-01-01T00:00:00.000Z'
@@ -76,6 +81,7 @@ describe('stored texts cannot control the terminal:', () => {
         'Website         https://ebb.example/',
         'Source code     https://code.example/ebb',
         'Licence         MIT',
+        'Keywords        shore',
         'Category        Tools',
         'Developer       Ada',
         'In short        Shore',

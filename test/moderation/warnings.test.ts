@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest'
+import { addressColumns } from '../../src/catalogue/app-columns.ts'
 import { warningsOf } from '../../src/moderation/warnings.ts'
+import { pick } from '../../src/util/helpers.ts'
+import { noFields } from '../support/whole-app.ts'
 
-const none = { name: 'Tide Clock', website_url: null, source_code_url: null }
+const none = { name: 'Tide Clock', ...pick(noFields, ...addressColumns) }
 
 const cyrillicA = '\u0430'
 const cyrillicE = '\u0435'
