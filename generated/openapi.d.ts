@@ -151,6 +151,11 @@ export interface components {
          * @example 4.37
          */
         AverageRating: number;
+        /**
+         * @description Address of the app's icon, as its developer gave it; the service does not open it. Load it with `referrerpolicy="no-referrer"`, and expect that to fail. Absent if the app has none.
+         * @example https://tideclock.example.org/icon.png
+         */
+        IconUrl: string;
         /** @description An app in the list. */
         AppSummary: {
             id: components["schemas"]["AppId"];
@@ -161,6 +166,7 @@ export interface components {
             category_name: components["schemas"]["CategoryName"];
             total_downloads: components["schemas"]["Downloads"];
             average_rating: components["schemas"]["AverageRating"];
+            icon_url?: components["schemas"]["IconUrl"];
         };
         /** @description The position of this page in the list. */
         Pagination: {
@@ -414,6 +420,11 @@ export interface components {
          */
         NewWebAddress: string;
         /**
+         * @description An `https` address of the app's icon, kept as sent; empty means none. Otherwise the rule is that of `website_url`.
+         * @example https://tideclock.example.org/icon.png
+         */
+        NewIconUrl: string;
+        /**
          * @description The licence in one line; empty means none. An SPDX expression is recommended, and not checked.
          *     White space around it is removed. Some characters, listed in the introduction, are refused.
          * @example MIT
@@ -439,6 +450,7 @@ export interface components {
             package_name?: components["schemas"]["NewPackageName"];
             website_url?: components["schemas"]["NewWebAddress"];
             source_code_url?: components["schemas"]["NewWebAddress"];
+            icon_url?: components["schemas"]["NewIconUrl"];
             license?: components["schemas"]["NewLicense"];
             keywords?: components["schemas"]["NewKeywords"];
         };
@@ -705,6 +717,7 @@ export interface components {
              * @example https://code.example.org/tide-clock
              */
             source_code_url?: string;
+            icon_url?: components["schemas"]["IconUrl"];
             /**
              * @description The app's licence in one line, as its developer gave it; an SPDX expression is recommended. Absent if the app has none.
              * @example MIT
@@ -777,6 +790,7 @@ export interface components {
             package_name?: components["schemas"]["NewPackageName"];
             website_url?: components["schemas"]["NewWebAddress"];
             source_code_url?: components["schemas"]["NewWebAddress"];
+            icon_url?: components["schemas"]["NewIconUrl"];
             license?: components["schemas"]["NewLicense"];
             keywords?: components["schemas"]["NewKeywords"];
         };

@@ -47,6 +47,7 @@ export const appColumns = {
   package_name: { label: 'Package name', uses: ownerText },
   website_url: { label: 'Website', uses: [...ownerText, 'queue', 'address'] },
   source_code_url: { label: 'Source code', uses: [...ownerText, 'queue', 'address'] },
+  icon_url: { label: 'Icon', uses: [...ownerText, 'queue', 'address'] },
   license: { label: 'Licence', uses: [...ownerText, 'queue'] },
   keywords: { label: 'Keywords', uses: [...ownerText, 'queue'] },
   category_id: { label: 'Category', uses: ['owner', 'audited', 'public'] },

@@ -59,6 +59,7 @@ export const appDefaults = {
   package_name: null,
   website_url: null,
   source_code_url: null,
+  icon_url: null,
   license: null,
   keywords: null,
   rejection_reason: null,

@@ -184,6 +184,7 @@ export const lineSchema = {
     },
     website_url: nullableText(schemas.NewWebAddress),
     source_code_url: nullableText(schemas.NewWebAddress),
+    icon_url: nullableText(schemas.NewIconUrl),
     license: nullableText(schemas.NewLicense),
     keywords: { ...nullable(schemas.NewKeywords), 'x-type-message': 'must be an array or null' },
     slug: {

@@ -10,6 +10,7 @@ const optional: Record<string, string[]> = {
   PackageNameTakenError: ['app_id'],
   UnprocessableAppError: ['categories'],
   App: [...Object.keys(optionalFields), 'rejection_reason', 'approved_at'],
+  AppSummary: ['icon_url'],
   OwnApp: ['rejection_reason', 'package_name', 'keywords', 'waiting_since', 'decided_at'],
 }
 

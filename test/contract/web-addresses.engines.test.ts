@@ -212,6 +212,20 @@ describe('an address that no reader should open is refused', () => {
   })
 })
 
+test('an icon has the rule of addresses, and only https', () => {
+  const https = expect.stringMatching(/^must begin with "https:\/\/", /)
+  const expected: [icon: string, reason: unknown][] = [
+    ...['http://example.org/', 'ftp://example.org/', 'example.org'].map(
+      (icon): [string, unknown] => [icon, https],
+    ),
+    ...hostile.filter(([address]) => /^https:\/\/\P{Cc}+(?<!\s)$/u.test(address)),
+  ]
+  for (const [icon_url, reason] of expected)
+    expect(readLine(lineWith({ icon_url })).outcome, icon_url).toEqual([
+      expect.objectContaining({ field: '/icon_url', reason }),
+    ])
+})
+
 test('an empty address removes it, by requests and imports', async () => {
   const { request } = await startService()
   const json = pick(emptyFields, ...addressColumns)

@@ -13,6 +13,7 @@ export const optionalFields = {
   package_name: 'org.example.tideclock',
   website_url: 'https://tideclock.example.org/',
   source_code_url: 'https://code.example.org/tide-clock',
+  icon_url: 'https://tideclock.example.org/icon.png',
   license: 'MIT',
   keywords: ['tides', 'harbour'],
 } satisfies Required<Pick<NewApp, OptionalField>>

@@ -21,6 +21,7 @@ export async function up(sql: Knex, { createSearchIndex }: SchemaHelpers): Promi
   await sql.schema.alterTable('apps', (table) => {
     // JSON: a list of texts.
     table.text('keywords')
+    table.text('icon_url')
   })
   await createSearchIndex(sql, fill)
 }

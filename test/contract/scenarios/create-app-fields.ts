@@ -26,6 +26,7 @@ export const createAppFields: Table = ({ apps, keys, categories }) => [
       what: 'licences in another form, and in other words',
       fields: { license: ' MIT|Apache-2.0; Freeware, some rights – ©, 自由 ' },
     },
+    { what: 'an icon in any case', fields: { icon_url: 'HTTPS://Example.org:8443/i?a=b#c' } },
     {
       what: 'ten keywords of 30 characters, with white space around them',
       fields: {
@@ -108,6 +109,13 @@ export const createAppFields: Table = ({ apps, keys, categories }) => [
     {
       what: 'a licence of two lines, and no address',
       fields: { license: 'MIT\nApache-2.0', website_url: null },
+    },
+    { what: 'an icon by http', fields: { icon_url: 'http://example.org/icon.png' } },
+    { what: 'an icon of an IP address', fields: { icon_url: 'https://127.0.0.1/icon.png' } },
+    { what: 'an icon with a user', fields: { icon_url: 'https://a@example.org/icon.png' } },
+    {
+      what: 'an icon that is an image itself',
+      fields: { icon_url: 'data:image/png;base64,iVBORw0KGgo=' },
     },
     { what: 'eleven keywords', fields: { keywords: [...'abcdefghijk'] } },
     { what: 'keywords that are equal without white space', fields: { keywords: ['a', ' a'] } },

@@ -1,6 +1,7 @@
+import { wholeApp } from '../../support/whole-app.ts'
 import { listed, type Scenario, type Table } from './scenario.ts'
 
-export const listApps: Table = ({ keys }) => [
+export const listApps: Table = ({ apps, keys }) => [
   {
     name: 'lists only approved apps, newest approval first',
     request: ['GET', '/apps'],
@@ -8,7 +9,7 @@ export const listApps: Table = ({ keys }) => [
     data: listed(['Bird Song', 'Tide Clock']),
   },
   {
-    name: 'has exactly the eight fields of a summary',
+    name: 'has the eight fields of a summary, and the icon of an app that has one',
     request: ['GET', '/apps?category=tools'],
     status: 200,
     data: {
@@ -22,6 +23,27 @@ export const listApps: Table = ({ keys }) => [
           category_name: 'Tools',
           total_downloads: 100,
           average_rating: 4.67,
+          icon_url: wholeApp.icon_url,
+        },
+      ],
+      pagination: { current_page: 1, total_pages: 1, per_page: 20 },
+    },
+  },
+  {
+    name: 'has exactly the eight fields of an app without an icon, also of one that a search finds',
+    request: ['GET', '/apps?category=games&search=bird'],
+    status: 200,
+    data: {
+      apps: [
+        {
+          id: apps.bobs,
+          name: 'Bird Song',
+          slug: 'bird-song',
+          description: 'Bird Song is here.',
+          developer_name: 'Bob',
+          category_name: 'Games',
+          total_downloads: 7,
+          average_rating: 0,
         },
       ],
       pagination: { current_page: 1, total_pages: 1, per_page: 20 },
