@@ -921,6 +921,7 @@ export interface components {
             headers: {
                 ETag: components["headers"]["ETag"];
                 Link: components["headers"]["Link"];
+                "X-Total-Count": components["headers"]["TotalCount"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
                 "Cache-Control": components["headers"]["CacheControl"];
@@ -1322,6 +1323,7 @@ export interface components {
             headers: {
                 ETag: components["headers"]["ETag"];
                 Link: components["headers"]["Link"];
+                "X-Total-Count": components["headers"]["TotalCount"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
                 "Cache-Control": components["headers"]["PrivateCacheControl"];
@@ -1430,6 +1432,8 @@ export interface components {
          * @example <https://apps.example.org/apps?page=1&limit=20>; rel="first", <https://apps.example.org/apps?page=1&limit=20>; rel="last"
          */
         Link: string;
+        /** @description Number of apps on all pages together. A search has at most 1,000. */
+        TotalCount: number;
         /**
          * @description The limits that counted the request (draft-ietf-httpapi-ratelimit-headers-11, section 3): for each, its name and `q`
          *     requests per `w` seconds. Limits count writes, refused keys and, if the server limits them, reads.
@@ -1588,6 +1592,7 @@ export interface operations {
                 headers: {
                     ETag: components["headers"]["ETag"];
                     Link: components["headers"]["Link"];
+                    "X-Total-Count": components["headers"]["TotalCount"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Cache-Control": components["headers"]["CacheControl"];
@@ -1938,6 +1943,7 @@ export interface operations {
                 headers: {
                     ETag: components["headers"]["ETag"];
                     Link: components["headers"]["Link"];
+                    "X-Total-Count": components["headers"]["TotalCount"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "Cache-Control": components["headers"]["PrivateCacheControl"];

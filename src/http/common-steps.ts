@@ -57,7 +57,7 @@ export function addCommonHeaders(
 export const corsHeaders = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Expose-Headers':
-    'Content-Encoding,ETag,Link,RateLimit,RateLimit-Policy,Retry-After,WWW-Authenticate,X-Request-Id',
+    'Content-Encoding,ETag,Link,RateLimit,RateLimit-Policy,Retry-After,WWW-Authenticate,X-Request-Id,X-Total-Count',
 }
 
 /** Answers to a preflight request (Fetch, "CORS-preflight fetch"). */

@@ -51,7 +51,10 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
       const pagination = paginate(query, found.total)
       return {
         status: 200,
-        headers: { Link: pageLinks(`${baseUrl}/apps`, query, pagination) },
+        headers: {
+          Link: pageLinks(`${baseUrl}/apps`, query, pagination),
+          'X-Total-Count': found.total,
+        },
         body: {
           message: listMessage(query.category, pagination, found),
           data: { apps: apps.map(appSummary), pagination, ...(search && { search }) },
@@ -80,7 +83,10 @@ export function createHandlers(database: Database, baseUrl: string): Handlers {
       const kind = query.status === undefined ? '' : `${query.status} `
       return {
         status: 200,
-        headers: { Link: pageLinks(`${baseUrl}/developer/apps`, query, pagination) },
+        headers: {
+          Link: pageLinks(`${baseUrl}/developer/apps`, query, pagination),
+          'X-Total-Count': total,
+        },
         body: {
           message: total === 0 ? `You have no ${kind}apps.` : pageMessage(pagination),
           data: { apps: apps.map(ownApp), pagination },

@@ -14,7 +14,7 @@ import { required } from '../util/helpers.ts'
 /** What handlers return. */
 export type HandlerResponse = {
   status: number
-  headers: Record<string, string>
+  headers: Record<string, string | number>
   body?: ResponseBody<unknown>
 }
 
@@ -85,10 +85,10 @@ export class Representation {
   /** Of the unencoded body. */
   readonly etag: string
   /** Further headers. */
-  readonly headers: Record<string, string>
+  readonly headers: HandlerResponse['headers']
   readonly #encoded = new Map<Compression, Promise<Buffer>>()
 
-  constructor(type: string, body: Buffer, headers: Record<string, string>) {
+  constructor(type: string, body: Buffer, headers: HandlerResponse['headers']) {
     this.type = type
     this.body = body
     this.etag = etagOf(body)

@@ -4,6 +4,7 @@ import { findAppPage } from '../../src/catalogue/app-list.ts'
 import { findApp, saveApp } from '../../src/catalogue/app-store.ts'
 import type { Sort } from '../../src/contract/contract.ts'
 import type { Database } from '../../src/db/database.ts'
+import type { CheckedResponse } from '../support/check.ts'
 import { expectConsistent } from '../support/consistency.ts'
 import { share } from '../support/lifetime.ts'
 import { addListed, findPage, namesOn, numbered, openListed } from '../support/listed-apps.ts'
@@ -173,6 +174,50 @@ describe('of five apps', () => {
     expect(body.message).toBe(message)
     const found = [...String(headers.link).matchAll(/<[^>]*[?&]page=(\d+)[^>]*>; rel="(\w+)"/g)]
     expect(Object.fromEntries(found.map(([, page, rel]) => [rel, Number(page)]))).toEqual(links)
+  })
+})
+
+describe('X-Total-Count', () => {
+  const totalOf = ({ headers }: CheckedResponse) => headers['x-total-count']
+
+  test('counts the apps of all pages, from the cache or not, to GET and HEAD', async () => {
+    const service = await startService()
+    const { keys } = service.world
+    await addListed(service.database, numbered(5, 'App'))
+    const expected = {
+      '/apps?category=empty&limit=2': '5',
+      '/apps?category=empty&limit=2&page=9': '5',
+      '/apps?search=app+3': '1',
+      '/apps?slug=app-3': '1',
+      '/apps?slug=': '0',
+      '/apps?category=nowhere': '0',
+      '/developer/apps?limit=1': '8',
+      '/developer/apps?status=rejected': '1',
+    }
+    for (const [path, total] of Object.entries(expected))
+      for (const method of ['GET', 'GET', 'HEAD']) {
+        const key = path.startsWith('/developer') ? { key: keys.ada } : {}
+        expect([path, totalOf(await service.request(method, path, key))]).toEqual([path, total])
+      }
+  })
+
+  test('of a search is at most 1,000', async () => {
+    const service = await startService()
+    await addListed(service.database, numbered(1001, 'Thing'))
+    expect(totalOf(await service.get('/apps?search=thing&limit=1'))).toBe('1000')
+    expect(totalOf(await service.get('/apps?category=empty&limit=1'))).toBe('1001')
+  })
+
+  test('is the present one in a 304, whose page has not changed', async () => {
+    const service = await startService()
+    await addListed(service.database, numbered(3, 'App'))
+    const path = '/apps?category=empty&limit=2&sort=latest'
+    const { headers, status } = await service.get(path)
+    const first = { name: 'Older', approved_at: '2029-01-01T00:00:00.000Z' }
+    await addListed(service.database, [first])
+    const again = await service.get(path, { headers: { 'If-None-Match': String(headers.etag) } })
+    expect([status, headers['x-total-count']]).toEqual([200, '3'])
+    expect([again.status, totalOf(again)]).toEqual([304, '4'])
   })
 })
 

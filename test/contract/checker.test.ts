@@ -23,6 +23,7 @@ const page: HttpResponse = {
     vary: 'Authorization, Accept-Encoding',
     etag: '"8Zt9pYw0q3vQkM1cX5rB7nLd2Hs"',
     link: '<http://apps.test/apps?page=1>; rel="first"',
+    'x-total-count': '0',
     'content-type': 'application/json; charset=utf-8',
   },
   text: JSON.stringify({
@@ -54,7 +55,7 @@ const app = {
 const detail = (change: object): HttpResponse => ({
   ...page,
   path: '/apps/1',
-  headers: withHeaders({ link: undefined }),
+  headers: withHeaders({ link: undefined, 'x-total-count': undefined }),
   text: JSON.stringify({
     success: true,
     message: 'App found.',

@@ -67,6 +67,7 @@ const headerSyntax: Record<string, RegExp> = {
   'RateLimit-Policy': rateLimitSyntax(';q=\\d+;w=\\d+'),
   'WWW-Authenticate':
     /^Bearer realm="apps"(, error="invalid_token", error_description="[^"\\]+")?$/,
+  'X-Total-Count': /^\d+$/,
   'X-Request-Id': /^[A-Za-z0-9._-]{1,128}$/,
 }
 
