@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { findOrAddDeveloper } from '../src/accounts/account-store.ts'
 import { insertApp } from '../src/catalogue/app-store.ts'
 import { addCategory } from '../src/catalogue/category-store.ts'
+import { storedKeywords } from '../src/catalogue/keywords.ts'
 import { ratingColumns, ratingsOf } from '../src/catalogue/ratings.ts'
 import { insertReviews } from '../src/catalogue/reviews.ts'
 import type { QueryRunner } from '../src/db/engine.ts'
@@ -16,6 +17,7 @@ type DemoApp = {
   website_url?: string
   source_code_url?: string
   license?: string
+  keywords?: string[]
   category: string
   developer_name: string
   status: AppStatus
@@ -53,6 +55,7 @@ export async function addDemoCatalogue(runner: QueryRunner) {
       website_url: app.website_url ?? null,
       source_code_url: app.source_code_url ?? null,
       license: app.license ?? null,
+      keywords: storedKeywords(app.keywords ?? []),
       rejection_reason: app.rejection_reason ?? null,
       approved_at: app.approved_at ?? null,
       updated_at: app.approved_at ?? app.created_at,

@@ -13,7 +13,7 @@ let categories, timer
 async function get(path, signal) {
   const response = await fetch(api + path, { signal })
   const { success, message, data } = await response.json()
-  if (success) return { message, ...data }
+  if (success) return { message, total: Number(response.headers.get('X-Total-Count')), ...data }
   const wait = response.headers.get('Retry-After')
   throw Object.assign(new Error(message), { code: data.code, wait })
 }
@@ -68,7 +68,8 @@ async function showList(signal) {
   const question = corrected && offer(`Did you mean ${corrected}?`, { search: corrected })
   const isEmpty = view.category && pages === 0
   const content = isEmpty ? [offer('Show all categories', { category: '' })] : cards
-  draw(heading, [question || list.message], content)
+  const found = list.total > 0 ? `${count(list.total, 'app')}. ` : ''
+  draw(heading, [question || found + list.message], content)
   element('position').textContent = `Page ${page} of ${pages}`
   element('previous').href = linkTo({ page: page - 1 })
   element('previous').hidden = page === 1
@@ -81,6 +82,10 @@ async function showApp(signal) {
   if (!apps[0]) return draw('App not found', ['It may have been removed.'], [])
   const { app } = await get(`/apps/${apps[0].id}`, signal)
   const page = fill('app', { ...describe(app), reviews: count(app.review_count, 'review') })
+  const keywords = app.keywords?.map((text) =>
+    offer(text, { search: text, category: '', sort: '' }),
+  )
+  page.getElementById('keywords').append(...(keywords ?? []))
   const reviews = app.reviews.map((review) => fill('review', review))
   draw(app.name, [app.short_description ?? ''], [page, ...reviews])
 }
@@ -109,6 +114,14 @@ function fill(template, texts) {
     const address = texts[link.dataset.href]
     if (/^https?:\/\//i.test(address ?? '')) Object.assign(link, { href: address, title: address })
     else link.remove()
+  }
+  for (const image of copy.querySelectorAll('[data-src]')) {
+    const address = texts[image.dataset.src]
+    // The letter stays until there is an image, and if there is none.
+    image.addEventListener('load', () => image.previousSibling.remove())
+    image.addEventListener('error', () => image.remove())
+    if (/^https:\/\//i.test(address ?? '')) image.src = address
+    else image.remove()
   }
   return copy
 }

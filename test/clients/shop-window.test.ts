@@ -56,6 +56,7 @@ function open(path: string, api: string, answers: Record<string, Answer[]> = {})
   const main = document.querySelector('main') as unknown as { ariaBusy: boolean }
   return {
     document,
+    Event: window.Event,
     ...navigation,
     /** Whether each request for apps was cancelled. */
     cancelled: () => signals.map((signal) => signal?.aborted),
@@ -183,14 +184,14 @@ test('shows an app with its texts and reviews', async () => {
 describe('the addresses and the licence of an app', () => {
   const linksOf = (shop: ReturnType<typeof open>) =>
     shop
-      .all('#content a')
+      .all('#content .facts a')
       .map((link) => ['href', 'rel', 'title'].map((name) => link.getAttribute(name)))
   const rel = 'noopener nofollow ugc'
 
   test('are shown as links that pass on nothing, and as text', async () => {
     const shop = await start('/?app=tide-clock')
     await shop.drawn()
-    expect(shop.texts('#content a')).toEqual(['Website', 'Source'])
+    expect(shop.texts('#content .facts a')).toEqual(['Website', 'Source'])
     const addresses = ['https://tideclock.example.org/', 'https://code.example.org/tide-clock']
     expect(linksOf(shop)).toEqual(addresses.map((address) => [address, rel, address]))
     expect(shop.text('[data-text=license]')).toBe('MIT')
@@ -223,6 +224,67 @@ describe('the addresses and the licence of an app', () => {
     expect(linksOf(shop).map(([, , title]) => title)).toEqual(linked)
     expect(new Set(linksOf(shop).map(([, own]) => own))).toEqual(new Set([rel]))
   })
+})
+
+describe('the icon of an app', () => {
+  const openWith = async (path: string, icon_url?: string) => {
+    const app = { id: 1, name: 'Ebb', average_rating: 0, total_downloads: 0, review_count: 0 }
+    const shown = { ...app, ...(icon_url && { icon_url }) }
+    const pagination = { current_page: 1, total_pages: 1, per_page: 24 }
+    const shop = open(path, 'http://api.test', {
+      '/apps?': [success({ apps: [shown], pagination })],
+      '/apps/': [success({ app: { ...shown, reviews: [] } })],
+      '/categories': [success({ categories: [] })],
+    })
+    await shop.drawn()
+    const [image] = shop.all('#content .icon img')
+    return { shop, image, happens: (what: string) => image?.dispatchEvent(new shop.Event(what)) }
+  }
+  const icon = 'https://tides.example/icon.png'
+
+  test.for(['/', '/?app=ebb'])('covers its letter once it has loaded: %s', async (path) => {
+    const { shop, image, happens } = await openWith(path, icon)
+    const attributes = ['src', 'width', 'height', 'loading', 'referrerpolicy', 'alt']
+    expect(attributes.map((name) => image?.getAttribute(name))).toEqual([
+      ...[icon, '48', '48', 'lazy', 'no-referrer', ''],
+    ])
+    expect(shop.text('#content .icon')).toBe('E')
+    happens('load')
+    expect([shop.text('#content .icon'), shop.all('#content img')]).toEqual(['', [image]])
+  })
+
+  test('leaves its letter if it fails', async () => {
+    const { shop, happens } = await openWith('/', icon)
+    happens('error')
+    expect([shop.text('#content .icon'), shop.all('#content img')]).toEqual(['E', []])
+  })
+
+  test.for([
+    undefined,
+    'http://tides.example/icon.png',
+    'javascript:alert(1)',
+    ' https://a.example/',
+  ])('is a letter without an address of https: %s', async (address) => {
+    const { shop } = await openWith('/', address)
+    expect([shop.text('#content .icon'), shop.all('#content img')]).toEqual(['E', []])
+  })
+})
+
+test('the keywords of an app lead to their search, in all categories', async () => {
+  const shop = await start('/?app=tide-clock&category=tools&sort=rating')
+  await shop.drawn()
+  expect(shop.texts('#keywords a')).toEqual(['tides', 'harbour'])
+  expect(shop.links('#keywords a')).toEqual(['?search=tides', '?search=harbour'])
+  shop.navigate('/?search=harbour')
+  await expect.poll(() => shop.text('#heading')).toBe('Results for “harbour”')
+  expect(shop.texts('.card h2')).toEqual(['Tide Clock'])
+  expect(shop.text('#status')).toBe('1 app. Page 1 of 1.')
+})
+
+test('an app without keywords has no links to searches', async () => {
+  const shop = await start('/?app=bird-song')
+  await shop.drawn()
+  expect(shop.texts('#keywords a')).toEqual([])
 })
 
 describe('requests', () => {
