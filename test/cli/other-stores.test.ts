@@ -16,21 +16,34 @@ const commands = [...page.matchAll(/^```sh\n(.*?)^```$/gms)]
 const hasJq = spawnSync('jq', ['--version']).status === 0
 
 /** Runs the command that reads a file, beside the files. */
-function runCommand(reads: string, files: Record<string, string | object>, folder: string) {
+function runCommand(
+  reads: string,
+  files: Record<string, string | object>,
+  folder: string,
+  settings: Record<string, string> = {},
+) {
   for (const [name, content] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, name)), { recursive: true })
     const text = typeof content === 'string' ? content : JSON.stringify(content)
     writeFileSync(join(folder, name), text)
   }
   const command = commands.find((one) => one.includes(reads)) ?? expect.fail()
-  const { stderr } = spawnSync('sh', ['-c', command], { cwd: folder, encoding: 'utf8' })
+  const { stderr } = spawnSync('sh', ['-c', command], {
+    cwd: folder,
+    encoding: 'utf8',
+    env: { ...process.env, ...settings },
+  })
   expect(stderr).toBe('')
 }
 
 /** Runs the command, and imports and exports what it writes. */
-async function convert(reads: string, files: Record<string, string | object>) {
+async function convert(
+  reads: string,
+  files: Record<string, string | object>,
+  settings: Record<string, string> = {},
+) {
   const folder = temporaryFolder()
-  runCommand(reads, files, folder)
+  runCommand(reads, files, folder, settings)
   const env = { DATABASE_URL: await emptyCatalogueUrl() }
   expect(await run(['import', join(folder, 'apps.ndjson')], env)).toMatchObject({ stderr: '' })
   const exported = (await run(['export'], env)).stdout.trimEnd().split('\n')
@@ -40,6 +53,7 @@ async function convert(reads: string, files: Record<string, string | object>) {
     .map(({ id, reviews, rejection_reason, deleted_at, ...app }) => app)
 }
 
+const unlisted = { icon_url: null, keywords: null }
 const noRatings = { total_downloads: 0, average_rating: null, rating_count: null }
 
 test.skipIf(!hasJq)("an index of F-Droid's becomes apps", async () => {
@@ -47,6 +61,7 @@ test.skipIf(!hasJq)("an index of F-Droid's becomes apps", async () => {
   const apps = await convert('index-v2.json', {
     'index-v2.json': {
       repo: {
+        address: 'https://store.example/repo',
         categories: { Time: { name: { de: 'Zeit', 'en-US': 'Time' } }, 'Phone & SMS': {} },
       },
       packages: {
@@ -61,6 +76,7 @@ test.skipIf(!hasJq)("an index of F-Droid's becomes apps", async () => {
             webSite: 'https://example.org/',
             sourceCode: 'https://code.example.org/tides',
             license: 'GPL-3.0-or-later',
+            icon: { de: { name: '/x/de.png' }, 'en-US': { name: '/x/icon.png', size: 5 } },
           },
           versions: {
             b2: { manifest: { versionName: '2.0', versionCode: 12 } },
@@ -92,7 +108,7 @@ test.skipIf(!hasJq)("an index of F-Droid's becomes apps", async () => {
     updated_at: '2026-01-02T00:00:00.000Z',
     ...noRatings,
   }
-  const unknown = { website_url: null, source_code_url: null, license: null }
+  const unknown = { ...unlisted, website_url: null, source_code_url: null, license: null }
   expect(apps).toEqual([
     {
       ...imported,
@@ -106,10 +122,13 @@ test.skipIf(!hasJq)("an index of F-Droid's becomes apps", async () => {
       package_name: 'org.example.tideclock',
       website_url: 'https://example.org/',
       source_code_url: 'https://code.example.org/tides',
+      icon_url: 'https://store.example/repo/x/icon.png',
+      keywords: ['Phone & SMS'],
       license: 'GPL-3.0-or-later',
     },
     {
       ...imported,
+      ...unlisted,
       website_url: 'http://example.com/',
       source_code_url: null,
       license: 'LicenseRef-proprietary=https://example.com/',
@@ -152,7 +171,7 @@ test.skipIf(!hasJq)('folders with a config.json become apps', async () => {
     updated_at: 1767312000123,
   }
   const { website, ...others } = config
-  const apps = await convert('config.json', {
+  const files = {
     'apps/tides/config.json': config,
     'apps/tides/metadata/description.md': '# Tide Clock\n\nHigh and low water.\n',
     'apps/other one/config.json': {
@@ -164,7 +183,12 @@ test.skipIf(!hasJq)('folders with a config.json become apps', async () => {
       source: 'HTTP://code.example.org/moon',
     },
     'apps/other one/metadata/description.md': 'm'.repeat(20_001),
-  })
+    'apps/tides/metadata/logo.jpg': '',
+  }
+  const icons = 'https://store.example/apps'
+  const apps = await convert('config.json', files, { icons })
+  const [, withoutIcon] = await convert('config.json', files)
+  expect(withoutIcon).toMatchObject({ name: 'Tide Clock', icon_url: null })
   const imported = {
     version: '2.0',
     package_name: null,
@@ -186,6 +210,7 @@ test.skipIf(!hasJq)('folders with a config.json become apps', async () => {
       developer_name: 'Unknown',
       website_url: null,
       source_code_url: 'HTTP://code.example.org/moon',
+      ...unlisted,
     },
     {
       ...imported,
@@ -196,6 +221,8 @@ test.skipIf(!hasJq)('folders with a config.json become apps', async () => {
       developer_name: 'Ada Lovelace',
       website_url: 'https://example.org/',
       source_code_url: 'https://code.example.org/tides',
+      icon_url: `${icons}/tides/metadata/logo.jpg`,
+      keywords: ['data'],
     },
   ])
 })
