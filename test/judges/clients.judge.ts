@@ -174,6 +174,57 @@ describe.each([typeScript, python])('the guide for $language', (guide) => {
   })
 })
 
+/** Reads apps of each kind, and prints their names. */
+const readers = {
+  TypeScript: `
+import { client } from './apps_api.ts'
+
+client.configure({ auth: { bearer: 'apps_YOUR_KEY' } })
+for await (const app of client.listApps.items({ query: { limit: 100 } })) console.log(app.name)
+for await (const app of client.listOwnApps.items()) console.log(app.name)
+const { data, error } = await client.getApp({ path: { id: 42 } })
+if (error) throw new Error(error.message)
+console.log(data.data.app.name, data.data.app.reviews.length)
+`,
+  Python: `
+from apps_api import Client
+
+client = Client(auth={"bearer": "apps_YOUR_KEY"})
+for app in client.list_apps_items(limit=100):
+    print(app.name)
+for app in client.list_own_apps_items():
+    print(app.name)
+app = client.get_app(42).data.data.app
+print(app.name, len(app.reviews))
+`,
+}
+
+test.each([typeScript, python])(
+  'a client in $language of the last release reads what has come since',
+  async (guide) => {
+    const scene = await startScene()
+    const json = { keywords: ['tides'], icon_url: 'https://icons.example/tides.png' }
+    const { status } = await scene.server.request('PUT', '/apps/42', { key: scene.key, json })
+    expect(status).toBe(200)
+    const released = readFileSync(`${root}/generated/released.json`, 'utf8')
+    const folder = temporaryFolder()
+    writeFileSync(
+      join(folder, 'released.json'),
+      released.replace('"url": "/"', `"url": "${scene.baseUrl}"`),
+    )
+    await runCommands(guide.commands.replaceAll(/"?\$B\/openapi\.json"?/g, 'released.json'), folder)
+    const program = readers[guide.language as keyof typeof readers]
+    const { code, stdout, stderr } = await runProgram(guide, folder, program, scene)
+    expect(code, stderr).toBe(0)
+    const own = await scene.server.request('GET', '/developer/apps?limit=100', scene)
+    const all = await scene.server.request('GET', '/apps?limit=100')
+    const { app } = (await scene.server.request('GET', '/apps/42', scene)).body.data
+    const names = [...all.body.data.apps, ...own.body.data.apps].map(({ name }) => name)
+    expect(app).toMatchObject(json)
+    expect(stdout.trimEnd().split('\n')).toEqual([...names, `${app.name} ${app.reviews.length}`])
+  },
+)
+
 test('the guide for TypeScript takes each field of AppChanges out of an app', () => {
   for (const field of Object.keys(document.components.schemas.AppChanges.properties))
     expect(typeScript.program).toContain(`'${field}'`)
