@@ -8,7 +8,7 @@ import { OperatorError } from '../contract/errors.ts'
 import { withTemporaryCopy } from '../db/copy-database.ts'
 import type { DatabaseWithTools } from '../db/tools.ts'
 import { type ImportSummary, importLines } from '../import-export/import-lines.ts'
-import { type DescribedApp, type FileLine, lineSchema } from '../import-export/line.ts'
+import { type DescribedApp, type Line, lineSchema } from '../import-export/line.ts'
 import { assertMirror, mirrorLines } from '../import-export/mirror.ts'
 import type { ReasonCount } from '../import-export/reason-counts.ts'
 import { catalogueLines } from '../import-export/write-lines.ts'
@@ -46,7 +46,7 @@ const exampleLine = {
   rating_count: 310,
   created_at: '2026-01-02T03:04:05Z',
   updated_at: '2026-03-04T09:12:45Z',
-} satisfies FileLine
+} satisfies Line
 
 export const command = buildDatabaseCommand({
   command: new Command('import')

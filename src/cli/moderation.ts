@@ -32,9 +32,17 @@ import { writeTimeout } from './serve.ts'
 import { show } from './show.ts'
 
 const shownColumns = [
-  ...(['id', 'revision', 'name', 'slug', 'short_description'] as const),
+  'id',
+  'revision',
+  'name',
+  'slug',
+  'short_description',
   ...queueColumns,
-  ...(['developer_name', 'category_slug', 'created_at', 'updated_at', 'waiting_since'] as const),
+  'developer_name',
+  'category_slug',
+  'created_at',
+  'updated_at',
+  'waiting_since',
 ] as const
 
 const queue = buildListCommand({

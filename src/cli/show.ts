@@ -18,11 +18,21 @@ import { noValue, print, printFields, printInfo } from './output.ts'
 const historyLimit = 100
 
 const shownColumns = [
-  ...(['id', 'revision', 'slug'] as const),
+  'id',
+  'revision',
+  'slug',
   ...ownerTexts,
-  ...(['status', 'rejection_reason', 'deleted_at', 'unreviewed_since'] as const),
-  ...(['created_at', 'updated_at', 'approved_at'] as const),
-  ...(['total_downloads', 'average_rating', 'rating_count', 'review_count'] as const),
+  'status',
+  'rejection_reason',
+  'deleted_at',
+  'unreviewed_since',
+  'created_at',
+  'updated_at',
+  'approved_at',
+  'total_downloads',
+  'average_rating',
+  'rating_count',
+  'review_count',
 ] as const
 
 export const show = buildDatabaseCommand({

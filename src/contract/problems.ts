@@ -143,8 +143,6 @@ function messageOf(
         : `must have at least ${params.limit} characters`
     case 'maxLength':
       return `must have at most ${params.limit} characters`
-    case 'maxItems':
-      return `must have at most ${params.limit} entries`
     case 'minimum':
       return `must be at least ${params.limit}`
     case 'maximum':

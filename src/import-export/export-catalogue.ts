@@ -12,7 +12,7 @@ import type { QueryRunner } from '../db/engine.ts'
 import { listedCondition } from '../db/listed-apps.ts'
 import type { DatabaseWithTools } from '../db/tools.ts'
 import { chunk, pick, required } from '../util/helpers.ts'
-import { type FileLine, lineFields, type ParsedLine, type RemovedApp } from './line.ts'
+import { type Line, lineFields, type ParsedLine, type RemovedApp } from './line.ts'
 
 export type ExportOptions = {
   /** Exports what has changed since that time, and possibly more. */
@@ -41,7 +41,7 @@ export async function exportCatalogue(
   { since = '', isPublic = false }: ExportOptions = {},
 ): Promise<{ apps: number; removed: number; categories: number; next: string }> {
   const next = new Date((await database.committedBefore()).getTime() - maxClockSkew).toISOString()
-  const write = async (line: FileLine | ParsedLine) => {
+  const write = async (line: Line | ParsedLine) => {
     // A destroyed stream never drains.
     if (output.destroyed) throw output.errored ?? new Error('the output of the export was closed')
     if (!output.write(`${JSON.stringify(line)}\n`)) await once(output, 'drain')
@@ -128,7 +128,7 @@ async function readApps(
 }
 
 /** Has every field of a line; null if it is not set. */
-function toLine(app: AppWithReviews): Required<FileLine> {
+function toLine(app: AppWithReviews): Required<Line> {
   const { other_rating_sum: sum, other_rating_count: count } = app
   const line = {
     ...pick(app, ...importedColumns),
@@ -143,6 +143,6 @@ function toLine(app: AppWithReviews): Required<FileLine> {
 }
 
 /** Has what everybody sees of a listed app. */
-const toPublicLine = (app: AppWithReviews): FileLine => pick(toLine(app), ...publicFields)
+const toPublicLine = (app: AppWithReviews): Line => pick(toLine(app), ...publicFields)
 
 const publicFields = lineFields.filter(isPublicField)

@@ -1,5 +1,6 @@
 import { defaultVersion, importedColumns } from '../catalogue/app-columns.ts'
 import type { NewAppRow } from '../catalogue/app-store.ts'
+import { storedKeywords } from '../catalogue/keywords.ts'
 import { decidedColumns } from '../catalogue/policy.ts'
 import {
   addRatings,
@@ -38,6 +39,7 @@ export function toColumns(
   const after = { ...before, ...line }
   return {
     ...withoutEmpty(pick(after, ...plainColumns)),
+    ...(line.keywords !== undefined && { keywords: storedKeywords(line.keywords ?? []) }),
     developer_id: required(ownerIds.get(line.developer_name), 'the owner of an app'),
     category_id: required(categoryIds.get(slugOf(line.category)), 'the category of a line'),
     rejection_reason:
@@ -57,7 +59,8 @@ export function toColumns(
 
 /** The columns that a line sets to its values, or leaves as they are. */
 const plainColumns = importedColumns.filter(
-  (column) => column !== 'id' && column !== 'slug' && column !== 'updated_at',
+  (column) =>
+    column !== 'id' && column !== 'slug' && column !== 'updated_at' && column !== 'keywords',
 )
 
 /** An empty text removes what was there, as in the API. */

@@ -3,7 +3,6 @@ import addFormats from 'ajv-formats'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import type { Actor } from '../audit/audit-store.ts'
 import { defaultVersion, type ImportedColumn, queueColumns } from '../catalogue/app-columns.ts'
-import { storedKeywords } from '../catalogue/keywords.ts'
 import { addCharacterRules } from '../contract/character-rules.ts'
 import type { Problem } from '../contract/contract.ts'
 import {
@@ -24,15 +23,14 @@ import type { LineProblem } from './reason-counts.ts'
 
 /** A line of a catalogue file: an app. An omitted field keeps its value; null removes it. */
 export type Line = Pick<AppRow, 'name' | 'description'> &
-  Partial<Pick<AppRow, ImportedColumn>> & {
+  Partial<Pick<AppRow, Exclude<ImportedColumn, 'keywords'>>> & {
+    keywords?: string[] | null
     category: string | LineCategory
     developer_name: string
     average_rating?: number | null
     rating_count?: number | null
     reviews?: LineReview[]
   }
-/** A line as it stands in a file. */
-export type FileLine = Omit<Line, 'keywords'> & { keywords?: string[] | null }
 export type LineCategory = Pick<CategoryRow, 'slug' | 'name'> &
   Partial<Pick<CategoryRow, 'id' | 'created_at'>>
 export type LineReview = Omit<ReviewRow, 'id' | 'app_id'> & { id?: number }
@@ -334,16 +332,11 @@ const counterSchema = {
  * all its problems; `number` is that of the line in its file.
  */
 export function readLine(text: string, number = 1): ParsedLine {
-  const { value: line, problems } = readValid<FileLine | ParsedLine>(text, number, 'line')
+  const { value: line, problems } = readValid<Line | ParsedLine>(text, number, 'line')
   if (!line) return { outcome: problems }
   if (!('name' in line)) return line
-  const { keywords, ...others } = line
-  const app = {
-    ...others,
-    // An empty one means none, and must not identify an app.
-    ...(others.package_name === '' && { package_name: null }),
-    ...(keywords !== undefined && { keywords: keywords && storedKeywords(keywords) }),
-  }
+  // An empty one means none, and must not identify an app.
+  const app = line.package_name === '' ? { ...line, package_name: null } : line
   return { app, leftOut: problems }
 }
 

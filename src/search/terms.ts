@@ -228,9 +228,12 @@ export const searchedTexts = [
   'keywords',
 ] as const
 
-type SearchedApp = { name: string; total_downloads?: number } & Partial<
-  Record<(typeof searchedTexts)[number], string | null>
->
+type SearchedApp = {
+  name: string
+  total_downloads?: number
+  /** A list, or as it is stored. */
+  keywords?: string | string[] | null
+} & Partial<Record<Exclude<(typeof searchedTexts)[number], 'keywords'>, string | null>>
 
 export function toSearchDocument(app: SearchedApp, developerName: string): SearchDocument {
   const name = splitByCase(app.name)
@@ -238,8 +241,8 @@ export function toSearchDocument(app: SearchedApp, developerName: string): Searc
   const joinedTokens = new Set(indexTokens(name.replace(/[\s\p{P}]+/gu, '_')))
   const packageName = app.package_name ?? ''
   const first = [name, developerName, app.short_description]
-  // As JSON, whose punctuation joins no words. After the cut, so that they push nothing out.
-  const keywords = app.keywords ?? ''
+  // Punctuation between them joins no words. After the cut, so that they push nothing out.
+  const keywords = String(app.keywords ?? '')
   const lead = `${[...first, app.description].join('\n').slice(0, leadLength)}\n${keywords}`
   // The dots would join the parts of a package name into words such as "comexample". The
   // description is last because `fold` may cut the end.

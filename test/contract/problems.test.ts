@@ -58,12 +58,6 @@ test.for<[what: string, error: ErrorObject, field: string, message: string]>([
     'must be an integer',
   ],
   [
-    'a list that is too long',
-    errorOf('/requestBody/a', 'maxItems', { params: { limit: 10 } }),
-    'body /a',
-    'must have at most 10 entries',
-  ],
-  [
     'another rule',
     errorOf('/query/a/b', 'contains', { message: 'must have fewer' }),
     'query a/b',

@@ -1,6 +1,6 @@
 import { describe, expect, inject, test } from 'vitest'
 import type { DatabaseWithTools } from '../../src/db/tools.ts'
-import type { FileLine } from '../../src/import-export/line.ts'
+import type { Line } from '../../src/import-export/line.ts'
 import { required } from '../../src/util/helpers.ts'
 import {
   exampleLine as app,
@@ -280,7 +280,7 @@ test('--only-new creates new apps and changes nothing else, not even categories'
 })
 
 describe('each field of a line', () => {
-  const whole: FileLine = {
+  const whole: Line = {
     ...app,
     ...optionalFields,
     package_name: null,
@@ -297,8 +297,8 @@ describe('each field of a line', () => {
    * Each change, and the columns that the audit records; none for columns that it does not record.
    */
   const changes: Record<
-    Exclude<keyof FileLine, 'id' | 'slug'>,
-    { to: Partial<FileLine>; audited: string[] }
+    Exclude<keyof Line, 'id' | 'slug'>,
+    { to: Partial<Line>; audited: string[] }
   > = {
     name: { to: { name: 'Sky Map' }, audited: ['name'] },
     description: { to: { description: 'All stars.' }, audited: ['description'] },
