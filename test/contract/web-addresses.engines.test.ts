@@ -196,16 +196,17 @@ describe('an address that no reader should open is refused', () => {
     }
   })
 
-  test('by imports, which refuse the line', () => {
+  test('by imports, which leave it out', () => {
     // Imports remove white space around texts.
     for (const [address, message] of hostile.filter(([address]) => address === address.trim())) {
       const line = lineWith({ website_url: address, source_code_url: address })
-      expect(readLine(line).outcome, address).toEqual(
+      expect(readLine(line).leftOut, address).toEqual(
         fields.map((field) => ({
           in: 'body',
           field: `/${field}`,
           message: expect.stringContaining(`${message}; got "`),
           reason: message,
+          left_out: true,
         })),
       )
     }
@@ -221,7 +222,7 @@ test('an icon has the rule of addresses, and only https', () => {
     ...hostile.filter(([address]) => /^https:\/\/\P{Cc}+(?<!\s)$/u.test(address)),
   ]
   for (const [icon_url, reason] of expected)
-    expect(readLine(lineWith({ icon_url })).outcome, icon_url).toEqual([
+    expect(readLine(lineWith({ icon_url })).leftOut, icon_url).toEqual([
       expect.objectContaining({ field: '/icon_url', reason }),
     ])
 })
@@ -232,7 +233,7 @@ test('an empty address removes it, by requests and imports', async () => {
   const { status, body } = await request('PUT', '/apps/1', { key: keys.ada, json })
   expect([status, body.data.errors]).toEqual([200, undefined])
   expect(Object.keys(body.data.app).filter((name) => name.endsWith('_url'))).toEqual([])
-  expect(readLine(lineWith(json)).outcome).toBeUndefined()
+  expect(readLine(lineWith(json))).toMatchObject({ app: json, leftOut: [] })
 })
 
 test('a usual address is kept as it was sent, and stays in the detail', async () => {
