@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * List approved apps
-         * @description No key is needed. One page of the approved apps, newest approval first unless `sort` or `search` says otherwise. [`listOwnApps`](docs#/publishing/listownapps) has your own apps in other states. An app is listed if all filters match.
+         * @description No key is needed. One page of the approved apps, in the order of `sort`. [`listOwnApps`](docs#/publishing/listownapps) has your own apps in other states. An app is listed if all filters match.
          */
         get: operations["listApps"];
         put?: never;
@@ -947,19 +947,19 @@ export interface components {
                 /**
                  * @example {
                  *       "success": false,
-                 *       "message": "colour is not a parameter; there are category, limit, package_name, page, search, slug, sort. There is 1 more problem; see data.errors.",
+                 *       "message": "colour is not a parameter; use one of category, limit, package_name, page, search, slug, sort. There is 1 more problem; see data.errors.",
                  *       "data": {
                  *         "code": "invalid_request",
                  *         "errors": [
                  *           {
                  *             "in": "query",
                  *             "field": "colour",
-                 *             "message": "is not a parameter; there are category, limit, package_name, page, search, slug, sort"
+                 *             "message": "is not a parameter; use one of category, limit, package_name, page, search, slug, sort"
                  *           },
                  *           {
                  *             "in": "query",
                  *             "field": "shape",
-                 *             "message": "is not a parameter; there are category, limit, package_name, page, search, slug, sort"
+                 *             "message": "is not a parameter; use one of category, limit, package_name, page, search, slug, sort"
                  *           }
                  *         ]
                  *       }
@@ -1142,7 +1142,7 @@ export interface components {
                 /**
                  * @example {
                  *       "success": false,
-                 *       "message": "This API key is only for updating or deleting app 57; use one that is for more.",
+                 *       "message": "This API key is only for updating or deleting app 57; use another key.",
                  *       "data": {
                  *         "code": "forbidden"
                  *       }
@@ -1400,7 +1400,7 @@ export interface components {
          */
         IdempotencyKey: string;
         /**
-         * @description The app's identifier, in plain decimal.
+         * @description The app's identifier, in decimal digits.
          * @example 42
          */
         Id: components["schemas"]["AppId"];
@@ -1686,7 +1686,7 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description The app's identifier, in plain decimal.
+                 * @description The app's identifier, in decimal digits.
                  * @example 42
                  */
                 id: components["parameters"]["Id"];
@@ -1739,7 +1739,7 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description The app's identifier, in plain decimal.
+                 * @description The app's identifier, in decimal digits.
                  * @example 42
                  */
                 id: components["parameters"]["Id"];
@@ -1801,7 +1801,7 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description The app's identifier, in plain decimal.
+                 * @description The app's identifier, in decimal digits.
                  * @example 42
                  */
                 id: components["parameters"]["Id"];

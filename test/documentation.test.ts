@@ -238,7 +238,7 @@ test('the document says the version of a new app without one', () => {
 /** The numbers in sentences of the introduction, and where they come from. */
 const introduced: [sentence: RegExp, numbers: number[]][] = [
   // What the samples need.
-  [/curl need [\d.]+ or later/, [7.84]],
+  [/curl need [\d.]+\s+or\s+later/, [7.84]],
   [/Node [\d.]+ or later/, [22.18]],
   [/Python \([\d.]+ or later/, [3.9]],
   [/It expires after \d+ days/, [keyDays]],
@@ -249,7 +249,7 @@ const introduced: [sentence: RegExp, numbers: number[]][] = [
   [/RateLimit-Policy: "writes";.*/, [readConfig({}).writeLimit, 60]],
   [/`page` starts at \d+/, [parameters.Page.schema.minimum]],
   // DNS and TCP.
-  [/has more than \d+\s+characters/, [63]],
+  [/has\s+more\s+than\s+\d+\s+characters/, [63]],
   [/with the dots, they have at most \d+/, [253]],
   [/is from \d+ to \d+/, [1, 65_535]],
 ]

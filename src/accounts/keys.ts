@@ -43,7 +43,7 @@ export function authenticator(database: Database): (key: string) => Promise<Call
 export function assertMayWrite({ appId, isReadOnly }: Caller, id: string | undefined): void {
   if (!isReadOnly && (!appId || id === String(appId))) return
   const use = `${isReadOnly ? 'reading' : 'updating or deleting'}${appId ? ` app ${appId}` : ''}`
-  throw new ServiceError('forbidden', `This API key is only for ${use}; use one that is for more.`)
+  throw new ServiceError('forbidden', `This API key is only for ${use}; use another key.`)
 }
 
 /** Returns a function that finds the row of a valid key, and throws as `authenticator` does. */

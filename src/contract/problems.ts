@@ -13,7 +13,10 @@ export function requestProblems(errors: ErrorObject[]): Problem[] {
   const others = errors.filter((error) => !isReadOnlyField(error))
   return [
     ...(readOnly.length > 0 ? [readOnlyProblem(readOnly)] : []),
-    ...problemsOf(others, (error) => `; there are ${knownNames(error) || 'none'}`),
+    ...problemsOf(others, (error) => {
+      const names = knownNames(error)
+      return names === '' ? '; this operation has none' : `; use one of ${names}`
+    }),
   ]
 }
 

@@ -103,7 +103,7 @@ export async function createApi(
       unauthorizedHandler() {
         throw new ServiceError(
           'unauthorized',
-          'This needs an API key; send it as Authorization: Bearer apps_….',
+          'This operation needs an API key; send it as Authorization: Bearer apps_….',
         )
       },
 
@@ -232,7 +232,7 @@ function assertDecimals(
     throw invalidParts(facts, api.validateRequest(apiRequest, operation).errors ?? [], problems)
 }
 
-const decimalMessage = 'must be a whole number in plain decimal'
+const decimalMessage = 'must be a whole number in decimal digits'
 
 /** The problem of an id that is no number. Callers may take the slug for it. */
 function idMessage(text: string): string {

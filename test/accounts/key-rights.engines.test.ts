@@ -96,7 +96,7 @@ describe('a key for one app', () => {
     const update = await service.request('PUT', `/apps/${pending}`, { key, json: { version: '2' } })
     expect([update.status, update.body.message]).toEqual([
       403,
-      `This API key is only for reading app ${pending}; use one that is for more.`,
+      `This API key is only for reading app ${pending}; use another key.`,
     ])
   })
 

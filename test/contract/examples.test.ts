@@ -233,7 +233,7 @@ const masked = (value: unknown) =>
       .replaceAll(/;q=\d+/g, ';q=…')
       .replaceAll(/<https:[^?>]*\?/g, '<PATH?')
       .replaceAll(/\b([A-Z]+, )+OPTIONS\b/g, 'METHODS')
-      .replaceAll(/(?<=; there are )(none|\w+(, \w+)*)/g, 'NAMES'),
+      .replaceAll(/(?<=; )(this operation has none|use one of \w+(, \w+)*)/g, 'NAMES'),
   )
 
 const rows = operations.flatMap(({ operationId, responses }) =>

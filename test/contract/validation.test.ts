@@ -6,8 +6,8 @@ import { emptyFields, noFields } from '../support/whole-app.ts'
 import { ownerFields } from './owner-fields.ts'
 
 const noParameter =
-  'is not a parameter; there are category, limit, package_name, page, search, slug, sort'
-const noField = `is not a field that can be set; there are ${ownerFields.toSorted().join(', ')}`
+  'is not a parameter; use one of category, limit, package_name, page, search, slug, sort'
+const noField = `is not a field that can be set; use one of ${ownerFields.toSorted().join(', ')}`
 
 /** For all tests, since each request is refused. */
 let service: Service
@@ -59,9 +59,9 @@ test.for<
     'GET',
     '/apps?page=1e1&limit=2&limit=3',
     {},
-    'page must be a whole number in plain decimal. There is 1 more problem; see data.errors.',
+    'page must be a whole number in decimal digits. There is 1 more problem; see data.errors.',
     {
-      'query page': 'must be a whole number in plain decimal',
+      'query page': 'must be a whole number in decimal digits',
       'query limit': 'must be given once',
     },
   ],

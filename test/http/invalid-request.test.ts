@@ -6,8 +6,8 @@ import { share } from '../support/lifetime.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const unknown =
-  'is not a parameter; there are category, limit, package_name, page, search, slug, sort'
-const notSettable = `is not a field that can be set; there are ${ownerFields.toSorted().join(', ')}`
+  'is not a parameter; use one of category, limit, package_name, page, search, slug, sort'
+const notSettable = `is not a field that can be set; use one of ${ownerFields.toSorted().join(', ')}`
 
 /** A service that its tests leave as it was. */
 let service: Service
@@ -131,7 +131,10 @@ describe('an app that was read and is sent back', () => {
 
 test('an operation without parameters says so', async () => {
   const { status, body } = await service.get('/categories?limit=1')
-  expect([status, body.message]).toEqual([400, 'limit is not a parameter; there are none.'])
+  expect([status, body.message]).toEqual([
+    400,
+    'limit is not a parameter; this operation has none.',
+  ])
 })
 
 test('a misspelled field is named before the missing one', async () => {

@@ -27,7 +27,7 @@ export const deleteApp: Table = ({ apps, keys }) => [
     status: 403,
     code: 'forbidden',
     message: new RegExp(
-      `^This API key is only for updating or deleting app ${apps.pending}; use one that is for more\\.$`,
+      `^This API key is only for updating or deleting app ${apps.pending}; use another key\\.$`,
     ),
   })),
   {
