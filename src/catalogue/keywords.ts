@@ -9,4 +9,10 @@ export const parseKeywords = (stored: string | null): string[] | null =>
 
 /** A value of a column as moderators read it: keywords in one line. */
 export const readableValue = <Value>(column: string, value: Value): Value =>
-  column === 'keywords' && typeof value === 'string' ? JSON.parse(value).join(', ') : value
+  column === 'keywords' && typeof value === 'string'
+    ? JSON.parse(value).map(quoteWithComma).join(', ')
+    : value
+
+/** Quoted, so that one keyword is not read as two. */
+const quoteWithComma = (keyword: string) =>
+  /[",]/.test(keyword) ? JSON.stringify(keyword) : keyword
