@@ -197,3 +197,13 @@ test('the command line distinguishes who has signed in from who claims a name', 
     key_id: null,
   })
 })
+
+test('names what a key was issued for in words', async () => {
+  const { page, ada } = await startWithAda()
+  const { run } = commandLine(page.databaseUrl)
+  await run('key', 'issue', '--developer', 'Ada', '--app', String(apps.pending), '--read-only')
+  const [entry = ''] = shownIn((await ada.get('/audit')).text)
+  expect(entry).toContain(`Only for app ${apps.pending}`)
+  expect(entry).toContain('Read-only true')
+  expect(entry).not.toMatch(/app_id|read_only/)
+})

@@ -17,6 +17,7 @@ export const stateNames: Record<keyof StateCounts, string> = {
 /** Names of columns that are none of an app's, or that have no label of their own there. */
 const otherLabels = new Map(
   Object.entries({
+    app_id: 'Only for app',
     average_rating: 'Average rating',
     category: 'Category',
     comment: 'Comment',
@@ -26,6 +27,7 @@ const otherLabels = new Map(
     id: 'Id',
     other_rating_count: 'Ratings without a review',
     rating: 'Rating',
+    read_only: 'Read-only',
     reason: 'Reason',
     reviewer_name: 'Reviewer',
     revoked_at: 'Revoked',
