@@ -218,6 +218,10 @@ const entriesOf = ({ sql }: QueryRunner) =>
 
 const parseEntry = ({ before, after, ...entry }: StoredEntry): AuditEntry => ({
   ...entry,
-  before: before === null ? null : JSON.parse(before),
-  after: JSON.parse(after),
+  before: before === null ? null : parseValues(before),
+  after: parseValues(after),
 })
+
+/** The columns of an entry. Keywords, a JSON text in their column, become a list. */
+const parseValues = (text: string) =>
+  JSON.parse(text, (column, value) => (column === 'keywords' && value ? JSON.parse(value) : value))

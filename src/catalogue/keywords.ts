@@ -7,11 +7,12 @@ export const storedKeywords = (keywords: readonly string[]): string | null =>
 export const parseKeywords = (stored: string | null): string[] | null =>
   stored === null ? null : JSON.parse(stored)
 
-/** A value of a column as moderators read it: keywords in one line. */
-export const readableValue = <Value>(column: string, value: Value): Value =>
-  column === 'keywords' && typeof value === 'string'
-    ? JSON.parse(value).map(quoteWithComma).join(', ')
-    : value
+/** A value of a column as moderators read it: keywords, stored or a list, in one line. */
+export function readableValue<Value>(column: string, value: Value): Value {
+  if (column !== 'keywords' || !value) return value
+  const keywords = typeof value === 'string' ? JSON.parse(value) : value
+  return keywords.map(quoteWithComma).join(', ')
+}
 
 /** Quoted, so that one keyword is not read as two. */
 const quoteWithComma = (keyword: string) =>

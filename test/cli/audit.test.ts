@@ -48,6 +48,27 @@ test('JSON has what an entry is about, who made it and what changed', async () =
   })
 })
 
+test('JSON has keywords as a list, as everywhere', async () => {
+  const service = await startService()
+  const { keys, apps } = service.world
+  const { run, json } = commandLine(service.databaseUrl)
+  for (const keywords of [['stars', 'night sky'], ['stars'], []])
+    await service.request('PUT', `/apps/${apps.approved}`, { key: keys.ada, json: { keywords } })
+  const changes = (await json('audit')).slice(-3)
+  expect(changes).toMatchObject([
+    { before: { keywords: ['tides', 'harbour'] }, after: { keywords: ['stars', 'night sky'] } },
+    { before: { keywords: ['stars', 'night sky'] }, after: { keywords: ['stars'] } },
+    { before: { keywords: ['stars'] }, after: { keywords: null } },
+  ])
+  const { history } = await json('moderation', 'show', String(apps.approved))
+  expect(history.slice(-3).map(({ after }: { after: unknown }) => after)).toEqual(
+    changes.map(({ after }: { after: unknown }) => after),
+  )
+  const { stdout } = await run('audit', '--app', String(apps.approved))
+  expect(stdout).toContain('keywords: stars, night sky → stars')
+  expect(stdout).toContain('keywords: stars → –')
+})
+
 test('audit lists what a moderator did on the page, and not what others did in this name', async () => {
   const service = await startService()
   const { apps } = service.world
