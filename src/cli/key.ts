@@ -69,10 +69,12 @@ app_id may be null.`,
     if (developer.isNew && lookAlikes.length > 0)
       printInfo(`New developer; similar: ${lookAlikes.join(', ')}.`)
     const owner = `${developer.isNew ? 'the new developer ' : ''}${developer.name}`
+    const { app_id, read_only, expires_at, key } = issued
+    const facts = [owner, app_id && `for app ${app_id}`, read_only && 'read-only'].filter(Boolean)
     printInfo(
-      `Key of ${owner}, until ${formatMinute(issued.expires_at)} UTC. It is not shown again:`,
+      `Key of ${facts.join(', ')}, until ${formatMinute(expires_at)} UTC. It is not shown again:`,
     )
-    print(issued.key)
+    print(key)
   },
 })
 

@@ -94,10 +94,18 @@ describe('key issue', () => {
       expect(listed.find((key: { id: string }) => key.id === id)).toMatchObject(expected)
       expect(await json('audit', '--limit', '1')).toMatchObject([{ after: { id, ...expected } }])
     }
+    const { stderr } = await run(
+      'key',
+      'issue',
+      '--developer',
+      'Bob',
+      ...(rights[2]?.options ?? []),
+    )
+    expect(stderr).toContain(`Key of Bob, for app ${apps.bobs}, read-only, until `)
     const { stdout } = await run('key', 'list', '--developer', 'Bob')
     const details = stdout.split('\n').filter((line) => line.startsWith('  '))
     const app = `    app: ${apps.bobs}`
-    expect(details).toEqual([app, '    read-only', app, '    read-only'])
+    expect(details).toEqual([app, '    read-only', app, '    read-only', app, '    read-only'])
   })
 
   test.for<{ what: string; options: string[]; code: number; reason: RegExp }>([

@@ -179,7 +179,9 @@ test.for<
       ...Object.fromEntries(
         Object.entries(emptyFields).map(([field, empty]) => [
           `body /${field}`,
-          `must be ${empty === '' ? 'a string' : 'an array'}; send ${JSON.stringify(empty)} to remove it`,
+          empty === ''
+            ? 'must be a string; send "" to remove it'
+            : 'must be an array; send [] to remove them',
         ]),
       ),
     },
