@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { Command, CommanderError, Option } from 'commander'
-import { OperatorError } from '../contract/errors.ts'
+import { OperatorError, UsageError } from '../contract/errors.ts'
 import { withTemporaryCopy } from '../db/copy-database.ts'
 import type { DatabaseWithTools } from '../db/tools.ts'
 import { type ImportSummary, importLines } from '../import-export/import-lines.ts'
@@ -168,6 +168,7 @@ async function runImport(
   { dryRun, onlyNew = false, mirror: isMirror = false, hide, rejects: rejectsFile }: Options,
 ) {
   if (isMirror) await database.read(assertMirror)
+  else if (hide !== undefined) throw new UsageError('--hide is for imports with --mirror')
   const isStdin = file === '-'
   const rejectsPath = rejectsFile ?? (isStdin ? 'stdin.rejects.ndjson' : `${file}.rejects.ndjson`)
   const input = isStdin

@@ -4,6 +4,7 @@ import {
   changeApps,
   hasChanges,
   namedApps,
+  reviewColumns,
   saveApp,
   timestampAfter,
 } from '../catalogue/app-store.ts'
@@ -11,7 +12,7 @@ import { findCategories } from '../catalogue/category-store.ts'
 import { clearReviews, insertReviews, type NewReview } from '../catalogue/reviews.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import { Conflict } from '../db/error-meaning.ts'
-import { required } from '../util/helpers.ts'
+import { pick, required } from '../util/helpers.ts'
 import {
   type ExistingApp,
   firstOfEachApp,
@@ -223,4 +224,5 @@ async function prepareSaves(
 }
 
 const reviewsOf = ({ reviews = [] }: Line, app: NewReview['app']): NewReview[] =>
-  reviews.map((review) => ({ ...review, app }))
+  // Without unknown fields, which are ignored.
+  reviews.map((review) => ({ ...pick(review, ...reviewColumns), app }))

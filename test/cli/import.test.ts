@@ -551,6 +551,12 @@ describe('a mirror', () => {
     expectRefusal(await importFile('--mirror'), /^apps-service: keys were issued for this catal/)
     expect((await importFile('--mirror', '--only-new')).code).toBe(2)
   })
+
+  test('is meant by --hide', async () => {
+    const { importFile } = await withFile([app])
+    const { code, stderr } = await importFile('--hide', '3')
+    expect([code, stderr]).toEqual([2, 'apps-service: --hide is for imports with --mirror\n'])
+  })
 })
 
 describe('the help', () => {

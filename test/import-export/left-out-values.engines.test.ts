@@ -135,6 +135,15 @@ test.for(values.map((value) => ({ ...value, what: JSON.stringify(value.invalid).
   },
 )
 
+test('unknown fields of a review are ignored', async () => {
+  const database = await openWorld()
+  const line = { ...app, slug: 'old', reviews: [{ ...exampleReview, app_id: 1, votes: 3 }] }
+  expect(await importLines(database, [line])).toMatchObject(counts({ created: 1 }))
+  expect(await importLines(database, [line])).toMatchObject(counts({ unchanged: 1 }))
+  expect(JSON.parse((await exportLines(database)).at(-1) ?? '')).toMatchObject({ reviews })
+  await expectConsistent(database)
+})
+
 type Contradiction = { name: string; line: object; fields: string[]; after: object }
 const contradictions: Contradiction[] = [
   {
