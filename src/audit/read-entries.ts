@@ -1,3 +1,4 @@
+import type { Database } from '../db/database.ts'
 import type { QueryRunner } from '../db/engine.ts'
 import type { AuditRow } from '../db/rows.ts'
 import { required } from '../util/helpers.ts'
@@ -169,7 +170,7 @@ const batchSize = 16
  * for all; entries never change.
  */
 export async function readNewest<Entry>(
-  read: <T>(work: (runner: QueryRunner) => Promise<T>) => Promise<T>,
+  read: Database['read'],
   filter: AuditFilter,
   limit: number,
   toEntry: (entry: AuditEntry) => Entry,
@@ -191,7 +192,7 @@ export async function readNewest<Entry>(
  * `readNewest`.
  */
 export async function* readAfter(
-  read: <T>(work: (runner: QueryRunner) => Promise<T>) => Promise<T>,
+  read: Database['read'],
   { after, last }: { after: number; last: number },
 ): AsyncGenerator<AuditEntry> {
   for (let previous = after; ; ) {

@@ -31,7 +31,7 @@ export type EntryFilter = Omit<AuditFilter, 'appId' | 'developerId' | 'operatorI
  * or several of them are given.
  */
 export async function findEntries<Entry>(
-  read: <T>(work: (runner: QueryRunner) => Promise<T>) => Promise<T>,
+  read: DatabaseWithTools['read'],
   { app, developer, moderator, ...range }: EntryFilter,
   limit: number,
   toEntry: (entry: AuditEntry) => Entry,

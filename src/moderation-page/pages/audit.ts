@@ -22,7 +22,7 @@ import { layout, readFrame } from '../parts/layout.ts'
 /** Entries of a page. */
 const pageSize = 100
 
-type Read = <T>(work: (runner: QueryRunner) => Promise<T>) => Promise<T>
+type Read = PageContext['database']['read']
 
 export async function auditPage(context: PageContext): Promise<Html> {
   const { database, links, request, response } = context
