@@ -112,13 +112,7 @@ export async function importLines(
         if (reason === undefined) throw error
         const first = required(lines[0], 'the first line of a transaction')
         for (const line of batch.slice(0, batch.indexOf(first))) await count(line)
-        const { created, updated, unchanged, rejected } = summary
-        return {
-          ...summary,
-          // Without those that were read ahead.
-          lines: created + updated + unchanged + rejected,
-          writeProblem: { line: first.number, reason },
-        }
+        return { ...summary, writeProblem: { line: first.number, reason } }
       }
       for (const { described, number } of lines)
         if (described && !firstLines.has(described.id)) firstLines.set(described.id, number)
@@ -146,7 +140,6 @@ export async function importLines(
   async function* read(): AsyncGenerator<ImportLine> {
     try {
       for await (const line of readLines(source)) {
-        summary.lines++
         // Lets a statement that has finished start the next one, so that the database does not wait
         // for this loop.
         await setImmediate()
@@ -163,6 +156,7 @@ export async function importLines(
 
   async function count(line: ImportLine) {
     const { number, raw, described } = line
+    summary.lines++
     const outcome = required(line.outcome, 'the outcome of a line')
     onWritten?.(line)
     if (outcome === 'updated' && described) onUpdate?.(described)
