@@ -8,7 +8,7 @@ import { OperatorError, UsageError } from '../contract/errors.ts'
 import { withTemporaryCopy } from '../db/copy-database.ts'
 import type { DatabaseWithTools } from '../db/tools.ts'
 import { type ImportSummary, importLines } from '../import-export/import-lines.ts'
-import { type DescribedApp, type Line, lineSchema } from '../import-export/line.ts'
+import { type Line, lineSchema } from '../import-export/line.ts'
 import { assertMirror, mirrorLines } from '../import-export/mirror.ts'
 import type { ReasonCount } from '../import-export/reason-counts.ts'
 import { catalogueLines } from '../import-export/write-lines.ts'
@@ -132,14 +132,14 @@ first 100 apps that would change.`,
       ...counts,
       ...(mirrorProblem !== undefined && { hidden: undefined }),
       seconds,
-      updates: updates?.map(({ id, slug }) => ({ app_id: id, slug })),
+      updates,
       ...(counts.rejected > 0 && { rejects }),
       ...(all.length > 0 && { problems, reasons: all }),
     }
   },
   print({ summary, seconds, updates }) {
     const { lines, created, updated, unchanged, hidden } = summary
-    if (updates?.length) printTable(updates.map(({ id, slug }) => ({ ID: id, SLUG: slug })))
+    if (updates?.length) printTable(updates.map(({ app_id, slug }) => ({ ID: app_id, SLUG: slug })))
     if (updates?.length === maxUpdates) print(`At most ${maxUpdates} apps are listed.`)
     const hides = hidden === undefined ? '' : `, ${hidden} hidden`
     const counts = `${created} created, ${updated} updated, ${unchanged} unchanged${hides}`
@@ -190,7 +190,7 @@ async function runImport(
   }
   showLines(0)
 
-  const updates: DescribedApp[] | undefined = dryRun && []
+  const updates: { app_id: number; slug: string }[] | undefined = dryRun && []
   // Keeps V8's young generation as large as it is, as servers do.
   setFlagsFromString('--semi-space-growth-factor=1')
   const actor = currentOperator()
@@ -199,7 +199,7 @@ async function runImport(
     importLines(target, source, isMirror ? mirrorLines(lines, actor, hide) : lines, {
       onProblems: rejects.add,
       onUpdate({ id, slug }) {
-        if (updates && updates.length < maxUpdates) updates.push({ id, slug })
+        if (updates && updates.length < maxUpdates) updates.push({ app_id: id, slug })
       },
       onProgress: ({ lines }) => showLines(lines),
     })

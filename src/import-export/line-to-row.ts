@@ -39,7 +39,7 @@ export function toColumns(
   const after = { ...before, ...line }
   return {
     ...withoutEmpty(pick(after, ...plainColumns)),
-    ...(line.keywords !== undefined && { keywords: storedKeywords(line.keywords ?? []) }),
+    keywords: line.keywords === undefined ? before.keywords : storedKeywords(line.keywords ?? []),
     developer_id: required(ownerIds.get(line.developer_name), 'the owner of an app'),
     category_id: required(categoryIds.get(slugOf(line.category)), 'the category of a line'),
     rejection_reason:
@@ -59,8 +59,7 @@ export function toColumns(
 
 /** The columns that a line sets to its values, or leaves as they are. */
 const plainColumns = importedColumns.filter(
-  (column) =>
-    column !== 'id' && column !== 'slug' && column !== 'updated_at' && column !== 'keywords',
+  (column) => column !== 'id' && column !== 'slug' && column !== 'updated_at',
 )
 
 /** An empty text removes what was there, as in the API. */

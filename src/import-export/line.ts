@@ -281,8 +281,13 @@ export const lineFields = Object.keys(lineSchema.properties).filter(
  * and what decides who sees it. An invalid value of any other field is left out.
  */
 const refusingFields: string[] = [
-  ...['name', 'description', 'category', 'developer_name', 'id', 'slug', 'package_name'],
-  ...['status', 'rejection_reason', 'deleted_at'],
+  ...lineSchema.else.required,
+  'id',
+  'slug',
+  'package_name',
+  'status',
+  'rejection_reason',
+  'deleted_at',
 ]
 
 const optionalFields = new Set<string>(lineFields.filter((name) => !refusingFields.includes(name)))
