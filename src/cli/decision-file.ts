@@ -31,7 +31,7 @@ export async function readDecisions(file: string): Promise<AppDecision[]> {
       }
     }
   } catch (error) {
-    throw new OperatorError(cannotRead(file, error as Error))
+    throw cannotRead(file, error as Error)
   }
   if (problems.length > 0) {
     const more = problems.length - maxNamedLines
@@ -39,7 +39,7 @@ export async function readDecisions(file: string): Promise<AppDecision[]> {
       `nothing was decided: ${problems.slice(0, maxNamedLines).join('; ')}${more > 0 ? `; and ${more} more` : ''}`,
     )
   }
-  if (decisions.length === 0) throw new OperatorError(cannotRead(file, new Error('it is empty')))
+  if (decisions.length === 0) throw cannotRead(file, new Error('it is empty'))
   return decisions
 }
 

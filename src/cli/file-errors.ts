@@ -1,18 +1,19 @@
 import { resolve } from 'node:path'
 import { getSystemErrorMessage } from 'node:util'
+import { OperatorError } from '../contract/errors.ts'
 import { tildeAdvice } from '../util/text.ts'
 
 /** Messages for errors of reading or writing files. */
 
 /**
- * Returns the message for a file that cannot be read; `-` is standard input. `place` is where
- * reading failed, such as " beyond line 7".
+ * Returns the error for a file that cannot be read; `-` is standard input. `place` is where reading
+ * failed, such as " beyond line 7".
  */
-export function cannotRead(file: string, error: NodeJS.ErrnoException, place = ''): string {
+export function cannotRead(file: string, error: NodeJS.ErrnoException, place = ''): OperatorError {
   const mistake = error.code === 'ENOENT' ? pathMistake(file) : undefined
-  if (mistake) return `cannot read ${file}: ${mistake}`
+  if (mistake) return new OperatorError(`cannot read ${file}: ${mistake}`)
   const name = file === '-' ? 'standard input' : resolve(file)
-  return `cannot read ${name}${place}: ${fileErrorReason(error)}`
+  return new OperatorError(`cannot read ${name}${place}: ${fileErrorReason(error)}`)
 }
 
 /** The problem of a missing file's path that a browser or a shell would understand. */

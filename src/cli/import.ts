@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { Command, CommanderError, Option } from 'commander'
-import { OperatorError, UsageError } from '../contract/errors.ts'
+import { UsageError } from '../contract/errors.ts'
 import { withTemporaryCopy } from '../db/copy-database.ts'
 import type { DatabaseWithTools } from '../db/tools.ts'
 import { type ImportSummary, importLines } from '../import-export/import-lines.ts'
@@ -174,7 +174,7 @@ async function runImport(
   const input = isStdin
     ? fstatSync(process.stdin.fd)
     : await stat(file).catch((error) => {
-        throw new OperatorError(cannotRead(file, error))
+        throw cannotRead(file, error)
       })
   const rejects = await rejectsWriter(rejectsPath, input)
   const source: Readable & { bytesRead: number } = isStdin ? process.stdin : createReadStream(file)
@@ -278,7 +278,7 @@ export function printProblems(
   if (!readError) return
   printError(
     lines === 0
-      ? cannotRead(file, readError)
-      : `${cannotRead(file, readError, ` beyond line ${lines}`)}; the lines before were imported`,
+      ? cannotRead(file, readError).message
+      : `${cannotRead(file, readError, ` beyond line ${lines}`).message}; the lines before were imported`,
   )
 }

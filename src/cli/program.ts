@@ -105,7 +105,7 @@ export async function loadEnvFile(): Promise<void> {
   const isReplaced = process.execArgv.some((option) => option.startsWith('--env-file'))
   if (isReplaced || !existsSync(envFile)) return
   const text = await readTrusted(envFile).catch((error: Error) => {
-    throw new OperatorError(cannotRead(envFile, error))
+    throw cannotRead(envFile, error)
   })
   for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value
 }

@@ -6,23 +6,13 @@ import { identify, isRefusing } from '../import-export/line.ts'
 import type { LineProblem } from '../import-export/reason-counts.ts'
 import { fileErrorReason, pathMistake } from './file-errors.ts'
 
-export type RejectsWriter = {
-  /** Undefined if the rejects are a device or a pipe. */
-  problemsPath: string | undefined
-  /** Adds the line itself only if a problem refuses it. */
-  add: (line: number, problems: LineProblem[], raw: string | Buffer) => Promise<void>
-  close: () => Promise<void>
-  /** Removes the files of an earlier import that this one has not replaced, if there are any. */
-  removeEarlier: () => Promise<void>
-}
-
 /**
  * Returns a writer of an import's refused lines, as they are, and of all problems, in a file beside
  * them. The first problem creates or overwrites that file, and removes the lines of an earlier
  * import. A device or a pipe gets the lines alone. Throws an OperatorError if a file cannot be
  * written there, or would overwrite another one than those of an earlier import.
  */
-export async function rejectsWriter(path: string, source: Stats): Promise<RejectsWriter> {
+export async function rejectsWriter(path: string, source: Stats) {
   await assertDirectory(path)
   const existing = await statIfExists(path)
   const isDevice = existing && !existing.isFile() && !existing.isDirectory()
@@ -41,8 +31,10 @@ export async function rejectsWriter(path: string, source: Stats): Promise<Reject
   }
 
   return {
+    /** Undefined if the rejects are a device or a pipe. */
     problemsPath,
-    async add(line, problems, raw) {
+    /** Adds the line itself only if a problem refuses it. */
+    async add(line: number, problems: LineProblem[], raw: string | Buffer) {
       const described = problems.map(({ field, message, left_out }) => ({
         field,
         message,
@@ -62,6 +54,7 @@ export async function rejectsWriter(path: string, source: Stats): Promise<Reject
     async close() {
       for (const file of files.values()) await file.close()
     },
+    /** Removes the files of an earlier import that this one has not replaced, if there are any. */
     async removeEarlier() {
       if (problemsPath === undefined) return
       for (const file of [path, problemsPath]) if (!files.has(file)) await remove(file)

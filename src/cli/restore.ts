@@ -67,10 +67,10 @@ replaced is the former database, or null if there was none.`,
 
 async function assertReadable(file: string) {
   const found = await stat(file).catch((error) => {
-    throw new OperatorError(cannotRead(file, error))
+    throw cannotRead(file, error)
   })
   if (!found.isFile()) throw new OperatorError(`${resolve(file)} is not a regular file`)
   await access(file, constants.R_OK).catch((error) => {
-    throw new OperatorError(cannotRead(file, error))
+    throw cannotRead(file, error)
   })
 }

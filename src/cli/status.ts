@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { Command } from 'commander'
 import document from '../../generated/openapi.json' with { type: 'json' }
 import { type Config, readConfig } from '../config.ts'
-import { OperatorError } from '../contract/errors.ts'
 import { statusFields } from '../moderation/describe.ts'
 import { readStatus } from '../moderation/status.ts'
 import { formatAge } from '../util/time.ts'
@@ -74,7 +73,7 @@ async function findLastBackup(directory: string | undefined): Promise<LastBackup
   const entries = await readdir(directory, { withFileTypes: true }).catch(
     (error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return null
-      throw new OperatorError(cannotRead(directory, error))
+      throw cannotRead(directory, error)
     },
   )
   if (!entries) return null

@@ -35,5 +35,5 @@ test.for<{ file: string; error: Error; message: string }>([
     message: 'cannot read standard input: it is damaged',
   },
 ])('$message', ({ file, error, message }) => {
-  expect(cannotRead(file, error)).toBe(message)
+  expect(cannotRead(file, error).message).toBe(message)
 })
