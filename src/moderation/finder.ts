@@ -94,7 +94,9 @@ export async function findApps(
   return { ids: [...ids].slice(0, limit), hasMore: ids.size > limit }
 }
 
-async function findExact({ sql }: QueryRunner, text: string): Promise<number[]> {
+type Finder = (runner: QueryRunner, text: string, limit: number) => Promise<number[]>
+
+const findExact: Finder = async ({ sql }, text) => {
   const id = parseReference(text.replace(/^#/, ''))?.id
   return [
     ...(id === undefined ? [] : await sql('apps').where({ id }).pluck('id')),
@@ -105,37 +107,27 @@ async function findExact({ sql }: QueryRunner, text: string): Promise<number[]> 
   ]
 }
 
-const findByLook = ({ names }: QueryRunner, text: string, limit: number): Promise<number[]> =>
+const findByLook: Finder = ({ names }, text, limit) =>
   names.newestWith(
     [lookTokens(looksOf(text)).map((token) => ({ tokens: [token], isPrefix: false }))],
     limit,
   )
 
-async function findOfDeveloper(
-  runner: QueryRunner,
-  name: string,
-  limit: number,
-): Promise<number[]> {
-  return appsOf(runner, await runner.sql('developers').where({ name }).pluck('id'), limit)
-}
+const findOfDeveloper: Finder = async (runner, name, limit) =>
+  appsOf(runner, await runner.sql('developers').where({ name }).pluck('id'), limit)
 
-async function findByWords({ names }: QueryRunner, text: string, limit: number): Promise<number[]> {
+const findByWords: Finder = async ({ names }, text, limit) => {
   const find = (isPrefix: boolean) => names.newestWith(namePhrasesOf(text, { isPrefix }), limit)
   return [...(await find(false)), ...(await find(true))]
 }
 
-async function findByPackagePart({ names }: QueryRunner, text: string, limit: number) {
-  if (!/^\w+$/.test(text)) return []
-  return names.newestWith([[{ tokens: [packagePartToken(text)], isPrefix: true }]], limit)
-}
+const findByPackagePart: Finder = async ({ names }, text, limit) =>
+  /^\w+$/.test(text)
+    ? names.newestWith([[{ tokens: [packagePartToken(text)], isPrefix: true }]], limit)
+    : []
 
-async function findOfDevelopers(
-  runner: QueryRunner,
-  text: string,
-  limit: number,
-): Promise<number[]> {
-  return appsOf(runner, await findDevelopersByWords(runner, text), limit)
-}
+const findOfDevelopers: Finder = async (runner, text, limit) =>
+  appsOf(runner, await findDevelopersByWords(runner, text), limit)
 
 async function appsOf({ sql }: QueryRunner, developers: number[], limit: number) {
   if (developers.length === 0) return []
