@@ -51,20 +51,10 @@ export const canDecide = (
   (decision === 'approve' && app.unreviewed_since !== null)
 
 /** The columns of an app that an operator decides on now: it has no unreviewed changes. */
-export const decidedColumns = (
-  now: string,
-): Pick<AppRow, 'unreviewed_since' | 'unreviewed_changes' | 'decided_at'> => ({
+export const decidedColumns = (now: string) => ({
   unreviewed_since: null,
   unreviewed_changes: null,
   decided_at: now,
-})
-
-/**
- * The columns of an app that is reopened: it waits from now on, and the owner's changes that nobody
- * has reviewed are still shown.
- */
-export const reopenedColumns = (now: string): Pick<AppRow, 'unreviewed_since'> => ({
-  unreviewed_since: now,
 })
 
 /**

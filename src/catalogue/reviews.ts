@@ -69,15 +69,7 @@ export async function removeReview(
   const app = await sql('apps')
     .whereIn('id', sql('reviews').where({ id }).select('app_id'))
     .forUpdate()
-    .first(
-      'id',
-      'status',
-      'deleted_at',
-      'developer_id',
-      'review_count',
-      'rating_sum',
-      'rating_count',
-    )
+    .first()
   const review = await sql('reviews').where({ id }).first()
   if (!app || !review) throw new OperatorError(`there is no review ${id}`)
   if (isListed(app)) runner.markPublicChange()

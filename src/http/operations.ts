@@ -83,7 +83,8 @@ export function findOperation(
     response.context.target = target
     response.context.operation = operation
     if (operation?.isRead) limits.reads?.enforce(response)
-    if (operation) assertAcceptsJson(request.headers.accept)
+    if (operation && !acceptsJson(request.headers.accept))
+      throw new ServiceError('not_acceptable', 'Responses are JSON; accept application/json.')
     next()
   }
 }
@@ -113,12 +114,6 @@ function isDecodable(path: string): boolean {
   } catch {
     return false
   }
-}
-
-/** Throws `not_acceptable` if an Accept header refuses JSON. */
-function assertAcceptsJson(accept: string | undefined) {
-  if (!acceptsJson(accept))
-    throw new ServiceError('not_acceptable', 'Responses are JSON; accept application/json.')
 }
 
 /**

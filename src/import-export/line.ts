@@ -18,7 +18,7 @@ import { objectProblems } from '../contract/problems.ts'
 import type { AppRow, CategoryRow, ReviewRow } from '../db/rows.ts'
 import { idLimit, type SearchDocument } from '../search/terms.ts'
 import { pick, required } from '../util/helpers.ts'
-import { shorten, toSingleLine } from '../util/text.ts'
+import { lengthOf, shorten, toSingleLine } from '../util/text.ts'
 import type { LineProblem } from './reason-counts.ts'
 
 /** A line of a catalogue file: an app. An omitted field keeps its value; null removes it. */
@@ -494,20 +494,16 @@ const quotedFields = new Set<string>(['created_at', ...laterTimes, ...queueColum
 
 const maxQuotedLength = 60
 
-const shortenToLine = (text: string) =>
-  shorten(
-    toSingleLine(text.slice(0, 10 * maxQuotedLength)),
-    maxQuotedLength,
-    ({ length }) => length,
-  )
-
 /** Adds the value of such a field to its problem, shortened, and safe for a terminal. */
 function quoteValue({ field, message }: Problem, line: unknown): LineProblem {
   const path = field.split('/').slice(1)
   const value = path.reduce((part, name) => (isObject(part) ? part[name] : undefined), line)
   if (!quotedFields.has(path.at(-1) ?? '') || value === undefined || isObject(value))
     return problem(field, message)
-  const shown = typeof value === 'string' ? shortenToLine(value) : value
+  const shown =
+    typeof value === 'string'
+      ? shorten(toSingleLine(value.slice(0, 10 * maxQuotedLength)), maxQuotedLength, lengthOf)
+      : value
   return problem(field, `${message}; got ${JSON.stringify(shown)}`, message)
 }
 

@@ -7,7 +7,6 @@ import {
   type Decision,
   decidedColumns,
   packageKey,
-  reopenedColumns,
   statusAfterDecision,
 } from '../catalogue/policy.ts'
 import { OperatorError, ServiceError } from '../contract/errors.ts'
@@ -57,7 +56,8 @@ export async function decideApp(
     status,
     approved_at,
     rejection_reason,
-    ...(decision === 'reopen' ? reopenedColumns(now) : decidedColumns(now)),
+    // Reopened, it waits from now on, and shows the owner's changes that nobody has reviewed.
+    ...(decision === 'reopen' ? { unreviewed_since: now } : decidedColumns(now)),
   }
   await saveApp(runner, `app ${decision}`, app, changes, actor)
   return { id, slug: app.slug, status, before: app }
