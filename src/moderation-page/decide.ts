@@ -205,9 +205,8 @@ async function tryToFindNext(
   try {
     return await database.snapshot(
       async (runner) => {
-        const opened = await findAppsOpenElsewhere(runner, session.token)
-        const walk = { queue, filter, openElsewhere: [...opened.keys()] }
-        return { next: await findNext(runner, walk, position) }
+        const openElsewhere = await findAppsOpenElsewhere(runner, session.token)
+        return { next: await findNext(runner, { queue, filter, openElsewhere }, position) }
       },
       { isExpensive: true, queueTimeout },
     )

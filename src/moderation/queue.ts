@@ -21,7 +21,7 @@ export type QueuePosition = { id: number; waiting_since: string }
 export type QueueWalk = {
   queue: Queue
   filter: AppFilter
-  openElsewhere: readonly number[]
+  openElsewhere: ReadonlyMap<number, unknown>
 }
 
 const queuedColumns = [
@@ -76,10 +76,10 @@ export async function walkQueue(
   after: QueuePosition | undefined,
   limit: number,
 ): Promise<{ apps: QueuedApp[]; last?: QueuePosition | undefined }> {
-  const find = (openElsewhere: readonly number[]) =>
+  const find = (openElsewhere: QueueWalk['openElsewhere']) =>
     positionsAfter(runner, { ...walk, openElsewhere }, after, limit + 1)
   const left = await find(walk.openElsewhere)
-  const positions = left.length > 0 ? left : await find([])
+  const positions = left.length > 0 ? left : await find(new Map())
   const ids = positions.slice(0, limit).map(({ id }) => id)
   const last = positions.length > limit ? positions[limit - 1] : undefined
   return { apps: await readQueued(runner, ids), last }
@@ -112,7 +112,7 @@ async function positionsAfter(
   const apps = appsIn(runner, queues[queue], await resolveColumns(runner, filter))
   if (after) apps.whereRaw(`(${waitingSince}, apps.id) > (?, ?)`, valuesOf(after))
   return apps
-    .whereNotIn('apps.id', openElsewhere)
+    .whereNotIn('apps.id', [...openElsewhere.keys()])
     .orderByRaw(queues[queue].order)
     .limit(limit)
     .select('apps.id', runner.sql.raw(`${waitingSince} as waiting_since`))
@@ -159,7 +159,7 @@ export async function countQueue(
   const [all] = await apps.clone().count({ count: '*' })
   const total = Number(required(all, 'the count').count)
   if (!position) return { total, upTo: 0, isIn: false }
-  const others = openElsewhere.filter((id) => id !== position.id)
+  const others = [...openElsewhere.keys()].filter((id) => id !== position.id)
   const [upTo] = await apps
     .clone()
     .whereRaw(`(${waitingSince}, apps.id) <= (?, ?)`, valuesOf(position))

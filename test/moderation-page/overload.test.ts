@@ -222,7 +222,7 @@ describe('a page that takes long', () => {
     return turns
   }
 
-  const pending = { queue: 'pending', filter: {}, openElsewhere: [] } as const
+  const pending = { queue: 'pending', filter: {}, openElsewhere: new Map() } as const
 
   test.for<{ what: string; work: (runner: QueryRunner) => Promise<unknown> }>([
     { what: 'a step of the queue', work: (runner) => walkQueue(runner, pending, undefined, 100) },

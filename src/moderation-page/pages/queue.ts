@@ -125,7 +125,7 @@ async function readList(
   { queue, filter, after }: QueueView,
   opened: ReadonlyMap<number, OpenedApp>,
 ): Promise<QueueList> {
-  const walk = { queue, filter, openElsewhere: [...opened.keys()] }
+  const walk = { queue, filter, openElsewhere: opened }
   try {
     const found = await walkQueue(runner, walk, after, maxSelected)
     return { ...found, ...(await countQueue(runner, walk, after)) }

@@ -215,7 +215,7 @@ async function findInQueue(
     const view = viewOf(query)
     if (!view) return {}
     const { after, queue, filter } = view
-    const walk = { queue, filter, openElsewhere: [...opened.keys()] }
+    const walk = { queue, filter, openElsewhere: opened }
     // A refused form has the position that was shown, which a decision of somebody else has changed.
     const position = after ?? positionOf(app)
     const { total, upTo, isIn } = await countQueue(runner, walk, position)
