@@ -4,7 +4,7 @@ import type { NamesById } from '../../moderation/entries.ts'
 import { formatWait } from '../../util/time.ts'
 import { addressText, moment } from './components.ts'
 import type { ShownEntry } from './excerpts.ts'
-import { actionWords, columnLabel, valueText } from './labels.ts'
+import { columnLabel, didWords, doneWords, valueText } from './labels.ts'
 import type { Links } from './links.ts'
 
 /** Entries of the audit log, as sentences with their values folded. */
@@ -21,25 +21,28 @@ const summaryOf = (values: ShownEntry['changes']) =>
 
 /** Entries about one app, the newest first: "Approved by Ada, 2 Aug 2025, 14:20". */
 export const historyList = (entries: ShownEntry[], options: Options): Html =>
-  entries.length === 0
-    ? html`<p>No entries.</p>`
-    : html`<ol class="history">${entries.toReversed().map(
-        (entry) => html`
-<li>
-  <p>${actionWords(entry.action).done} by <bdi>${entry.actor}</bdi>, ${moment(entry.at)}${reason(entry)}</p>
-  ${entryValues(entry, options)}
-</li>`,
-      )}
-</ol>`
+  list(
+    entries,
+    options,
+    ({ action, actor, at }) => html`${doneWords(action)} by <bdi>${actor}</bdi>, ${moment(at)}`,
+  )
 
 /** Entries about anything, the newest first. */
 export const entryList = (entries: ShownEntry[], options: Options): Html =>
+  list(
+    entries,
+    options,
+    (entry) =>
+      html`${moment(entry.at)} · <bdi>${entry.actor}</bdi> ${didWords(entry.action)} ${subject(entry, options)}`,
+  )
+
+const list = (entries: ShownEntry[], options: Options, sentenceOf: (entry: ShownEntry) => Html) =>
   entries.length === 0
     ? html`<p>No entries.</p>`
     : html`<ol class="history">${entries.toReversed().map(
         (entry) => html`
 <li>
-  <p>${moment(entry.at)} · <bdi>${entry.actor}</bdi> ${actionWords(entry.action).did} ${subject(entry, options)}${reason(entry)}</p>
+  <p>${sentenceOf(entry)}${reason(entry)}</p>
   ${entryValues(entry, options)}
 </li>`,
       )}
@@ -63,7 +66,7 @@ const decisions = ['app approve', 'app reject']
 export function refusalText(refusal: string, newEntries: ShownEntry[]): string {
   const last = newEntries.at(-1)
   return last && decisions.includes(last.action)
-    ? `Nothing was decided: ${last.actor} ${actionWords(last.action).did} it ${formatWait(last.at)} ago.`
+    ? `Nothing was decided: ${last.actor} ${didWords(last.action)} it ${formatWait(last.at)} ago.`
     : `Nothing was decided: ${refusal}.`
 }
 

@@ -40,39 +40,49 @@ export function columnLabel(column: string): string {
   return otherLabels.get(column) ?? label ?? column
 }
 
-/** Of each action, `did` as in "Ada approved X", and `done` as in "Approved by Ada". */
-const actions: Record<Action, { did: string; done: string }> = {
-  'app create': { did: 'created', done: 'Created' },
-  'app update': { did: 'changed', done: 'Changed' },
-  'app delete': { did: 'deleted', done: 'Deleted' },
-  'app approve': { did: 'approved', done: 'Approved' },
-  'app reject': { did: 'rejected', done: 'Rejected' },
-  'app reopen': { did: 'reopened', done: 'Reopened' },
-  'app restore': { did: 'restored', done: 'Restored' },
-  'app transfer': { did: 'transferred', done: 'Transferred' },
-  'package name release': {
-    did: 'gave up the package name of',
-    done: 'Package name given up',
-  },
-  'app hide': { did: 'hid', done: 'Hidden' },
-  'app import': { did: 'imported', done: 'Imported' },
-  'app counters': { did: 'updated the counts of', done: 'Counts updated' },
-  'review remove': { did: 'removed a review of', done: 'Review removed' },
-  'key issue': { did: 'issued a key to', done: 'Key issued' },
-  'key revoke': { did: 'revoked a key of', done: 'Key revoked' },
-  'developer contact': { did: 'changed the contact of', done: 'Contact changed' },
-  'developer rename': { did: 'renamed', done: 'Renamed' },
-  'developer remove': { did: 'removed', done: 'Removed' },
-  'category add': { did: 'added', done: 'Added' },
-  'category rename': { did: 'renamed', done: 'Renamed' },
-  'category remove': { did: 'removed', done: 'Removed' },
-  'moderator add': { did: 'gave a sign-in key to', done: 'Sign-in key given' },
-  'moderator revoke': { did: 'revoked a sign-in key of', done: 'Sign-in key revoked' },
+/** As in "Ada approved X". */
+const actions: Record<Action, string> = {
+  'app create': 'created',
+  'app update': 'changed',
+  'app delete': 'deleted',
+  'app approve': 'approved',
+  'app reject': 'rejected',
+  'app reopen': 'reopened',
+  'app restore': 'restored',
+  'app transfer': 'transferred',
+  'package name release': 'gave up the package name of',
+  'app hide': 'hid',
+  'app import': 'imported',
+  'app counters': 'updated the counts of',
+  'review remove': 'removed a review of',
+  'key issue': 'issued a key to',
+  'key revoke': 'revoked a key of',
+  'developer contact': 'changed the contact of',
+  'developer rename': 'renamed',
+  'developer remove': 'removed',
+  'category add': 'added',
+  'category rename': 'renamed',
+  'category remove': 'removed',
+  'moderator add': 'gave a sign-in key to',
+  'moderator revoke': 'revoked a sign-in key of',
+}
+
+/** As in "Approved by Ada", if it is not the same word. The history of an app has no others. */
+const doneActions: Partial<Record<string, string>> = {
+  'package name release': 'Package name given up',
+  'app hide': 'Hidden',
+  'app counters': 'Counts updated',
+  'review remove': 'Review removed',
 }
 
 /** Entries of earlier versions have other actions, too, which are shown as they are. */
-export const actionWords = (action: string): { did: string; done: string } =>
-  Object.hasOwn(actions, action) ? actions[action as Action] : { did: action, done: action }
+export const didWords = (action: string): string =>
+  Object.hasOwn(actions, action) ? actions[action as Action] : action
+
+export const doneWords = (action: string): string =>
+  doneActions[action] ?? capitalize(didWords(action))
+
+const capitalize = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
 
 /** A value of an entry as people write it. */
 export function valueText(column: string, value: string, names: NamesById): string {
@@ -99,4 +109,4 @@ export function developerRecord(record: StateCounts | undefined): string {
 
 /** The message of an error as a sentence. */
 export const sentenceOf = ({ message }: Error): string =>
-  `${message.charAt(0).toUpperCase()}${message.slice(1)}${/[.!?]$/.test(message) ? '' : '.'}`
+  `${capitalize(message)}${/[.!?]$/.test(message) ? '' : '.'}`
