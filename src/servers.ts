@@ -41,7 +41,6 @@ export async function serveUntilSignal(config: Config, database: Database): Prom
     },
   )
   stopMetrics?.()
-  logger.info('stopped serving')
 }
 
 /** Serves the moderation page as configured, until SIGTERM or SIGINT. */
@@ -62,7 +61,6 @@ export async function serveModerationUntilSignal(
       logger.info({ host, port, baseUrl: address }, `serving the moderation page ${address}/`)
     },
   )
-  logger.info('stopped serving')
 }
 
 /** The address with the port that the system has chosen, if the default one follows PORT=0. */
@@ -109,6 +107,7 @@ async function serveApp(
     process.exit(1)
   }, exitLimit).unref()
   await drain()
+  logger.info('stopped serving')
 }
 
 async function createMetrics(version: string) {
@@ -120,29 +119,24 @@ async function createMetrics(version: string) {
 /** Names the setting that is wrong, and what to set. */
 const rethrowListenError =
   (variable: string, { host, port }: Pick<Config, 'host' | 'port'>) =>
-  (error: NodeJS.ErrnoException) => {
-    throw new ServiceError('unavailable', describeListenError(error, variable, host, port))
-  }
+  ({ code = '', message }: NodeJS.ErrnoException) => {
+    throw new ServiceError('unavailable', describe())
 
-function describeListenError(
-  { code = '', message }: NodeJS.ErrnoException,
-  variable: string,
-  host: string,
-  port: number,
-): string {
-  switch (code) {
-    case 'EADDRINUSE':
-      return `${variable}=${port} is in use on ${host}; set another one, such as ${variable}=${port + (port < 60_000 ? 1000 : -1000)}`
-    case 'EACCES':
-      return `this account may not listen on ${variable}=${port}; set one from 1024, such as ${variable}=8080`
-    case 'EADDRNOTAVAIL':
-    case 'EINVAL':
-    case 'ENOTFOUND':
-      return `HOST=${host} is not an address of this machine; set HOST=127.0.0.1, or HOST=:: for all addresses`
-    default:
-      return `${message}; change HOST or ${variable}`
+    function describe() {
+      switch (code) {
+        case 'EADDRINUSE':
+          return `${variable}=${port} is in use on ${host}; set another one, such as ${variable}=${port + (port < 60_000 ? 1000 : -1000)}`
+        case 'EACCES':
+          return `this account may not listen on ${variable}=${port}; set one from 1024, such as ${variable}=8080`
+        case 'EADDRNOTAVAIL':
+        case 'EINVAL':
+        case 'ENOTFOUND':
+          return `HOST=${host} is not an address of this machine; set HOST=127.0.0.1, or HOST=:: for all addresses`
+        default:
+          return `${message}; change HOST or ${variable}`
+      }
+    }
   }
-}
 
 /**
  * Resolves with the first signal. The listeners stay: without one, a second signal would end the
