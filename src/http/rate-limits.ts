@@ -90,40 +90,31 @@ class RateLimit {
 const secondsUntil = (time: number) => Math.ceil((time - performance.now()) / 1000)
 
 export type RateLimitsConfig = Pick<Config, 'writeLimit' | 'refusedKeyLimit' | 'readLimit'>
-/** A limit of 0 is undefined. */
-export type RateLimits = Readonly<
-  Record<'writes' | 'refused-keys' | 'reads', RateLimit | undefined>
->
+export type RateLimits = Readonly<ReturnType<typeof createRateLimits>>
 
-/** Reads and refused keys count by network, writes by developer. */
-export function createRateLimits({
-  writeLimit,
-  refusedKeyLimit,
-  readLimit,
-}: RateLimitsConfig): RateLimits {
-  const developer = ({ context }: Response) =>
-    required(context.caller, 'the caller of a write').developerId
-  const writes = {
-    limit: writeLimit,
-    message: 'Too many writes with keys of this developer',
-    clientOf: developer,
-  }
-  const refused = {
-    limit: refusedKeyLimit,
-    message: 'Too many keys from this address were refused',
-    clientOf: networkOf,
-  }
-  const reads = {
-    limit: readLimit,
-    message: 'Too many reads from this address',
-    clientOf: networkOf,
-  }
+/** Reads and refused keys count by network, writes by developer. A limit of 0 is undefined. */
+export function createRateLimits({ writeLimit, refusedKeyLimit, readLimit }: RateLimitsConfig) {
+  const create = (options: RateLimitOptions) =>
+    options.limit === 0 ? undefined : new RateLimit(options)
   return {
-    writes: writeLimit ? new RateLimit({ name: 'writes', ...writes }) : undefined,
-    'refused-keys': refusedKeyLimit
-      ? new RateLimit({ name: 'refused-keys', ...refused })
-      : undefined,
-    reads: readLimit ? new RateLimit({ name: 'reads', ...reads }) : undefined,
+    writes: create({
+      name: 'writes',
+      limit: writeLimit,
+      message: 'Too many writes with keys of this developer',
+      clientOf: ({ context }) => required(context.caller, 'the caller of a write').developerId,
+    }),
+    'refused-keys': create({
+      name: 'refused-keys',
+      limit: refusedKeyLimit,
+      message: 'Too many keys from this address were refused',
+      clientOf: networkOf,
+    }),
+    reads: create({
+      name: 'reads',
+      limit: readLimit,
+      message: 'Too many reads from this address',
+      clientOf: networkOf,
+    }),
   }
 }
 
