@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs'
 import { Command } from 'commander'
 import { importLines } from '../import-export/import-lines.ts'
 import { counterLines } from '../import-export/set-counters.ts'
+import { pick } from '../util/helpers.ts'
 import { formatCount, formatQuantity } from '../util/text.ts'
 import { buildDatabaseCommand, currentOperator } from './command.ts'
 import { printProblems } from './import.ts'
@@ -31,18 +32,9 @@ JSON: {lines, updated, unchanged, rejected, reasons: [{reason, count}]}.`,
     printOptimizeProblem('the counters were set', summary.optimizeProblem)
     return summary
   },
-  toJson: ({
-    created,
-    readError,
-    writeProblem,
-    optimizeProblem,
-    reasons,
-    left_out,
-    leftOut,
-    ...counts
-  }) => ({
-    ...counts,
-    reasons: reasons.all(),
+  toJson: (summary) => ({
+    ...pick(summary, 'lines', 'updated', 'unchanged', 'rejected'),
+    reasons: summary.reasons.all(),
   }),
   print: ({ lines, updated, unchanged }) =>
     print(

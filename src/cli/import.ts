@@ -119,13 +119,20 @@ it could hide what FILE lacks, and --dry-run updates: app_id and slug of the
 first 100 apps that would change.`,
   run: runImport,
   toJson({
-    summary: { readError, writeProblem, mirrorProblem, optimizeProblem, ...summary },
+    summary: {
+      readError,
+      writeProblem,
+      mirrorProblem,
+      optimizeProblem,
+      reasons,
+      leftOut,
+      ...counts
+    },
     seconds,
     rejects,
     problems,
     updates,
   }) {
-    const { reasons, leftOut, ...counts } = summary
     const left = leftOut.all().map((reason) => ({ ...reason, left_out: true }))
     const all = [...reasons.all(), ...left]
     return {

@@ -16,10 +16,11 @@ const {
   CategoryName,
   CategorySlug,
   DeveloperName,
+  NewAppDescription,
+  NewAppName,
   RejectionReason,
   Review,
 } = document.components.schemas
-const { NewAppDescription, NewAppName } = document.components.schemas
 
 /** The maximum number of categories, which is as many as a response may list. */
 export const maxCategories = CategoryList.properties.categories.maxItems
