@@ -135,7 +135,7 @@ export const textsOf = (markdown: string) =>
   markdown
     .split('\n')
     .filter((line) => !/^```|^\| --/.test(line))
-    .flatMap((line) => line.replace(/^(## |- )/, '').split(/^\||\|$|(?<= )\|(?= )/))
+    .flatMap((line) => line.replace(/^(##+ |- )/, '').split(/^\||\|$|(?<= )\|(?= )/))
 
 export async function expectShown(place: Locator, texts: string[]) {
   await expect
