@@ -18,6 +18,8 @@ type Index = { time: string; all: Part; changes: Part & { since: string } }
 
 const maxIndexBytes = 2 ** 16
 const maxFileBytes = 2 ** 32
+/** The report of an import has at most 1,000 reasons of either kind, which quote its source. */
+const maxReportBytes = 2 ** 24
 /** Milliseconds. */
 const indexTimeout = 60_000
 const fileTimeout = 60 * 60_000
@@ -65,7 +67,7 @@ async function update({ MIRROR_URL = '', STATE_DIRECTORY }: NodeJS.ProcessEnv) {
   const { status, stdout } = spawnSync(
     join(import.meta.dirname, '../apps-service'),
     ['import', file, '--json', ...(isCovered ? [] : ['--mirror'])],
-    { stdio: ['ignore', 'pipe', 'inherit'], encoding: 'utf8' },
+    { stdio: ['ignore', 'pipe', 'inherit'], encoding: 'utf8', maxBuffer: maxReportBytes },
   )
   if (status !== 0) process.exitCode = 1
   const { lines, hidden } = JSON.parse(stdout || '{}')

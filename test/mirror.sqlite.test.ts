@@ -1,9 +1,11 @@
 import { execFile, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { claimRun } from '../src/cli/claim-run.ts'
 import { openDatabase } from '../src/db/open-database.ts'
@@ -144,6 +146,25 @@ test('lines that are refused each time do not hold the others back', async () =>
     expect([web.requests.at(-1), place().time]).toEqual([taken, current().time])
     expect((await run(['moderation', 'show', '2'], mirror)).code).toBe(0)
   }
+})
+
+test('a long report about refused lines does not stop an import', async () => {
+  const { update, folder, place, current } = await startMirror()
+  const indexFile = join(folder, 'index.json')
+  const index = JSON.parse(readFileSync(indexFile, 'utf8'))
+  const file = join(folder, index.all.file)
+  // JSON writes each of these characters as six.
+  const refused = Array.from({ length: 1000 }, (_, number) =>
+    JSON.stringify({ slug: `refused-${number}`, [`${number}${'\u0001'.repeat(195)}`]: 1 }),
+  )
+  const content = gzipSync(`${gunzipSync(readFileSync(file))}${refused.join('\n')}\n`)
+  writeFileSync(file, content)
+  const sha256 = createHash('sha256').update(content).digest('hex')
+  const lines = index.all.lines + refused.length
+  index.all = { ...index.all, bytes: content.length, lines, sha256 }
+  writeFileSync(indexFile, JSON.stringify(index))
+  expect(await update()).toEqual(failed(/^1,000 refused: see /))
+  expect(place()).toEqual(current())
 })
 
 test('if two apps exchange their package names, the run after the refusal follows', async () => {
