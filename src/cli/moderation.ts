@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { isAddressColumn, queueColumns } from '../catalogue/app-columns.ts'
-import { parseKeywords } from '../catalogue/keywords.ts'
+import { parseKeywords, readableValue } from '../catalogue/keywords.ts'
 import { readConfig } from '../config.ts'
 import { formatReference } from '../contract/field-rules.ts'
 import type { Change } from '../moderation/app-details.ts'
@@ -120,7 +120,7 @@ type Texts = Pick<QueuedApp, 'short_description'> &
 const textLines = ({ short_description, ...texts }: Texts) => [
   ...[short_description ?? []].flat().map(detailLine),
   ...queueColumns.flatMap((field) => {
-    const value = [texts[field] ?? []].flat().join(', ')
+    const value = readableValue(field, texts[field])?.toString() ?? ''
     if (value === '') return []
     return [isAddressColumn(field) ? addressLine(field, value) : detailLine(`${field}: ${value}`)]
   }),

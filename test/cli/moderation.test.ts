@@ -115,7 +115,7 @@ describe('below each app, the queue has', () => {
       source_code_url: `https://xn--bcher-kva.example/${'x'.repeat(100)}`,
       license: 'MIT',
     }
-    const keywords = ['clouds', 'weather map']
+    const keywords = ['clouds', 'weather map', 'sun, rain']
     const { run, json } = await start(
       set(pending, { ...texts, keywords: JSON.stringify(keywords) }),
     )
@@ -124,7 +124,7 @@ describe('below each app, the queue has', () => {
       '    website_url: https://xn--bcher-kva.example/ (bücher.example)',
       `    source_code_url: https://xn--bcher-kva.example/${'x'.repeat(11)}… (bücher.example)`,
       '    license: MIT',
-      '    keywords: clouds, weather map',
+      '    keywords: clouds, weather map, "sun, rain"',
     ])
     expect((await json('moderation', 'queue')).apps[0]).toMatchObject({ ...texts, keywords })
   })
