@@ -20,8 +20,7 @@ export type Operator = Readonly<{
 /**
  * Named after the command or operation; `package name release` is a deleted app's, whose developer
  * gives its package name to another app, `app hide` that of an app that a mirror's source lacks.
- * Entries of earlier versions also have `operator add` and
- * `operator revoke`.
+ * Entries of earlier versions also have `operator add` and `operator revoke`.
  */
 export type Action =
   | 'app create'

@@ -31,8 +31,8 @@ const issue = buildDatabaseCommand({
     .option('--read-only', 'only for reading'),
   help: `
 Only the key goes to standard output. A key with --app updates and deletes this
-app, and creates none. The other apps of the developer are to it those of a
-stranger, and after a transfer of the app, so is this one.
+app, and creates none. It reads the developer's other apps as a stranger does
+and, once this app is transferred, this one, too.
 
 Examples:
   ./apps-service key issue --developer "Harbour Software"

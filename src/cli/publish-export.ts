@@ -43,7 +43,8 @@ const ownNames = /^(\.new-|(all|changes)-[\dTZ-]+\.ndjson\.gz$)/
 /**
  * Writes all public data, their recent changes and, last, an index of both into a directory. Each
  * file is complete and on disk when it gets its name. Those of the former index stay until the next
- * run, for readers who have just read it. Returns undefined, having done nothing, if another run has not ended.
+ * run, for readers who have just read it. Returns undefined, having done nothing, if another run has
+ * not ended.
  */
 export async function publishExport(database: DatabaseWithTools, directory: string) {
   const pathOf = (name: string) => join(directory, name)

@@ -13,8 +13,8 @@ export type ReasonCount = { reason: string; example?: string; count: number }
 const maxReasons = 1000
 
 /**
- * Counts lines by the reasons of their problems. Indexes are left out of a reason, so that it is the same for
- * every line.
+ * Counts lines by the reasons of their problems. Indexes are left out of a reason, so that it is the
+ * same for every line.
  */
 export class ReasonCounts {
   readonly #counts = new Map<string, ReasonCount>()

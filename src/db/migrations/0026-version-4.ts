@@ -9,8 +9,9 @@ import type { SchemaHelpers } from '../tools.ts'
 const batchSize = 500
 
 /**
- * The schema of version 4.0. Adds the rights of API keys. Creates the search index and that of names
- * anew, because their tokens have changed: words have stems, and more letters are folded.
+ * The schema of version 4.0. Adds the rights of API keys, and keywords and icons of apps. Creates the
+ * search index and that of names anew, because their tokens have changed: words have stems, and more
+ * letters are folded.
  */
 export async function up(sql: Knex, { createSearchIndex }: SchemaHelpers): Promise<void> {
   await sql.schema.alterTable('api_keys', (table) => {
