@@ -135,6 +135,7 @@ export function callOperation(
   response: Response,
   signal: AbortSignal,
 ): Promise<HandlerResponse | undefined> {
+  const { operation } = response.context
   const { method, path, search } = required(response.context.target, 'the target of the request')
   const apiRequest: ApiRequest = {
     method,
@@ -142,8 +143,12 @@ export function callOperation(
     // A repeated parameter becomes an array, which no schema here allows. openapi-backend would cut
     // a text at its second question mark.
     query: parse(search, '&', '=', { maxKeys: maxParameters + 1 }) as Values,
-    // The types have undefined for what is missing; the objects leave it out.
-    headers: request.headers as Values,
+    // openapi-backend copies them several times, which takes a tenth of the time of a create. It
+    // needs these alone. The type has undefined for what is missing.
+    headers: {
+      'Content-Type': request.headers['content-type'],
+      ...(operation && headerParameters(operation, request.headers)),
+    } as Values,
   }
   const hookArguments: HookArguments = { apiRequest, request, response, signal }
   return api.handleRequest(apiRequest, hookArguments)
@@ -204,7 +209,7 @@ const allowedMethods = (api: OpenAPIBackend, path: string): string[] => [
 const maxParameters = 500
 
 /** The header parameters of an operation, by their names in the document. */
-const headerParameters = ({ headers: names }: OperationFacts, headers: Values) =>
+const headerParameters = ({ headers: names }: OperationFacts, headers: Partial<Values>) =>
   Object.fromEntries(names.map((name) => [name, headers[name.toLowerCase()]]))
 
 /**
