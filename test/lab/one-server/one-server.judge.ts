@@ -302,7 +302,7 @@ describe.skipIf(!canRun)(
         systemctl start apps-service-mirror`)
       expect(code).toBe(1)
       expect(await run('journalctl --unit=apps-service-mirror --output=cat')).toMatch(
-        / key .*\n.*mirror\.ndjson\.gz was not imported/,
+        / keys .*\n.*mirror\.ndjson\.gz was not imported/,
       )
       await run(`cp /run/settings.env ${file} && systemctl reset-failed`)
     })
