@@ -4,7 +4,7 @@ import { countAppsByState, noApps, type StateCounts } from '../catalogue/app-sto
 import { findLookAlikeDevelopers } from '../catalogue/look-alikes.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { parseDeveloperName, parseEmailAddress, parseKeyName } from '../contract/field-rules.ts'
-import type { QueryRunner } from '../db/engine.ts'
+import { countRows, type QueryRunner } from '../db/engine.ts'
 import type { ApiKeyRow } from '../db/rows.ts'
 import {
   developerEntry,
@@ -12,7 +12,6 @@ import {
   developerPhrasesOf,
   toIndexedDeveloper,
 } from '../search/terms.ts'
-import { required } from '../util/helpers.ts'
 import { generateKey, type KeyState, keyPrefix, keyState } from './keys.ts'
 
 export type Developer = { id: number; name: string }
@@ -108,12 +107,9 @@ export async function findDevelopers(
   offset: number,
 ): Promise<{ developers: Account[]; total: number }> {
   const { sql } = runner
-  const [all] = await sql('developers').count({ total: '*' })
+  const total = await countRows(sql('developers'))
   const ids = await sql('developers').orderBy('name').limit(limit).offset(offset).pluck('id')
-  return {
-    developers: await findAccounts(runner, ids),
-    total: Number(required(all, 'the count').total),
-  }
+  return { developers: await findAccounts(runner, ids), total }
 }
 
 /** Adds developers whose names are free and valid. */
@@ -284,7 +280,7 @@ export async function findKeys(
 ): Promise<{ keys: StoredKey[]; total: number }> {
   const keys = sql('api_keys')
   if (developerId !== undefined) keys.where({ developer_id: developerId })
-  const [all] = await keys.clone().count({ total: '*' })
+  const total = await countRows(keys)
   const rows: (Omit<StoredKey, 'state' | 'read_only'> & Pick<ApiKeyRow, 'read_only'>)[] = await keys
     .join('developers', 'developers.id', 'api_keys.developer_id')
     .orderBy(['developers.name', 'api_keys.created_at', 'api_keys.id'])
@@ -301,7 +297,7 @@ export async function findKeys(
       read_only: row.read_only === 1,
       state: keyState(row, now),
     })),
-    total: Number(required(all, 'the count').total),
+    total,
   }
 }
 

@@ -2,7 +2,7 @@ import { type Actor, difference, recordEntry } from '../audit/audit-store.ts'
 import type { Category, CountedCategory } from '../contract/contract.ts'
 import { OperatorError } from '../contract/errors.ts'
 import { assertSlug, maxCategories, parseCategoryName } from '../contract/field-rules.ts'
-import type { QueryRunner } from '../db/engine.ts'
+import { countRows, type QueryRunner } from '../db/engine.ts'
 import { Conflict } from '../db/error-meaning.ts'
 import { required } from '../util/helpers.ts'
 
@@ -57,8 +57,7 @@ export async function addCategory(
 ): Promise<Category> {
   const name = parseCategoryName(text)
   assertSlug(slug)
-  const [all] = await runner.sql('categories').count({ count: '*' })
-  if (Number(required(all, 'the count').count) >= maxCategories) {
+  if ((await countRows(runner.sql('categories'))) >= maxCategories) {
     throw new OperatorError(
       `there are ${maxCategories} categories, which is the maximum; rename or remove one`,
     )

@@ -1,6 +1,6 @@
 import type { Caller, Input } from '../contract/contract.ts'
 import type { Database } from '../db/database.ts'
-import { required } from '../util/helpers.ts'
+import { countRows } from '../db/engine.ts'
 import { findNamedApps, type NamedAppRow } from './app-store.ts'
 import { waitsSince } from './policy.ts'
 
@@ -22,7 +22,7 @@ export function findOwnApps(
       .where({ developer_id: developerId, ...(appId && { id: appId }), ...(status && { status }) })
       // Literal, as in the index of migration 0018.
       .whereRaw("deleted_at is null and updated_at > ''")
-    const [all] = await ownApps.clone().count({ total: '*' })
+    const total = await countRows(ownApps)
     const ids = await ownApps
       .orderBy([
         { column: 'updated_at', order: 'desc' },
@@ -32,10 +32,7 @@ export function findOwnApps(
       .offset((page - 1) * limit)
       .pluck('id')
     const apps = await findNamedApps(runner, ids)
-    return {
-      apps: apps.map(withDecision),
-      total: Number(required(all, 'the count').total),
-    }
+    return { apps: apps.map(withDecision), total }
   }, options)
 }
 

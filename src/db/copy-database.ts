@@ -5,7 +5,7 @@ import { OperatorError } from '../contract/errors.ts'
 import { toIndexedDeveloper } from '../search/terms.ts'
 import { required } from '../util/helpers.ts'
 import { withTemporaryDirectory } from '../util/temporary-directory.ts'
-import type { NewRow, QueryRunner } from './engine.ts'
+import { countRows, type NewRow, type QueryRunner } from './engine.ts'
 import { indexApps } from './listed-apps.ts'
 import { optimizeAtEnd } from './long-writes.ts'
 import { migrate } from './migrations.ts'
@@ -105,8 +105,8 @@ async function copyAndVerify(
   target: QueryRunner,
   onProgress: (done: number, total: number) => void,
 ): Promise<RowCounts> {
-  const counts = await countRows(source)
-  const existing = await countRows(target.sql)
+  const counts = await countTables(source)
+  const existing = await countTables(target.sql)
   const nonEmpty = tables.filter((table) => existing[table] > 0)
   if (nonEmpty.length > 0)
     throw new OperatorError(`the target is not empty: it has rows in ${nonEmpty.join(', ')}`)
@@ -116,7 +116,7 @@ async function copyAndVerify(
     done += count
     onProgress(done, total)
   })
-  const copied = await countRows(target.sql)
+  const copied = await countTables(target.sql)
   const incomplete = tables.filter((table) => copied[table] !== counts[table])
   if (incomplete.length > 0)
     throw new Error(`rows are missing in the copy of ${incomplete.join(', ')}`)
@@ -167,12 +167,9 @@ async function reserveAuditedIds(source: Knex, { sql, insertRows }: QueryRunner)
   for (const table of ['developers', 'categories']) await sql(table).delete()
 }
 
-async function countRows(sql: Knex): Promise<RowCounts> {
+async function countTables(sql: Knex): Promise<RowCounts> {
   const counts: Partial<RowCounts> = {}
-  for (const table of tables) {
-    const [row] = await sql(table as string).count({ count: '*' })
-    counts[table] = Number(row?.count)
-  }
+  for (const table of tables) counts[table] = await countRows(sql(table))
   return counts as RowCounts
 }
 

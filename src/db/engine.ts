@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import type { MatchFinder } from '../search/best-matches.ts'
 import type { IndexedApp, IndexedName, Phrase } from '../search/terms.ts'
 import { formatCommand } from '../util/command.ts'
+import { required } from '../util/helpers.ts'
 import type { ErrorMeaning } from './error-meaning.ts'
 
 /**
@@ -163,3 +164,9 @@ export type NameIndex = Readonly<{
  * (https://sqlite.org/optoverview.html, section 2). PostgreSQL's planner ignores the sign.
  */
 export const withoutIndex = (column: string): string => `+${column}`
+
+/** The number of rows that a query would find. The query can still be extended and run. */
+export async function countRows(query: Knex.QueryBuilder): Promise<number> {
+  const [all] = await query.clone().count({ total: '*' })
+  return required(all, 'the count').total
+}

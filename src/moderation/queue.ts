@@ -2,7 +2,7 @@ import { queueColumns } from '../catalogue/app-columns.ts'
 import { type Queue, queues, waitingSince } from '../catalogue/app-states.ts'
 import { findNamedApps, type NamedAppRow } from '../catalogue/app-store.ts'
 import { findLookAlikes, type LookAlike } from '../catalogue/look-alikes.ts'
-import type { QueryRunner } from '../db/engine.ts'
+import { countRows, type QueryRunner } from '../db/engine.ts'
 import { chunk, pick, required } from '../util/helpers.ts'
 import { type Change, ownerChanges, readCategorySlugs } from './app-details.ts'
 import { type AppFilter, appsIn, findPage, resolveColumns } from './app-filter.ts'
@@ -156,17 +156,17 @@ export async function countQueue(
   position: QueuePosition | undefined,
 ): Promise<{ total: number; upTo: number; isIn: boolean }> {
   const apps = appsIn(runner, queues[queue], await resolveColumns(runner, filter))
-  const [all] = await apps.clone().count({ count: '*' })
-  const total = Number(required(all, 'the count').count)
+  const total = await countRows(apps)
   if (!position) return { total, upTo: 0, isIn: false }
   const others = [...openElsewhere.keys()].filter((id) => id !== position.id)
-  const [upTo] = await apps
-    .clone()
-    .whereRaw(`(${waitingSince}, apps.id) <= (?, ?)`, valuesOf(position))
-    .whereNotIn('apps.id', others)
-    .count({ count: '*' })
+  const upTo = await countRows(
+    apps
+      .clone()
+      .whereRaw(`(${waitingSince}, apps.id) <= (?, ?)`, valuesOf(position))
+      .whereNotIn('apps.id', others),
+  )
   const found = await apps.where('apps.id', position.id).first('apps.id')
-  return { total, upTo: Number(required(upTo, 'the count').count), isIn: found !== undefined }
+  return { total, upTo, isIn: found !== undefined }
 }
 
 /** Apps whose developers are offered as a filter. */

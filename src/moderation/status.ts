@@ -8,7 +8,7 @@ import {
 } from '../catalogue/app-states.ts'
 import { OperatorError } from '../contract/errors.ts'
 import type { Database } from '../db/database.ts'
-import type { QueryRunner } from '../db/engine.ts'
+import { countRows, type QueryRunner } from '../db/engine.ts'
 import { readPendingMigrations } from '../db/migrations.ts'
 import type { AuditRow } from '../db/rows.ts'
 import { required } from '../util/helpers.ts'
@@ -56,12 +56,11 @@ export async function readStatus(database: Database, signal?: AbortSignal): Prom
 }
 
 export async function readCatalogueStatus(runner: QueryRunner): Promise<CatalogueStatus> {
-  const developers = await runner.sql('developers').count({ count: '*' }).first()
   return {
     apps: await countApps(runner),
     oldest_pending: await findOldestWaiting(runner, 'pending'),
     oldest_changed: await findOldestWaiting(runner, 'changed'),
-    developers: Number(required(developers, 'the count').count),
+    developers: await countRows(runner.sql('developers')),
     expiring_keys: await findExpiringKeys(runner, Date.now()),
     last_import: await findLastImport(runner),
   }

@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import type { Knex } from 'knex'
 import { OperatorError, ServiceError } from '../../contract/errors.ts'
 import { idLimit } from '../../search/terms.ts'
+import { countRows } from '../engine.ts'
 import { listedCondition } from '../listed-apps.ts'
 import { readSchemaAge, type SchemaAge } from '../schema-age.ts'
 import { openCopy, openExclusive } from './client.ts'
@@ -48,8 +49,8 @@ export async function writeCopy(
     await assertDiskSpace(file, size)
     await source.raw('vacuum into ?', [file])
     const damage = verify ? await findDamage(copy) : undefined
-    const counted = await copy('apps').count({ apps: '*' }).first()
-    return { apps: Number(counted?.apps), schemaAge: await readSchemaAge(copy), damage }
+    const apps = await countRows(copy('apps'))
+    return { apps, schemaAge: await readSchemaAge(copy), damage }
   } finally {
     await Promise.all([source.destroy(), copy.destroy()])
   }
