@@ -1,5 +1,5 @@
 import type { components, operations } from '../../generated/openapi.d.ts'
-import type { ServerFacts } from '../../generated/server.d.ts'
+import type { ErrorStatuses, ServerFacts } from '../../generated/server.d.ts'
 
 /**
  * The document as types: what each operation's handler gets and must return. A new operation needs
@@ -49,49 +49,31 @@ export type Input<Id extends OperationId> = Readonly<{
 
 type Responses<Id extends OperationId> = operations[Id]['responses']
 
-/** All errors that operations declare, with their status. */
-type Failure = { [Id in OperationId]: FailureOf<Responses<Id>> }[OperationId]
-type FailureOf<Answers> = {
-  [Status in Exclude<keyof Answers, 200 | 201 | 304>]: {
-    status: Status
-    body: JsonOf<Answers[Status]>
-  }
-}[Exclude<keyof Answers, 200 | 201 | 304>]
+/** The bodies of all errors that operations declare. */
+type Failure = {
+  [Id in OperationId]: JsonOf<Responses<Id>[Exclude<keyof Responses<Id>, 200 | 201 | 304>]>
+}[OperationId]
 
-export type ErrorData = Failure['body']['data']
-export type ErrorCode = ErrorData['code']
-export type ErrorBody = Pick<Failure['body'], 'success' | 'message'> & { data: ErrorData }
-/** The status of the errors with a code. */
-export type StatusOf<Code extends ErrorCode> = Failure extends infer F ? StatusWith<F, Code> : never
-type StatusWith<F, Code> = F extends { status: infer Status; body: { data: { code: infer Codes } } }
-  ? Code extends Codes
-    ? Status
-    : never
-  : never
-type SuccessStatus<Id extends OperationId> = Extract<keyof Responses<Id>, 200 | 201>
-/** Headers that http/ adds; to reads, also the ETag. */
-type AddedHeader<Id extends OperationId> =
-  | ('X-Request-Id' | 'Access-Control-Allow-Origin' | 'Cache-Control' | 'Vary' | 'Content-Encoding')
-  | ('RateLimit-Policy' | 'RateLimit')
-  | (304 extends keyof Responses<Id> ? 'ETag' : never)
-type OwnHeaders<T, Added> = T extends { headers: infer H }
-  ? {
-      [Name in keyof H as string extends Name ? never : Name extends Added ? never : Name]: H[Name]
-    }
-  : never
+export type { ErrorStatuses }
+export type ErrorCode = keyof ErrorStatuses
+export type ErrorData = Failure['data']
+export type ErrorBody = Pick<Failure, 'success' | 'message'> & { data: ErrorData }
 
 /** The body of a success, without the envelope's `success`. */
 export type ResponseBody<Data> = { message: string; data: Data }
 
 type DataOf<T> = JsonOf<T> extends { data: infer Data } ? Data : never
 
+type HeadersOf<T, Names> = T extends { headers: infer H } ? Pick<H, Names & keyof H> : never
+
 /** A success as the document declares it. Errors are thrown. */
-type SuccessResponse<Id extends OperationId> = {
-  [Status in SuccessStatus<Id>]: {
-    status: Status
-    headers: OwnHeaders<Responses<Id>[Status], AddedHeader<Id>>
-    body: ResponseBody<DataOf<Responses<Id>[Status]>>
-  }
-}[SuccessStatus<Id>]
+type SuccessResponse<
+  Id extends OperationId,
+  Success = Responses<Id>[ServerFacts[Id]['status'] & keyof Responses<Id>],
+> = {
+  status: ServerFacts[Id]['status']
+  headers: HeadersOf<Success, ServerFacts[Id]['headers']>
+  body: ResponseBody<DataOf<Success>>
+}
 
 export type Handlers = { [Id in OperationId]: (input: Input<Id>) => Promise<SuccessResponse<Id>> }

@@ -1,11 +1,11 @@
 import type { ErrorRequestHandler, IRouter, RequestHandler, Response } from 'express'
-import type { ErrorBody, ErrorCode, ErrorData, StatusOf } from '../contract/contract.ts'
+import type { ErrorBody, ErrorData, ErrorStatuses } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { required } from '../util/helpers.ts'
 
 export type ErrorResponse = { status: number; headers: Record<string, string>; body: ErrorBody }
 
-const statuses: { [Code in ErrorCode]: StatusOf<Code> } = {
+const statuses: ErrorStatuses = {
   invalid_request: 400,
   malformed_json: 400,
   unauthorized: 401,

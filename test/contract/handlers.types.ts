@@ -4,9 +4,9 @@ import type {
   Caller,
   ErrorCode,
   ErrorData,
+  ErrorStatuses,
   Handlers,
   Input,
-  StatusOf,
 } from '../../src/contract/contract.ts'
 import type { Database } from '../../src/db/database.ts'
 import { createHandlers } from '../../src/http/handlers.ts'
@@ -78,7 +78,7 @@ export const unknownField = app.colour
 export const noCode: ErrorCode = 'gone'
 
 // @ts-expect-error the document gives the code another status
-export const otherStatus: StatusOf<'not_found'> = 410
+export const otherStatus: ErrorStatuses['not_found'] = 410
 
 // @ts-expect-error this error has no list of problems
 export const moreData: ErrorData = { code: 'forbidden', errors: [] }
