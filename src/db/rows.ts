@@ -1,11 +1,6 @@
 import type { App } from '../contract/contract.ts'
 
-/**
- * The rows of each table as the driver returns them; `Generated` columns may be left out of an
- * insert.
- */
-
-type Generated<Row, Column extends keyof Row> = Omit<Row, Column> & Partial<Pick<Row, Column>>
+/** The rows of each table as the driver returns them. */
 
 export type AppStatus = App['status']
 
@@ -49,9 +44,9 @@ export type AppRow = Nullable<Omit<App, JoinedField>> & {
   revision: string
 }
 
-type OptionalColumn = {
-  [Column in keyof AppRow]: null extends AppRow[Column] ? Column : never
-}[keyof AppRow]
+type NullableColumn<Row> = {
+  [Column in keyof Row]: null extends Row[Column] ? Column : never
+}[keyof Row]
 
 /** Columns that an insert may leave out: all that can be null, and ratings. */
 export const appDefaults = {
@@ -75,7 +70,7 @@ export const appDefaults = {
   rating_sum: 0,
   rating_count: 0,
   weighted_rating: 0,
-} as const satisfies Partial<AppRow> & Record<Exclude<OptionalColumn, 'package_key'>, null>
+} as const satisfies Partial<AppRow> & Record<Exclude<NullableColumn<AppRow>, 'package_key'>, null>
 
 export type ReviewRow = {
   id: number
@@ -160,34 +155,24 @@ export type AuditRow = {
   after: string
 }
 
-type Table<Row, Column extends keyof Row> = import('knex').Knex.CompositeTableType<
+/** Columns that can be null, and `Defaulted` ones, may be left out of an insert. */
+type Table<Row, Defaulted extends keyof Row = never> = import('knex').Knex.CompositeTableType<
   Row,
-  Generated<Row, Column>
+  Omit<Row, NullableColumn<Row> | Defaulted> & Partial<Pick<Row, NullableColumn<Row> | Defaulted>>
 >
 
 declare module 'knex/types/tables.js' {
   interface Tables {
-    developers: Table<DeveloperRow, 'id' | 'contact'>
-    api_keys: Table<ApiKeyRow, 'name' | 'revoked_at' | 'last_used_at' | 'app_id' | 'read_only'>
+    developers: Table<DeveloperRow, 'id'>
+    api_keys: Table<ApiKeyRow, 'read_only'>
     categories: Table<CategoryRow, 'id' | 'listed_apps'>
     apps: Table<AppRow, 'id' | keyof typeof appDefaults>
     catalogue_version: { id: number; value: string }
     slug_numbers: { slug: string; last: number }
-    operators: Table<ModeratorRow, 'revoked_at' | 'last_used_at'>
-    operator_sessions: Table<ModeratorSessionRow, 'opened_app_id' | 'opened_at'>
+    operators: Table<ModeratorRow>
+    operator_sessions: Table<ModeratorSessionRow>
     reviews: Table<ReviewRow, 'id'>
     idempotency_keys: Table<IdempotencyKeyRow, 'id'>
-    audit: Table<
-      AuditRow,
-      | 'id'
-      | 'app_id'
-      | 'developer_id'
-      | 'category_id'
-      | 'key_id'
-      | 'operator'
-      | 'operator_name'
-      | 'operator_id'
-      | 'before'
-    >
+    audit: Table<AuditRow, 'id'>
   }
 }
