@@ -27,9 +27,7 @@ JSON: {to, rows, seconds}; rows is the number of rows of each table.`,
     const { databaseUrl } = readConfig()
     if (!isDatabaseUrl(to)) throw new UsageError(`--to must be ${databaseUrlFormats}`)
     const begin = performance.now()
-    const { update, stop } = showCount('row')
-    const copying = copyDatabase(databaseUrl, to, update)
-    const { name, counts, optimizeProblem } = await copying.finally(stop)
+    const { name, counts, optimizeProblem } = await copyDatabase(databaseUrl, to, showCount('row'))
     printOptimizeProblem('everything was copied', optimizeProblem)
     return { to: name, rows: counts, seconds: elapsedSeconds(begin) }
   },

@@ -84,10 +84,9 @@ Examples:
 JSON: {id, name, listed_apps}.`,
   async run(database, name: string, { to }: { to: string }) {
     await database.read((runner) => requireDeveloper(runner, name))
-    const { update, stop } = showCount('app')
-    return await database
-      .write((runner) => renameDeveloper(runner, name, to, currentOperator(), update))
-      .finally(stop)
+    return database.write((runner) =>
+      renameDeveloper(runner, name, to, currentOperator(), showCount('app')),
+    )
   },
   print: ({ name, listed_apps }) =>
     print(`The developer is ${name} now, with ${formatQuantity(listed_apps, 'listed app')}.`),

@@ -186,16 +186,7 @@ async function runImport(
   const rejects = await rejectsWriter(rejectsPath, input)
   const source: Readable & { bytesRead: number } = isStdin ? process.stdin : createReadStream(file)
   const begin = performance.now()
-  const { update, stop } = showProgress()
-  function showLines(lines: number) {
-    const rate = linesPerSecond(lines, elapsedSeconds(begin))
-    update(
-      source.bytesRead,
-      input.isFile() ? input.size : undefined,
-      `${lines} ${nounOf(lines, 'line')}, ${rate}/s`,
-    )
-  }
-  showLines(0)
+  const show = showProgress()
 
   const updates: { app_id: number; slug: string }[] | undefined = dryRun && []
   // Keeps V8's young generation as large as it is, as servers do.
@@ -208,13 +199,14 @@ async function runImport(
       onUpdate({ id, slug }) {
         if (updates && updates.length < maxUpdates) updates.push({ app_id: id, slug })
       },
-      onProgress: ({ lines }) => showLines(lines),
+      onProgress({ lines }) {
+        const rate = linesPerSecond(lines, elapsedSeconds(begin))
+        const size = input.isFile() ? input.size : undefined
+        show(source.bytesRead, size, `${lines} ${nounOf(lines, 'line')}, ${rate}/s`)
+      },
     })
   const importing = dryRun ? withTemporaryCopy(database, importInto) : importInto(database)
-  const summary = await importing.finally(async () => {
-    stop()
-    await rejects.close()
-  })
+  const summary = await importing.finally(rejects.close)
   const { problemsPath: problems } = rejects
   printProblems(
     file,

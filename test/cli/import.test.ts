@@ -13,26 +13,14 @@ import {
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import {
-  exampleLine as app,
-  manyApps,
-  exampleReview as review,
-  toLines,
-} from '../support/catalogue-file.ts'
+import { exampleLine as app, exampleReview as review, toLines } from '../support/catalogue-file.ts'
 import {
   copyWorld,
   emptyCatalogueUrl,
   emptyDatabaseUrl,
   temporaryFolder,
 } from '../support/database.ts'
-import {
-  commandLine,
-  executable,
-  expectRefusal,
-  hasTerminal,
-  run,
-  runInTerminal,
-} from '../support/process.ts'
+import { commandLine, executable, expectRefusal, run } from '../support/process.ts'
 
 /**
  * What import and counters print, their exit codes and files. What lines do is in import-export/,
@@ -74,25 +62,6 @@ describe('counts', () => {
       '1 line: 1 updated, 0 unchanged.\n',
     )
   })
-
-  test.skipIf(!hasTerminal)(
-    'are shown beside a progress bar on a terminal, which is restored',
-    async () => {
-      const shown = await runInTerminal(100, ['import', manyApps(300)], {
-        DATABASE_URL: await copyWorld(),
-      })
-      const [bar = '', sentence, ...rest] = shown.split('\n')
-      const states = [...bar.matchAll(/ (\d+)% \| (\d+) lines, (\d+)\/s \| (\d+)s left/g)].map(
-        ([, ...numbers]) => numbers,
-      )
-      expect(states.at(0)).toEqual(['0', '0', '0', '0'])
-      expect(states.at(-1)).toEqual(['100', '300', expect.stringMatching(/^[1-9]/), '0'])
-      // The last mode that is set makes the terminal wrap lines again.
-      expect(bar.split('\u001b[?').at(-1)).toMatch(/^7h/)
-      expect(sentence).toMatch(/^300 lines in [\d.]+ s/)
-      expect(rest).toEqual([''])
-    },
-  )
 
   test.for(['import', 'counters'])(
     '%s: an empty input is no failure, and is said to be empty',
