@@ -26,24 +26,12 @@ export function wordDifference(before: string, after: string): Part[] | undefine
 
 /** As `wordDifference`, without shortening. */
 export function fullWordDifference(before: string, after: string): Part[] | undefined {
-  const words: string[] = []
-  const numbers = new Map<string, number>()
-  // Numbers are compared faster than texts.
-  const toNumbers = (text: string) =>
-    splitWords(text).map((one) => {
-      const known = numbers.get(one)
-      if (known !== undefined) return known
-      numbers.set(one, words.length)
-      return words.push(one) - 1
-    })
-  const numbersBefore = toNumbers(before)
-  const wordsBefore = words.length
-  const numbersAfter = toNumbers(after)
-  if (words.length - wordsBefore > maxChangedWords) return undefined
-  const changes = diffArrays(numbersBefore, numbersAfter, { maxEditLength: maxChangedWords })
+  const changes = diffArrays(splitWords(before), splitWords(after), {
+    maxEditLength: maxChangedWords,
+  })
   return changes?.map(({ added, removed, value }) => ({
     kind: added ? 'added' : removed ? 'removed' : 'same',
-    text: value.map((number) => words[number]).join(''),
+    text: value.join(''),
   }))
 }
 
