@@ -1,9 +1,8 @@
-import { queueColumns } from '../catalogue/app-columns.ts'
 import { type Queue, queues, waitingSince } from '../catalogue/app-states.ts'
 import { findNamedApps, type NamedAppRow } from '../catalogue/app-store.ts'
 import { findLookAlikes, type LookAlike } from '../catalogue/look-alikes.ts'
 import { countRows, type QueryRunner } from '../db/engine.ts'
-import { chunk, pick, required } from '../util/helpers.ts'
+import { chunk, required } from '../util/helpers.ts'
 import { type Change, ownerChanges, readCategorySlugs } from './app-details.ts'
 import { type AppFilter, appsIn, findPage, resolveColumns } from './app-filter.ts'
 import { maxExcerptLength } from './describe.ts'
@@ -24,25 +23,8 @@ export type QueueWalk = {
   openElsewhere: ReadonlyMap<number, unknown>
 }
 
-const queuedColumns = [
-  'id',
-  'revision',
-  'status',
-  'name',
-  'slug',
-  'short_description',
-  'version',
-  ...queueColumns,
-  'developer_id',
-  'developer_name',
-  'category_slug',
-  'category_name',
-  'created_at',
-  'updated_at',
-] as const
-
 /** An app that waits for a decision. `description` is the beginning. */
-export type QueuedApp = Pick<NamedAppRow, (typeof queuedColumns)[number] | 'description'> & {
+export type QueuedApp = NamedAppRow & {
   waiting_since: string
   changes: Change[]
   lookAlikes: LookAlike[]
@@ -139,7 +121,7 @@ const toQueued = (
   app: NamedAppRow,
   categorySlugs: Map<unknown, string>,
 ): Omit<QueuedApp, 'lookAlikes'> => ({
-  ...pick(app, ...queuedColumns),
+  ...app,
   // One more than is shown, which then ends with ….
   description: app.description.slice(0, maxExcerptLength + 1),
   waiting_since: positionOf(app).waiting_since,
