@@ -56,7 +56,7 @@ export type SchemaHelpers = Readonly<{
   /** Creates the full-text index and that of names anew, and calls `fill`. */
   createSearchIndex: (
     sql: Knex,
-    fill?: (runner: EngineQueryRunner) => Promise<void>,
+    fill: (runner: EngineQueryRunner) => Promise<void>,
   ) => Promise<void>
   /** Makes a table with an `id` reject changes to existing rows. */
   makeAppendOnly: (sql: Knex, table: string) => Promise<void>

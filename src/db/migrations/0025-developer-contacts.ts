@@ -4,13 +4,10 @@ import type { SchemaHelpers } from '../tools.ts'
 
 /**
  * Creates the schema of version 3.1, whose last migration had this name, so databases of 3.1 have it
- * already. The text of the schema is the same on both ways. Later migrations change it; db/rows.ts
- * has the current columns. Times are ISO 8601 text in UTC, set by the program.
+ * already. The text of the schema is the same on both ways, but for the indexes of searches, which
+ * 0026 creates anew. Later migrations change it; db/rows.ts has the current columns. Times are ISO 8601 text in UTC, set by the program.
  */
-export async function up(
-  sql: Knex,
-  { createSearchIndex, makeAppendOnly }: SchemaHelpers,
-): Promise<void> {
+export async function up(sql: Knex, { makeAppendOnly }: SchemaHelpers): Promise<void> {
   // The default of rows that were older than `changed_at`; every insert sets it.
   const now = new Date().toISOString()
 
@@ -249,6 +246,4 @@ export async function up(
     table.check('id = 1', [], 'catalogue_version_id_check')
   })
   await sql('catalogue_version').insert({ id: 1, value: randomUUID() })
-
-  await createSearchIndex(sql)
 }

@@ -27,7 +27,7 @@ export const schema: SchemaHelpers = {
     await sql.raw('create index app_search_rank on app_search (rank)')
     await sql.raw('create table app_names (id bigint primary key, tokens tsvector not null)')
     await sql.raw('create index app_names_tokens on app_names using gin (tokens)')
-    await fill?.(queryRunnerOf(sql))
+    await fill(queryRunnerOf(sql))
   },
 
   /**

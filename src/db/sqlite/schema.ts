@@ -32,7 +32,7 @@ export const schema: SchemaHelpers = {
     // A batch of an import becomes one segment of the index instead of several: 5 % less time for
     // the index of 200,000 apps. In bytes.
     await sql.raw(`insert into app_search (app_search, rank) values ('hashsize', 8388608)`)
-    await fill?.(queryRunnerOf(sql))
+    await fill(queryRunnerOf(sql))
     // Merges the segments, which halves the time of most searches.
     await sql.raw(`insert into app_search (app_search) values ('optimize')`)
   },
