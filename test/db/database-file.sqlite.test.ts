@@ -13,7 +13,7 @@ import {
 import { dirname, join } from 'node:path'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { openDatabase, openMigratedDatabase } from '../../src/db/open-database.ts'
-import { databaseFile } from '../../src/db/sqlite/database-file.ts'
+import { DatabaseFile } from '../../src/db/sqlite/database-file.ts'
 import type { DatabaseWithTools } from '../../src/db/tools.ts'
 import { copyWorldFile, filePath, temporaryFolder } from '../support/database.ts'
 import { canMount, mount, mountSmallDisk } from '../support/disk.ts'
@@ -118,10 +118,10 @@ test('reading and writing never create a missing file', async () => {
 
 test('a first connection whose file is replaced while it opens is closed, and the next one has the new file', async () => {
   const file = copyWorldFile()
-  const { openConnection } = databaseFile(file)
+  const opened = new DatabaseFile(file)
   const closed: string[] = []
   const open = (name: string, meanwhile = () => {}) =>
-    openConnection(
+    opened.openConnection(
       async () => {
         meanwhile()
         return name

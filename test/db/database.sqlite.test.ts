@@ -20,7 +20,7 @@ import {
   openReader,
   openWriter,
 } from '../../src/db/sqlite/client.ts'
-import { databaseFile } from '../../src/db/sqlite/database-file.ts'
+import { DatabaseFile } from '../../src/db/sqlite/database-file.ts'
 import { openSqlite } from '../../src/db/sqlite/engine.ts'
 import { newApp } from '../contract/valid-requests.ts'
 import { copyWorld, copyWorldFile, openWorld, temporaryFolder } from '../support/database.ts'
@@ -48,12 +48,12 @@ const serving = {
 test.for<[use: string, open: (file: string) => Knex, pragmas: Record<string, number | string>]>([
   [
     'read',
-    (file) => openReader(file, databaseFile(file), 1),
+    (file) => openReader(file, new DatabaseFile(file), 1),
     { ...serving, cache_size: -6144, query_only: 1 },
   ],
   [
     'write',
-    (file) => openWriter(file, databaseFile(file)),
+    (file) => openWriter(file, new DatabaseFile(file)),
     { ...serving, cache_size: -24_576, query_only: 0 },
   ],
   ['check a copy', openCopy, { cache_size: -24_576, temp_store: 2 }],

@@ -191,8 +191,8 @@ const clientOf = (file: DatabaseFile, begin: string, settings: Settings): typeof
      * into a damaged file.
      */
     override async validateConnection(connection: DriverConnection) {
-      if (connection.damageCount !== file.damageCount()) {
-        connection.damageCount = file.damageCount()
+      if (connection.damageCount !== file.damageCount) {
+        connection.damageCount = file.damageCount
         await execute(connection, 'PRAGMA shrink_memory')
       }
       return true

@@ -13,109 +13,94 @@ type FileIdentity = { file: string; log: string }
  * compares the two, by `stat` alone: opening and closing the file would drop SQLite's locks on it
  * (https://sqlite.org/howtocorrupt.html, section 2.2). Decision 14.
  */
-export type DatabaseFile = Readonly<{
-  isOpen: () => boolean
+export class DatabaseFile {
+  readonly #filename: string
+  #opened: FileIdentity | undefined
+  #lastError: { reason: string; at: number } | undefined
+  #isCheckedThisTurn = false
+  /** The number of times that the file was found damaged. */
+  damageCount = 0
+
+  constructor(filename: string) {
+    this.#filename = filename
+  }
+
+  get isOpen(): boolean {
+    return this.#opened !== undefined
+  }
+
   /** Throws if the connections have another file open than the one at the path. */
-  assertInPlace: () => void
+  assertInPlace(): void {
+    const opened = this.#opened
+    if (!opened) return
+    const now = identityOf(this.#filename)
+    if (now.file === noFile) throw new UnusableDatabase('is gone')
+    if (now.file !== opened.file)
+      throw new UnusableDatabase(replacedMessage(now.log === opened.log))
+    // The log of an empty database is created by the first write.
+    if (opened.log === noFile) this.#opened = now
+    else if (now.log !== opened.log)
+      throw new UnusableDatabase('log (-wal) was removed; restart the service')
+  }
+
   /**
    * Like `assertInPlace`, but checks once per turn of the event loop, in which many reads may
    * begin.
    */
-  assertInPlaceThisTurn: () => void
-  /**
-   * Opens a connection; throws if it has another file open than the first connection, which stays
-   * open: closing the last one would remove the log.
-   */
-  openConnection: <C>(
-    open: () => Promise<C>,
-    close: (connection: C) => Promise<unknown>,
-  ) => Promise<C>
+  assertInPlaceThisTurn(): void {
+    if (this.#isCheckedThisTurn) return
+    this.assertInPlace()
+    this.#isCheckedThisTurn = true
+    setImmediate(() => {
+      this.#isCheckedThisTurn = false
+    })
+  }
+
   /**
    * Runs work on the file. If it fails with an error of the file or its disk, `checkHealth` reports
    * that.
    */
-  watch: <T>(work: () => Promise<T>) => Promise<T>
-  /** The number of times that the file was found damaged. */
-  damageCount: () => number
-  /** Why the file cannot be used, such as "is damaged"; undefined if no reason is known. */
-  checkHealth: () => Promise<string | undefined>
-}>
-
-export function databaseFile(filename: string): DatabaseFile {
-  let opened: FileIdentity | undefined
-  let damageCount = 0
-  let lastError: { reason: string; at: number } | undefined
-  let isCheckedThisTurn = false
-
-  const currentIdentity = (): FileIdentity => ({
-    file: identityOf(filename),
-    log: identityOf(`${filename}-wal`),
-  })
-
-  function assertInPlace() {
-    if (!opened) return
-    const now = currentIdentity()
-    // The log of an empty database is created by the first write.
-    if (opened.log === noFile && now.file === opened.file) opened = now
-    if (now.file === noFile) throw new UnusableDatabase('is gone')
-    if (now.file !== opened.file)
-      throw new UnusableDatabase(replacedMessage(now.log === opened.log))
-    if (now.log !== opened.log)
-      throw new UnusableDatabase('log (-wal) was removed; restart the service')
-  }
-
-  function assertInPlaceThisTurn() {
-    if (isCheckedThisTurn) return
-    assertInPlace()
-    isCheckedThisTurn = true
-    setImmediate(() => {
-      isCheckedThisTurn = false
-    })
-  }
-
-  async function watch<T>(work: () => Promise<T>): Promise<T> {
+  async watch<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()
     } catch (error) {
-      if (isDamage(error)) damageCount++
+      if (isDamage(error)) this.damageCount++
       const reason = healthErrorOf(error)
-      if (reason) lastError = { reason, at: performance.now() }
+      if (reason) this.#lastError = { reason, at: performance.now() }
       throw error
     }
   }
 
-  async function openConnection<C>(
+  /**
+   * Opens a connection; throws if it has another file open than the first connection, which stays
+   * open: closing the last one would remove the log.
+   */
+  async openConnection<C>(
     open: () => Promise<C>,
     close: (connection: C) => Promise<unknown>,
   ): Promise<C> {
-    assertInPlace()
-    const { file } = currentIdentity()
+    this.assertInPlace()
+    const { file } = identityOf(this.#filename)
     const connection = await open()
-    const isFirst = opened === undefined
+    const isFirst = !this.isOpen
     // The first connection creates the log.
-    opened ??= { file, log: currentIdentity().log }
+    this.#opened ??= { file, log: identityOf(this.#filename).log }
     try {
-      assertInPlace()
+      this.assertInPlace()
     } catch (error) {
-      if (isFirst) opened = undefined
+      if (isFirst) this.#opened = undefined
       await close(connection)
       throw error
     }
     return connection
   }
 
-  return {
-    isOpen: () => opened !== undefined,
-    assertInPlace,
-    assertInPlaceThisTurn,
-    openConnection,
-    watch,
-    damageCount: () => damageCount,
-    async checkHealth() {
-      assertInPlace()
-      if (lastError && performance.now() - lastError.at < errorLifetime) return lastError.reason
-      return (await isDiskFull(filename)) ? diskFull : undefined
-    },
+  /** Why the file cannot be used, such as "is damaged"; undefined if no reason is known. */
+  async checkHealth(): Promise<string | undefined> {
+    this.assertInPlace()
+    const error = this.#lastError
+    if (error && performance.now() - error.at < errorLifetime) return error.reason
+    return (await isDiskFull(this.#filename)) ? diskFull : undefined
   }
 }
 
@@ -139,8 +124,13 @@ export async function isDiskFull(filename: string): Promise<boolean> {
 
 const noFile = ''
 
+const identityOf = (filename: string): FileIdentity => ({
+  file: inodeOf(filename),
+  log: inodeOf(`${filename}-wal`),
+})
+
 /** Empty if there is no file, or it cannot be reached. */
-function identityOf(path: string): string {
+function inodeOf(path: string): string {
   try {
     const found = statSync(path, { bigint: true, throwIfNoEntry: false })
     return found ? `${found.dev}:${found.ino}` : noFile

@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os'
 import type { DatabaseOptions, Engine } from '../engine.ts'
 import { UnusableDatabase } from '../error-meaning.ts'
 import { openReader, openWriter } from './client.ts'
-import { databaseFile } from './database-file.ts'
+import { DatabaseFile } from './database-file.ts'
 import { explain, healthErrorOf, isBusy, isUnavailable } from './errors.ts'
 import { groupCommit } from './group-commit.ts'
 import { findOpenError } from './inspect-file.ts'
@@ -23,7 +23,7 @@ const groupCommitSize = 32
 
 /** A database in one file, with one writer at a time and concurrent readers. */
 export function openSqlite(filename: string, { lockTimeout }: DatabaseOptions = {}): Engine {
-  const file = databaseFile(filename)
+  const file = new DatabaseFile(filename)
   const writer = openWriter(filename, file, lockTimeout)
   const { transaction, isLockedOut } = groupCommit(writer)
   const reader = openReader(filename, file, concurrency.cheap + concurrency.expensive)
@@ -34,7 +34,7 @@ export function openSqlite(filename: string, { lockTimeout }: DatabaseOptions = 
   return {
     name: filename,
     async checkHealth() {
-      if (!file.isOpen()) return findOpenError(filename)
+      if (!file.isOpen) return findOpenError(filename)
       try {
         const fileError = await file.checkHealth()
         if (fileError !== undefined) return fileError

@@ -7,7 +7,7 @@ import { pauseForOthers } from '../long-writes.ts'
 import type { EngineTools } from '../tools.ts'
 import { openWriter } from './client.ts'
 import { copyTo, withExclusiveLock } from './copy-file.ts'
-import { databaseFile } from './database-file.ts'
+import { DatabaseFile } from './database-file.ts'
 import { isBusy } from './errors.ts'
 import { foreignDatabase, inspectFile } from './inspect-file.ts'
 import { newFileMode, restoreFrom } from './restore-file.ts'
@@ -41,7 +41,7 @@ export function sqliteTools({ name: filename, writer }: Engine): EngineTools {
     waitForSmallerIds: async () => {},
     // With its own connection, so that the writer stays free; readers cannot run VACUUM.
     copyTo: (target, options) =>
-      copyTo(openWriter(filename, databaseFile(filename)), filename, target, options),
+      copyTo(openWriter(filename, new DatabaseFile(filename)), filename, target, options),
     restoreFrom: (backup, onStop) => restoreFrom(filename, backup, onStop),
     withExclusiveLock: (work) => withExclusiveLock(filename, work),
     async optimize({ isLast }) {
