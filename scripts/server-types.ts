@@ -3,9 +3,9 @@ import { OpenAPIBackend, type Operation } from 'openapi-backend'
 import { describeOperation } from '../src/http/operations.ts'
 
 /**
- * Generates what handlers rely on and openapi.d.ts, which is for callers, cannot say: which
- * operations need a key, which parameters validation fills in, what a success of a handler has, and
- * the status of each error.
+ * Generates what the server relies on and openapi.d.ts, which is for callers, cannot say: which
+ * operations need a key, which parameters validation fills in, what a success of a handler has; and
+ * the status of each error, which responses are sent with.
  */
 
 /** Of a response, as openapi-backend has resolved it. */
@@ -53,7 +53,7 @@ const facts = operations.map((operation) => {
 
 const statuses = operations.flatMap(responsesOf).flatMap(([status, { content }]) => {
   const codes = content?.['application/json'].schema.properties.data.properties.code?.enum ?? []
-  return codes.map((code): [string, string] => [code, `  ${code}: ${status}`])
+  return codes.map((code): [string, number] => [code, Number(status)])
 })
 
 writeFileSync(
@@ -65,10 +65,10 @@ writeFileSync(
 export interface ServerFacts {
 ${facts.join('\n')}
 }
-
-/** The status of the errors with a code. */
-export interface ErrorStatuses {
-${[...new Map(statuses).values()].toSorted().join('\n')}
-}
 `,
+)
+
+writeFileSync(
+  `${generated}/error-statuses.json`,
+  `${JSON.stringify(Object.fromEntries(statuses.toSorted()), null, 2)}\n`,
 )

@@ -6,7 +6,9 @@ import { expect, test } from 'vitest'
 import { temporaryFolder } from './support/database.ts'
 
 const root = join(import.meta.dirname, '..')
-const written = ['openapi.json', 'openapi.d.ts', 'server.d.ts'].map((file) => `generated/${file}`)
+const written = ['openapi.json', 'openapi.d.ts', 'server.d.ts', 'error-statuses.json'].map(
+  (file) => `generated/${file}`,
+)
 const read = [
   ...['docs/api-changes.md', 'package.json', 'redocly.yaml'],
   ...['openapi', 'scripts', 'src', 'test/contract'],

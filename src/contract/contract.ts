@@ -1,5 +1,5 @@
 import type { components, operations } from '../../generated/openapi.d.ts'
-import type { ErrorStatuses, ServerFacts } from '../../generated/server.d.ts'
+import type { ServerFacts } from '../../generated/server.d.ts'
 
 /**
  * The document as types: what each operation's handler gets and must return. A new operation needs
@@ -54,9 +54,8 @@ type Failure = {
   [Id in OperationId]: JsonOf<Responses<Id>[Exclude<keyof Responses<Id>, 200 | 201 | 304>]>
 }[OperationId]
 
-export type { ErrorStatuses }
-export type ErrorCode = keyof ErrorStatuses
 export type ErrorData = Failure['data']
+export type ErrorCode = ErrorData['code']
 export type ErrorBody = Pick<Failure, 'success' | 'message'> & { data: ErrorData }
 
 /** The body of a success, without the envelope's `success`. */

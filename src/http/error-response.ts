@@ -1,29 +1,10 @@
 import type { ErrorRequestHandler, IRouter, RequestHandler, Response } from 'express'
-import type { ErrorBody, ErrorData, ErrorStatuses } from '../contract/contract.ts'
+import statuses from '../../generated/error-statuses.json' with { type: 'json' }
+import type { ErrorBody, ErrorData } from '../contract/contract.ts'
 import { ServiceError } from '../contract/errors.ts'
 import { required } from '../util/helpers.ts'
 
 export type ErrorResponse = { status: number; headers: Record<string, string>; body: ErrorBody }
-
-const statuses: ErrorStatuses = {
-  invalid_request: 400,
-  malformed_json: 400,
-  unauthorized: 401,
-  forbidden: 403,
-  not_found: 404,
-  method_not_allowed: 405,
-  not_acceptable: 406,
-  request_timeout: 408,
-  package_name_taken: 409,
-  precondition_failed: 412,
-  payload_too_large: 413,
-  unsupported_media_type: 415,
-  unknown_category: 422,
-  idempotency_key_reused: 422,
-  rate_limited: 429,
-  internal_error: 500,
-  unavailable: 503,
-}
 
 /**
  * The only conversion of errors to responses. Any error but a ServiceError is internal, and reveals

@@ -4,7 +4,6 @@ import type {
   Caller,
   ErrorCode,
   ErrorData,
-  ErrorStatuses,
   Handlers,
   Input,
 } from '../../src/contract/contract.ts'
@@ -76,9 +75,6 @@ export const unknownField = app.colour
 
 // @ts-expect-error the document has no such code
 export const noCode: ErrorCode = 'gone'
-
-// @ts-expect-error the document gives the code another status
-export const otherStatus: ErrorStatuses['not_found'] = 410
 
 // @ts-expect-error this error has no list of problems
 export const moreData: ErrorData = { code: 'forbidden', errors: [] }
