@@ -1,4 +1,4 @@
-import type { QueryRunner } from '../db/engine.ts'
+import { type QueryRunner, readBatches } from '../db/engine.ts'
 import { listedCondition } from '../db/listed-apps.ts'
 import type { AppRow } from '../db/rows.ts'
 import { looksOf } from '../search/fold.ts'
@@ -170,18 +170,12 @@ export async function findLookAlikeDevelopers(
   const matcher = new NameMatcher<string>()
   matcher.add(name, looksOf(name))
   const lookAlikes: string[] = []
-  let last: string | undefined = ''
-  do {
-    const batch: string[] = await sql('developers')
-      .where('name', '>', last)
-      .orderBy('name')
-      .limit(developerBatchSize)
-      .pluck('name')
-    for await (const other of yieldBetween(batch, signal)) {
+  const developers = sql('developers').select('name')
+  for await (const batch of readBatches<{ name: string }>(developers, 'name', developerBatchSize)) {
+    for await (const { name: other } of yieldBetween(batch, signal)) {
       if (other !== name.trim() && matcher.findMatches(looksOf(other)).size > 0)
         lookAlikes.push(other)
     }
-    last = batch.length < developerBatchSize ? undefined : batch.at(-1)
-  } while (last !== undefined)
+  }
   return lookAlikes
 }

@@ -3,9 +3,8 @@ import { join } from 'node:path'
 import type { Knex } from 'knex'
 import { OperatorError } from '../contract/errors.ts'
 import { toIndexedDeveloper } from '../search/terms.ts'
-import { required } from '../util/helpers.ts'
 import { withTemporaryDirectory } from '../util/temporary-directory.ts'
-import { countRows, type NewRow, type QueryRunner } from './engine.ts'
+import { countRows, type NewRow, type QueryRunner, readBatches } from './engine.ts'
 import { indexApps } from './listed-apps.ts'
 import { optimizeAtEnd } from './long-writes.ts'
 import { migrate } from './migrations.ts'
@@ -131,7 +130,7 @@ async function copyRows(
   target.markPublicChange()
   await reserveAuditedIds(source, target)
   for (const table of tables) {
-    for await (const rows of readBatches(source, table)) {
+    for await (const rows of readBatches<Row>(source(table), primaryKeyOf(table), batchSize)) {
       // insertRows ensures that the target generates only greater ids later.
       if (hasGeneratedIds(table)) await target.insertRows(table, rows as NewRow[])
       else for (const row of rows) await target.sql<Row>(table).insert(row)
@@ -171,15 +170,4 @@ async function countTables(sql: Knex): Promise<RowCounts> {
   const counts: Partial<RowCounts> = {}
   for (const table of tables) counts[table] = await countRows(sql(table))
   return counts as RowCounts
-}
-
-async function* readBatches(sql: Knex, table: Table): AsyncGenerator<Row[]> {
-  const key = primaryKeyOf(table)
-  let last: string | number | undefined
-  do {
-    const rest = last === undefined ? sql<Row>(table) : sql<Row>(table).where(key, '>', last)
-    const rows: Row[] = await rest.orderBy(key).limit(batchSize)
-    if (rows.length > 0) yield rows
-    last = rows.length < batchSize ? undefined : required(rows.at(-1)?.[key], 'the last key')
-  } while (last !== undefined)
 }

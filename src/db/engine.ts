@@ -170,3 +170,21 @@ export async function countRows(query: Knex.QueryBuilder): Promise<number> {
   const [all] = await query.clone().count({ total: '*' })
   return required(all, 'the count').total
 }
+
+/**
+ * The rows of a query in batches of `size`, by a column that is unique: the next statement goes on
+ * after the last row. The query can still be extended and run.
+ */
+export async function* readBatches<Row extends Record<string, string | number | null>>(
+  query: Knex.QueryBuilder,
+  column: keyof Row & string,
+  size: number,
+): AsyncGenerator<Row[]> {
+  let last: string | number | null | undefined
+  do {
+    const rest = query.clone().orderBy(column).limit(size)
+    const rows: Row[] = await (last === undefined ? rest : rest.where(column, '>', last))
+    if (rows.length > 0) yield rows
+    last = rows.length < size ? undefined : rows.at(-1)?.[column]
+  } while (last !== undefined)
+}

@@ -8,10 +8,10 @@ import {
   reviewColumns,
 } from '../catalogue/app-store.ts'
 import { parseKeywords } from '../catalogue/keywords.ts'
-import type { QueryRunner } from '../db/engine.ts'
+import { type QueryRunner, readBatches } from '../db/engine.ts'
 import { listedCondition } from '../db/listed-apps.ts'
 import type { DatabaseWithTools } from '../db/tools.ts'
-import { chunk, pick, required } from '../util/helpers.ts'
+import { chunk, pick } from '../util/helpers.ts'
 import { type Line, lineFields, type ParsedLine, type RemovedApp } from './line.ts'
 
 export type ExportOptions = {
@@ -79,26 +79,20 @@ export async function* changedAppIds(
 ): AsyncGenerator<number[]> {
   const changedIds = (table: 'developers' | 'categories') =>
     sql(table).where('changed_at', '>=', since).select('id')
-  const appIds = () => {
-    if (since === '') return sql('apps').select('id').as('changed')
-    return sql('apps')
-      .where('changed_at', '>=', since)
-      .select('id')
-      .union([
-        sql('apps').whereIn('developer_id', changedIds('developers')).select('id'),
-        sql('apps').whereIn('category_id', changedIds('categories')).select('id'),
-      ])
-      .as('changed')
-  }
-  for (let last = 0; ; ) {
-    const found: number[] = await sql(appIds())
-      .where('id', '>', last)
-      .orderBy('id')
-      .limit(idBatchSize)
-      .pluck('id')
-    yield* chunk(found, pageSize)
-    if (found.length < idBatchSize) return
-    last = required(found.at(-1), 'the last id of a batch')
+  const all = sql('apps').select('id')
+  const changed =
+    since === ''
+      ? all
+      : all
+          .where('changed_at', '>=', since)
+          .union([
+            sql('apps').whereIn('developer_id', changedIds('developers')).select('id'),
+            sql('apps').whereIn('category_id', changedIds('categories')).select('id'),
+          ])
+  const apps = sql(changed.as('changed'))
+  for await (const batch of readBatches<{ id: number }>(apps, 'id', idBatchSize)) {
+    const ids = batch.map(({ id }) => id)
+    yield* chunk(ids, pageSize)
   }
 }
 

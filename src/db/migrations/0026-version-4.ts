@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { toIndexedDeveloper } from '../../search/terms.ts'
 import { chunk } from '../../util/helpers.ts'
-import type { EngineQueryRunner } from '../engine.ts'
+import { type EngineQueryRunner, readBatches } from '../engine.ts'
 import { indexApps } from '../listed-apps.ts'
 import type { SchemaHelpers } from '../tools.ts'
 
@@ -31,15 +31,9 @@ async function fill(runner: EngineQueryRunner) {
   const developers = await runner.sql('developers').select('id', 'name')
   for (const batch of chunk(developers, batchSize))
     await runner.names.index(batch.map(toIndexedDeveloper))
-  for (let last = 0; ; ) {
-    const ids: number[] = await runner
-      .sql('apps')
-      .where('id', '>', last)
-      .orderBy('id')
-      .limit(batchSize)
-      .pluck('id')
+  const apps = runner.sql('apps').select('id')
+  for await (const batch of readBatches<{ id: number }>(apps, 'id', batchSize)) {
+    const ids = batch.map(({ id }) => id)
     await indexApps(runner, ids)
-    last = ids.at(-1) ?? last
-    if (ids.length < batchSize) return
   }
 }
