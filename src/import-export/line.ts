@@ -376,12 +376,16 @@ const maxClockSkew = 5 * 60_000
  * only its last release.
  */
 const laterTimes = ['updated_at', 'approved_at', 'deleted_at'] as const
+const timeFields = ['created_at', ...laterTimes] as const
 
 /**
  * The times of a line that are before the creation of the app. `stored` has times of the app that the
  * line updates.
  */
-export function orderProblems(line: object, stored: object = {}): Problem[] {
+export function orderProblems(
+  line: Record<string, unknown>,
+  stored: Record<string, unknown> = {},
+): Problem[] {
   const given = timesOf(line)
   const { created_at: creation, ...later } = { ...timesOf(stored), ...given }
   if (creation === undefined) return []
@@ -397,13 +401,12 @@ export function orderProblems(line: object, stored: object = {}): Problem[] {
 }
 
 /** The times of an object that are set, in milliseconds. */
-const timesOf = (value: object): Partial<Record<string, number>> =>
+const timesOf = (value: Record<string, unknown>): Partial<Record<string, number>> =>
   Object.fromEntries(
-    Object.entries(value).flatMap(([field, time]) =>
-      ['created_at', ...laterTimes].includes(field) && typeof time === 'string'
-        ? [[field, Date.parse(time)]]
-        : [],
-    ),
+    timeFields.flatMap((field) => {
+      const time = value[field]
+      return typeof time === 'string' ? [[field, Date.parse(time)]] : []
+    }),
   )
 
 /**
@@ -490,7 +493,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null
 
 /** Fields whose values other stores write in other forms. */
-const quotedFields = new Set<string>(['created_at', ...laterTimes, ...queueColumns])
+const quotedFields = new Set<string>([...timeFields, ...queueColumns])
 
 const maxQuotedLength = 60
 
