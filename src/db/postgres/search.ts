@@ -154,14 +154,14 @@ const asked = (tokens: string[]) =>
 
 /** A row of app_search, with its tokens separated by spaces. */
 function rowOf(app: IndexedApp) {
-  const tokens = indexedTokens(app)
+  const tokens = indexedTokens(app).split(' ')
   const beginnings = tokens.flatMap(shortBeginnings).map((beginning) => `^${beginning}`)
   return {
     app_id: app.id,
     rank: searchRank(app),
     name_words: app.nameWords,
     tokens: [...new Set([...tokens, ...beginnings])].join(' '),
-    sequence: app.tokens.every(isAscii) ? null : ` ${app.tokens.join(' ')} `,
+    sequence: isAscii(app.tokens) ? null : ` ${app.tokens} `,
   }
 }
 

@@ -73,14 +73,14 @@ export const searchIndex = (sql: Knex): SearchIndex => ({
       .toSorted((a, b) => a.rank - b.rank)
     const words = new Set<string>()
     for (const { tokens } of rows)
-      for (const token of tokens) if (isWordToken(token)) words.add(token)
+      for (const token of tokens.split(' ')) if (isWordToken(token)) words.add(token)
     await sql.raw(
       'insert into app_search_words (word) select value from json_each(?) where true order by value on conflict do nothing',
       [JSON.stringify([...words])],
     )
     await sql.raw(
       'insert into app_search (rowid, tokens) select value->>0, value->>1 from jsonb_each(cast(? as text))',
-      [jsonArrayBytes(rows.map(({ rank, tokens }) => [rank, tokens.join(' ')]))],
+      [jsonArrayBytes(rows.map(({ rank, tokens }) => [rank, tokens]))],
     )
     await sql.raw(
       `insert or replace into app_search_apps (app_id, rank, name_words)
