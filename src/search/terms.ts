@@ -187,8 +187,7 @@ const stemToken = (stem: string) => `${marks.stem}${stem}`
 
 /** The tokens, and the stems that are not among them. */
 function withStems(tokens: string[]): string[] {
-  const found = new Set(tokens.map(stemOf))
-  for (const token of tokens) found.delete(token)
+  const found = new Set(tokens.map(stemOf)).difference(new Set(tokens))
   return [...tokens, ...Array.from(found, stemToken)]
 }
 
@@ -247,7 +246,7 @@ type SearchedApp = {
 export function toSearchDocument(app: SearchedApp, developerName: string): SearchDocument {
   const name = splitByCase(app.name)
   const nameTokens = indexTokens(name)
-  const joinedTokens = new Set(indexTokens(name.replace(/[\s\p{P}]+/gu, '_')))
+  const joined = new Set(indexTokens(name.replace(/[\s\p{P}]+/gu, '_')))
   const packageName = app.package_name ?? ''
   const first = [name, developerName, app.short_description]
   // Punctuation between them joins no words. After the cut, so that they push nothing out.
@@ -264,7 +263,7 @@ export function toSearchDocument(app: SearchedApp, developerName: string): Searc
       ...withStems(nameTokens).map((token) => `${marks.name}${token}`),
       // Only stems, since the lead is searched for no beginnings of words.
       ...indexTokens(lead).map((token) => `${marks.lead}${stemOf(token)}`),
-      ...[...joinedTokens.difference(new Set(nameTokens))].map(joinToken),
+      ...Array.from(joined.difference(new Set(nameTokens)), joinToken),
       ...keys,
     ].join(' '),
     nameWords: wordsOf(app.name).flat().join(' '),
