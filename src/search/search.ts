@@ -64,36 +64,44 @@ export async function search(
   counts: AppCounts,
   order?: SortOrder,
 ): Promise<SearchResult> {
-  if (order) {
-    const ids = await index.firstIds(phrasesOf(query, 'prefix'), maxMatches + 1, order)
-    if (ids.length >= maxSortedBest) return { ids, fullMatches: ids.length, words: [] }
-  }
-  const whole = await bestMatches(index, query)
+  const limit = order ? maxSortedBest : maxMatches + 1
+  const whole = await fullMatches(index, query, order)
+  if (order && whole.ids.length >= limit)
+    return { ids: whole.ids, fullMatches: whole.ids.length, words: [] }
   const split = whole.ids.length > 0 ? query : withSplitRuns(query)
-  const written = split === query ? whole : await bestMatches(index, split)
-  const corrected = await addCorrected(index, split, written)
-  const best = await addPartial(index, split, corrected, counts)
-  return order ? sortBest(index, split, corrected, best, order) : best
+  const written = split === query ? whole : await fullMatches(index, split, order)
+  const corrected = await addCorrected(index, split, written, order)
+  const best = await addPartial(index, split, corrected, counts, limit)
+  return order ? sortBest(index, corrected.ids, best, order) : best
 }
 
 /** In an order, the first apps of the best order are shown if fewer have all words. */
 const maxSortedBest = 50
 
+/** The apps that have all words, the best first; if they are many, the first in the order. */
+async function fullMatches(
+  index: MatchFinder,
+  query: SearchQuery,
+  order?: SortOrder,
+): Promise<Matches> {
+  if (!order) return bestMatches(index, query)
+  const ids = await index.firstIds(phrasesOf(query, 'prefix'), maxMatches + 1, order)
+  if (ids.length >= maxSortedBest) return { ids, nameMatches: 0 }
+  const { ranks } = await index.firstMatches({ ranks: [phrasesOf(query, 'key')] }, maxMatches)
+  return { ids: [...new Set([...ids, ...ranks.flat().map(idOfRank)])], nameMatches: 0 }
+}
+
 /** Sorts the apps that have all words and then, if these are few, the rest of the best ones. */
 async function sortBest(
   index: MatchFinder,
-  query: SearchQuery,
-  { ids, terms }: CorrectedMatches,
+  fullIds: number[],
   best: SearchResult,
   order: SortOrder,
 ): Promise<SearchResult> {
-  const full =
-    ids.length > maxMatches
-      ? await index.firstIds(phrasesOf({ ...query, terms }, 'prefix'), maxMatches + 1, order)
-      : await index.inOrder(ids, order)
-  const others = new Set(best.ids.slice(0, maxSortedBest)).difference(new Set(full))
-  const rest = full.length < maxSortedBest ? await index.inOrder([...others], order) : []
-  return { ids: [...full, ...rest], fullMatches: full.length, words: best.words }
+  const full = new Set(fullIds)
+  const sorted = await index.inOrder([...full.union(new Set(best.ids))], order)
+  const ids = sorted.toSorted((one, other) => Number(full.has(other)) - Number(full.has(one)))
+  return { ids, fullMatches: full.size, words: best.words }
 }
 
 /** The same query if no run has several words. */
@@ -110,6 +118,7 @@ async function addCorrected(
   index: MatchFinder,
   query: SearchQuery,
   written: Matches,
+  order?: SortOrder,
 ): Promise<CorrectedMatches> {
   const firstTerms = query.terms.slice(0, maxTerms)
   if (written.ids.length > typo.maxApps) return { ...written, terms: firstTerms, words: [] }
@@ -122,7 +131,9 @@ async function addCorrected(
 
   const isAsWritten =
     terms.length === query.terms.length && terms.every((term, at) => term === query.terms[at])
-  const corrected = isAsWritten ? written : await bestMatches(index, { ...query, text: '', terms })
+  const corrected = isAsWritten
+    ? written
+    : await fullMatches(index, { ...query, text: '', terms }, order)
   const ids = [...new Set([...written.ids, ...corrected.ids])]
   if (ids.length > 0) return { ...(isFound ? written : corrected), ids, terms, words }
 
@@ -147,14 +158,15 @@ async function addPartial(
   query: SearchQuery,
   { ids, nameMatches, nextPopularity, terms, words }: CorrectedMatches,
   counts: AppCounts,
+  limit: number,
 ): Promise<SearchResult> {
-  const isComplete = ids.length > maxMatches || (ids.length > 0 && terms.length < 2)
-  if (isComplete) return { ids: ids.slice(0, maxMatches + 1), fullMatches: ids.length, words }
+  const isComplete = ids.length >= limit || (ids.length > 0 && terms.length < 2)
+  if (isComplete) return { ids: ids.slice(0, limit), fullMatches: ids.length, words }
 
   const partial = await partialMatches(index, { ...query, terms }, counts, nextPopularity)
   const full = new Set([...ids.slice(0, nameMatches), ...partial.named, ...ids])
   const all = [...full.union(new Set(partial.ids))]
-  return { ids: all.slice(0, maxMatches + 1), fullMatches: full.size, words }
+  return { ids: all.slice(0, limit), fullMatches: full.size, words }
 }
 
 async function lookUp(index: MatchFinder, query: SearchQuery, terms: Term[]): Promise<Word[]> {

@@ -250,8 +250,8 @@ test.for<[what: string, text: string, order: SortOrder | undefined, calls: strin
     'no match in an order',
     'even odd',
     ['total_downloads', 'id'],
-    // At last the apps that have all words are sorted, and the rest.
-    ['1 ids * 1001', ...tiers(2), ...lookUps(2, 0), parts(2), '1 ids * 50', '1 ids * 50'],
+    // At last the apps that have all words are sorted with the rest.
+    ['1 ids * 1001', '0 names, 1 ranks * 1000', ...lookUps(2, 0), parts(2), '1 ids * 50'],
   ],
 ])('rows and statements of a search are bounded: %s', async ([, text, order, expected]) => {
   const database = await openCatalogue()
