@@ -1,4 +1,4 @@
-import { isWithinOneEdit } from '../search/typos.ts'
+import { isWithinEdits } from '../search/typos.ts'
 
 /** Compares the looks of names. look-alikes.ts chooses the names. */
 
@@ -44,7 +44,7 @@ export class NameMatcher<Value> {
       if (look.length < minLength) continue
       for (const end of endsOf(look))
         for (const other of this.#byEnd.get(end) ?? [])
-          if (!found.has(other.value) && isWithinOneEdit(other.look, look)) found.add(other.value)
+          if (!found.has(other.value) && isWithinEdits(1, other.look, look)) found.add(other.value)
     }
     return found
   }

@@ -22,7 +22,7 @@ import {
   type Tier,
   wordOfToken,
 } from './terms.ts'
-import { isCorrectable, isWithinTwoEdits, similarWords } from './typos.ts'
+import { isCorrectable, isWithinEdits, similarWords } from './typos.ts'
 
 /** A search as users mean it: apps that have all words, then those that have only some. */
 
@@ -252,7 +252,7 @@ async function farCorrectionsOf(
     .flat()
     .flatMap(({ nameWords }) => [...nameWords.split(' '), nameWords.replaceAll(' ', '')])
   return [...new Set(words)].filter(
-    (word) => word.startsWith(beginning) && isWithinTwoEdits(word, term.text),
+    (word) => word.startsWith(beginning) && isWithinEdits(2, word, term.text),
   )
 }
 

@@ -4,21 +4,16 @@ import type { Term } from './terms.ts'
 
 /** Finds the words that differ from another by one typing error, or two. */
 
-/**
- * Whether a term may be a word with a typo. Excludes emoji and runs, which are not prefixes, and
- * four characters that have a letter beside them, as in e-mail, since both may be one word.
- */
-export const isCorrectable = ({ text, spellings, isPrefix }: Term): boolean =>
-  isPrefix &&
-  correctable.test(text) &&
-  ([...text].length > 4 || spellings.every((spelling) => [...spelling].length !== 5))
+/** Whether a term may be a word with a typo. Excludes emoji and runs, which are not prefixes. */
+export const isCorrectable = ({ text, isPrefix }: Term): boolean =>
+  isPrefix && correctable.test(text)
 
 /** Shorter words have too many neighbours at distance one; longer ones cost too much to look up. */
 const correctable = /^[\p{L}\p{N}].{3,29}$/u
 
 /**
  * All words at distance one, each once: one letter added, removed or replaced, or two adjacent
- * letters swapped; and the word without the symbols at its end, as in C++.
+ * letters swapped.
  */
 export function similarWords(word: string): string[] {
   // In Hangul, a typo may change a syllable or one of its letters. A syllable has up to three.
@@ -27,21 +22,14 @@ export function similarWords(word: string): string[] {
   const words = spellings
     .flatMap((letters) => withOneEdit([...letters]))
     .map((changed) => changed.normalize('NFC'))
-  return [...new Set([...words, withoutSymbols(word)])].filter(
-    (other) => other !== word && !looseJamo.test(other),
-  )
+  return [...new Set(words)].filter((other) => other !== word && !looseJamo.test(other))
 }
 
 /**
- * Whether the texts are the same, or differ in one character that is added, removed or replaced, or
- * in two adjacent ones that are swapped.
+ * Whether the texts differ in at most so many edits: a character that is added, removed or replaced,
+ * or two adjacent ones that are swapped.
  */
-export const isWithinOneEdit = (one: string, other: string): boolean => isWithin(1, one, other)
-
-/** Whether the texts differ in at most two such edits. */
-export const isWithinTwoEdits = (one: string, other: string): boolean => isWithin(2, one, other)
-
-function isWithin(maxEdits: number, one: string, other: string): boolean {
+export function isWithinEdits(maxEdits: number, one: string, other: string): boolean {
   // A character has one or two code units.
   if (Math.abs(one.length - other.length) > 2 * maxEdits) return false
   const letters = [...one]
@@ -65,14 +53,8 @@ function isWithin(maxEdits: number, one: string, other: string): boolean {
   }
 }
 
-/** The word without the symbols at its end, as in C++, and what follows them. */
-const withoutSymbols = (word: string) => word.replace(/[+#].*/, '')
-
 /** Letters of Hangul outside a syllable. */
 const looseJamo = /[\u1100-\u11FF]/
-
-/** Letters of Hangul that no syllable of Unicode has. */
-const archaicJamo = /[\u1113-\u1160\u1176-\u11A7\u11C3-\u11FF]/
 
 function withOneEdit(letters: string[]): string[] {
   const alphabet = alphabetOf(letters)
@@ -113,5 +95,5 @@ function alphabetOf(letters: string[]): string[] {
   return [...blocks]
     .flatMap((block) => Array.from({ length: blockSize }, (_, index) => block * blockSize + index))
     .map((point) => String.fromCodePoint(point))
-    .filter((letter) => wanted.test(letter) && !archaicJamo.test(letter) && fold(letter) === letter)
+    .filter((letter) => wanted.test(letter) && fold(letter) === letter)
 }

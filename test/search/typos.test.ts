@@ -1,11 +1,6 @@
 import { expect, test } from 'vitest'
 import { queryTerms } from '../../src/search/terms.ts'
-import {
-  isCorrectable,
-  isWithinOneEdit,
-  isWithinTwoEdits,
-  similarWords,
-} from '../../src/search/typos.ts'
+import { isCorrectable, isWithinEdits, similarWords } from '../../src/search/typos.ts'
 
 test.for<[string, string, string]>([
   ['a letter more', 'facebok', 'facebook'],
@@ -62,8 +57,8 @@ test.for<[what: string, one: string, other: string, isWithin: boolean]>([
   ['one of them swapped with a letter', '🔥a', 'a🔥', true],
   ['one of them instead of two letters', 'tide', 'ti🔥', false],
 ])('is one edit enough for %s: %s, %s: %s', ([, one, other, isWithin]) => {
-  expect(isWithinOneEdit(one, other)).toBe(isWithin)
-  expect(isWithinOneEdit(other, one)).toBe(isWithin)
+  expect(isWithinEdits(1, one, other)).toBe(isWithin)
+  expect(isWithinEdits(1, other, one)).toBe(isWithin)
 })
 
 test.for<[what: string, one: string, other: string, isWithin: boolean]>([
@@ -83,14 +78,14 @@ test.for<[what: string, one: string, other: string, isWithin: boolean]>([
   ['three of them more', 'tide', 'tide🔥🔦🔥', false],
   ['two of them swapped, and another', '🔥🔦a', '🔦🔥b', true],
 ])('are two edits enough for %s: %s, %s: %s', ([, one, other, isWithin]) => {
-  expect(isWithinTwoEdits(one, other)).toBe(isWithin)
-  expect(isWithinTwoEdits(other, one)).toBe(isWithin)
+  expect(isWithinEdits(2, one, other)).toBe(isWithin)
+  expect(isWithinEdits(2, other, one)).toBe(isWithin)
 })
 
 test.for(['facebook', 'tiles512', 'шахматы', '계산기'])(
   'each word beside %s is within one edit',
   (word) => {
-    const far = similarWords(word).filter((other) => !isWithinOneEdit(word, other))
+    const far = similarWords(word).filter((other) => !isWithinEdits(1, word, other))
     expect(far).toEqual([])
   },
 )
