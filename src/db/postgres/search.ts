@@ -46,7 +46,7 @@ export const searchIndex = (sql: Knex): SearchIndex => {
     limit: number,
     order?: SortOrder,
   ): Promise<Row[]> {
-    const tokens = phrases.map((list) => `(${list.map(tsquery).join(' | ')})`).join(' & ')
+    const tokens = tsquery(phrases, lexeme)
     // A term of several tokens has one spelling.
     const runs = phrases.flatMap(([phrase]) =>
       phrase && phrase.tokens.length > 1 ? ` ${phrase.tokens.join(' ')} ` : [],
@@ -177,13 +177,14 @@ const isShort = (token: string) => /^~?..?$/u.test(token)
  * A `tsquery` (https://www.postgresql.org/docs/current/datatype-textsearch.html). An empty one
  * matches nothing.
  */
-const tsquery = ({ tokens, isPrefix }: Phrase) =>
-  `(${tokens.map((token) => lexeme(token, isPrefix)).join(' & ')})`
-
-function lexeme(token: string, isPrefix: boolean): string {
-  if (isPrefix && isShort(token)) return lexemeOf(`^${token}`, false)
-  return lexemeOf(token, isPrefix)
+function tsquery(phrases: Phrase[][], toLexeme: typeof lexemeOf): string {
+  const phraseQuery = ({ tokens, isPrefix }: Phrase) =>
+    `(${tokens.map((token) => toLexeme(token, isPrefix)).join(' & ')})`
+  return phrases.map((list) => `(${list.map(phraseQuery).join(' | ')})`).join(' & ')
 }
+
+const lexeme = (token: string, isPrefix: boolean): string =>
+  isPrefix && isShort(token) ? lexemeOf(`^${token}`, false) : lexemeOf(token, isPrefix)
 
 /** A token in a `tsquery`. */
 const lexemeOf = (token: string, isPrefix: boolean): string =>
@@ -210,15 +211,12 @@ export const nameIndex = (sql: Knex): NameIndex => ({
 
   async newestWith(phrases, limit) {
     if (phrases.length === 0) return []
-    const lists = phrases.map((list) =>
-      list.flatMap(({ tokens, isPrefix }) => tokens.map((token) => lexemeOf(token, isPrefix))),
-    )
     const found = await rowsOf<{ id: number }>(
       sql,
       // Materialized: the planner would otherwise read all apps if it expects many matches.
       `with matches as materialized (select id from app_names where tokens @@ ?::tsquery)
        select id from matches order by id desc limit ?`,
-      [lists.map((list) => `(${list.join(' | ')})`).join(' & '), limit],
+      [tsquery(phrases, lexemeOf), limit],
     )
     return found.map(({ id }) => id)
   },
@@ -231,7 +229,7 @@ export const nameIndex = (sql: Knex): NameIndex => ({
          with matches as materialized (select id from app_names where app_names.tokens @@ asked.query)
          select array(select id from matches order by id limit ?) as ids
        ) as found`,
-      [JSON.stringify(tokens.map((token) => ({ token, query: lexemeOf(token, false) }))), limit],
+      [asked(tokens), limit],
     )
     return found.map(({ token, ids }) => ({ token, ids: ids.map(Number) }))
   },

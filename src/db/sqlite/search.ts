@@ -175,7 +175,6 @@ const removeDocuments = (sql: Knex, ids: number[]) =>
 
 /**
  * Expressions of FTS5 (https://sqlite.org/fts5.html#full_text_query_syntax) for lists of phrases.
- * An empty phrase matches nothing.
  */
 async function matchExpressions(sql: Knex, searches: Phrase[][][]): Promise<string[]> {
   const beginnings = searches.flat(2).filter(isSpelledOut).map(textOf)
@@ -184,13 +183,20 @@ async function matchExpressions(sql: Knex, searches: Phrase[][][]): Promise<stri
   const alternatives = (phrase: Phrase) => {
     const text = textOf(phrase)
     const spelledOut = isSpelledOut(phrase) ? words.get(text) : undefined
-    return spelledOut?.map((word) => `"${word}"`) ?? `"${text}"${phrase.isPrefix ? ' *' : ''}`
+    return spelledOut?.map((word) => `"${word}"`) ?? quotedText(phrase)
   }
-  return searches.map((phrases) => {
-    const lists = phrases.map((list) => `(${list.flatMap(alternatives).join(' OR ') || '""'})`)
-    return lists.join(' AND ') || '""'
-  })
+  return searches.map((phrases) => expressionOf(phrases, alternatives))
 }
+
+const quotedText = (phrase: Phrase) => `"${textOf(phrase)}"${phrase.isPrefix ? ' *' : ''}`
+
+/** An empty phrase matches nothing. */
+const expressionOf = (
+  phrases: Phrase[][],
+  alternatives: (phrase: Phrase) => string | string[] = quotedText,
+): string =>
+  phrases.map((list) => `(${list.flatMap(alternatives).join(' OR ') || '""'})`).join(' AND ') ||
+  '""'
 
 /** The words with each of these beginnings, unless there are more than `maxWords`. */
 async function spellOut(
@@ -232,7 +238,7 @@ export const nameIndex = (sql: Knex): NameIndex => ({
   async newestWith(phrases, limit) {
     const found = await rowsOf(sql)<{ id: number }>(
       'select rowid as id from app_names where app_names match ? order by rowid desc limit ?',
-      [namesExpression(phrases), limit],
+      [expressionOf(phrases), limit],
     )
     return found.map(({ id }) => id)
   },
@@ -249,12 +255,6 @@ export const nameIndex = (sql: Knex): NameIndex => ({
     return found.map(({ token, ids }) => ({ token, ids: JSON.parse(ids) }))
   },
 })
-
-/** An empty phrase matches nothing. */
-const namesExpression = (phrases: Phrase[][]) =>
-  phrases.map((list) => `(${list.map(quotedText).join(' OR ')})`).join(' AND ') || '""'
-
-const quotedText = ({ tokens, isPrefix }: Phrase) => `"${tokens.join(' ')}"${isPrefix ? ' *' : ''}`
 
 /** Pages of the index, some 8 MB, which take about 100 ms. */
 const pagesPerMerge = 2000
