@@ -76,7 +76,6 @@ export async function bestMatches(index: MatchFinder, query: SearchQuery): Promi
     rank,
     score:
       (isSameName(query.terms, nameWords) ? weights.same : 0) +
-      (isAsWritten(query.terms, nameWords) ? weights.asWritten : 0) +
       popularityOfRank(rank) +
       scoreName(query.terms, nameWords),
   }))
@@ -96,11 +95,6 @@ export async function bestMatches(index: MatchFinder, query: SearchQuery): Promi
   }
 }
 
-function isAsWritten(terms: readonly Term[], nameWords: string): boolean {
-  const name = nameWords.replaceAll(' ', '')
-  return terms.every(({ spellings }) => spellings.some((spelling) => name.includes(spelling)))
-}
-
 const textOf = (terms: readonly Term[]) => terms.map(({ text }) => text).join('')
 
 export function isSameName(terms: readonly Term[], nameWords: string): boolean {
@@ -113,10 +107,9 @@ export function isSameName(terms: readonly Term[], nameWords: string): boolean {
  * In steps of popularity, four per doubling of the downloads. A match must be this much more
  * popular to precede a closer one: 64 times if its words only begin with the terms, 16 times if its
  * name does not begin with the first term, and up to 256 times if its name is much longer than the
- * search. A name that equals the search precedes all others. A name that has all terms as they were
- * written precedes those that have other forms of them.
+ * search. A name that equals the search precedes all others.
  */
-const weights = { whole: 24, start: 16, share: 32, same: 20_000, asWritten: 10_000 }
+const weights = { whole: 24, start: 16, share: 32, same: 10_000 }
 
 /**
  * Scores a name that has all terms. Integers, so that the order is the same everywhere.
@@ -124,16 +117,9 @@ const weights = { whole: 24, start: 16, share: 32, same: 20_000, asWritten: 10_0
 export function scoreName(terms: readonly Term[], nameWords: string): number {
   const words = nameWords.split(' ')
   const name = words.join('')
-  // The whole name, one of its words, or two beside each other.
-  const isPart = (spelling: string) =>
-    spelling === name ||
-    words.some(
-      (word, at) =>
-        spelling.startsWith(word) &&
-        (spelling === word || spelling === `${word}${words[at + 1] ?? ''}`),
-    )
-  // A term that is not a prefix matches whole words only.
-  const isWhole = terms.every((term) => !term.isPrefix || term.spellings.some(isPart))
+  const pairs = words.map((word, at) => `${word}${words[at + 1] ?? ''}`)
+  const parts = new Set([name, ...words, ...pairs])
+  const isWhole = terms.every(({ spellings }) => spellings.some((spelling) => parts.has(spelling)))
   const isAtStart = terms[0]?.spellings.some((spelling) => name.startsWith(spelling))
   return (
     (isWhole ? weights.whole : 0) +

@@ -260,12 +260,8 @@ async function farCorrectionsOf(
 export function correctedTerm({ term, isKnown, corrections }: Word): Term[] {
   if (corrections.length === 0) return isKnown ? [term] : []
   const spellings = isKnown ? [...term.spellings, ...corrections] : corrections
-  const isGuess = !isKnown && [...term.text].length <= maxGuessed
-  return [{ ...exactTerm(spellings), forms: term.forms, isGuess }]
+  return [{ ...exactTerm(spellings), forms: term.forms }]
 }
-
-/** Letters. So short a word has many similar ones, and may be right: its correction is a guess. */
-const maxGuessed = 5
 
 function exactTerm(spellings: string[]): Term {
   const text = required(spellings[0], 'a spelling')
@@ -282,12 +278,12 @@ const isNumber = ({ text }: Term) => /^\p{N}+$/u.test(text)
 const hasSubject = (terms: readonly Term[]) => terms.some(({ text }) => isSubject(text))
 
 /**
- * Function words, words that any app is, numbers and guesses count less, since they rarely are what
- * is searched for. Half or twice of each weight hardly changes results.
+ * Function words, words that any app is, and numbers count less, since they rarely are what is
+ * searched for. Half or twice of each weight hardly changes results.
  */
 function importanceOf(term: Term): number {
   if (!isSubject(term.text)) return 1 / 8
-  return isNumber(term) || term.isGuess ? 1 / 4 : 1
+  return isNumber(term) ? 1 / 4 : 1
 }
 
 /** The score, in steps of popularity, of having all terms. */
@@ -314,11 +310,9 @@ async function partialMatches(
 ) {
   const { terms } = query
   const popularRank = await index.rankAt(maxMatches)
-  const isOnSubject = hasSubject(terms)
   const searches = (tier: Tier) =>
     terms.map((term) => {
-      const mayBegin = term.text.length >= minBeginning && (isSubject(term.text) || !isOnSubject)
-      const isPrefix = term.isPrefix && mayBegin
+      const isPrefix = term.isPrefix && term.text.length >= minBeginning
       return phrasesOf({ ...query, terms: [{ ...term, isPrefix }] }, tier)
     })
   const found = await index.firstMatches(
@@ -357,7 +351,6 @@ async function partialMatches(
   const matches = Array.from(termsOfApps, ([rank, set]) => {
     const { nameTerms = 0, nameWords = '' } = names.get(rank) ?? {}
     const name = setOf(nameTerms)
-    const nameFactor = Math.min(1, name.weight / (total * minNameShare))
     const isMost =
       name.weight > total / 2 ||
       popularityOfRank(rank) > nextPopularity + missingSteps * (1 / 2 - name.weight / total)
@@ -367,7 +360,7 @@ async function partialMatches(
       score:
         (shareSteps * setOf(set).weight) / total +
         popularityOfRank(rank) +
-        (nameTerms && nameFactor * scoreName(name.terms, nameWords)),
+        (nameTerms && scoreName(name.terms, nameWords)),
       isNamed: nameTerms > 0 && isMost && isSameName(name.terms, nameWords),
     }
   }).sort((a, b) => b.score - a.score || b.rank - a.rank)
@@ -378,6 +371,3 @@ async function partialMatches(
     ids: idsOf(onSubject.length > 0 ? onSubject : matches),
   }
 }
-
-/** A name that has a smaller share of the weight gets less of its score. */
-const minNameShare = 1 / 4

@@ -129,8 +129,6 @@ export type Term = Readonly<{
   spellings: readonly string[]
   forms: readonly string[]
   isPrefix: boolean
-  /** Corrected from a word that may be right. */
-  isGuess?: boolean
 }>
 
 /**

@@ -151,8 +151,8 @@ const catalogues: { catalogue: string; apps: ListedApp[]; searches: Search[] }[]
       },
       {
         search: 'recorders',
-        first: ['Recorders of Ulm', 'Recorder', 'Flute', 'Oboe'],
-        rule: 'the word as it is written before its singular, and names before texts',
+        first: ['Recorder', 'Recorders of Ulm', 'Flute', 'Oboe'],
+        rule: 'names with the word or its singular by downloads, and then texts',
       },
       {
         search: 'recorders',
@@ -161,7 +161,6 @@ const catalogues: { catalogue: string; apps: ListedApp[]; searches: Search[] }[]
         rule: 'the most downloaded, if they are asked for',
       },
       { search: 'instagram app', first: ['Instagram'], rule: 'a name before who mentions it' },
-      { search: 'uber lyft', first: ['Uber', 'Uber Eats'], rule: 'known words before guesses' },
       { search: 'firefox 2.0', first: ['Firefox', 'Firefox Lite'], rule: 'a name before numbers' },
       { search: 'blockcraft 1.8', first: ['Blockcraft'], rule: 'the same, in another order' },
       { search: 'free blocks 512', first: ['Blocks 512'], rule: 'a name with the number' },
