@@ -60,8 +60,6 @@ export type Matches = Readonly<{
   ids: number[]
   /** The number of ids, at the front, that were found by a name or a key. */
   nameMatches: number
-  /** The popularity of the first app after these; undefined if there is none. */
-  nextPopularity?: number
 }>
 
 /** The best matches, one more than `maxMatches` if there are more. */
@@ -86,13 +84,7 @@ export async function bestMatches(index: MatchFinder, query: SearchQuery): Promi
     const matches = await index.firstMatches({ ranks: [phrasesOf(query, tier)] }, limit)
     for (const rank of matches.ranks.flat()) ranks.add(rank)
   }
-  const found = [...ranks].slice(0, limit)
-  const next = found[nameMatches]
-  return {
-    ids: found.map(idOfRank),
-    nameMatches,
-    ...(next !== undefined && { nextPopularity: popularityOfRank(next) }),
-  }
+  return { ids: [...ranks].slice(0, limit).map(idOfRank), nameMatches }
 }
 
 const textOf = (terms: readonly Term[]) => terms.map(({ text }) => text).join('')

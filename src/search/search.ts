@@ -156,14 +156,14 @@ function termsOf(words: Word[]): Term[] {
 async function addPartial(
   index: MatchFinder,
   query: SearchQuery,
-  { ids, nameMatches, nextPopularity, terms, words }: CorrectedMatches,
+  { ids, nameMatches, terms, words }: CorrectedMatches,
   counts: AppCounts,
   limit: number,
 ): Promise<SearchResult> {
   const isComplete = ids.length >= limit || (ids.length > 0 && terms.length < 2)
   if (isComplete) return { ids: ids.slice(0, limit), fullMatches: ids.length, words }
 
-  const partial = await partialMatches(index, { ...query, terms }, counts, nextPopularity)
+  const partial = await partialMatches(index, { ...query, terms }, counts)
   const full = new Set([...ids.slice(0, nameMatches), ...partial.named, ...ids])
   const all = [...full.union(new Set(partial.ids))]
   return { ids: all.slice(0, limit), fullMatches: full.size, words }
@@ -290,24 +290,13 @@ function importanceOf(term: Term): number {
 const shareSteps = 256
 
 /**
- * Steps of popularity that make up for a search's whole weight: an app whose name has a quarter of
- * the weight, which is a quarter less than half, needs 8 steps more than `nextPopularity`.
- */
-const missingSteps = 32
-
-/**
  * The apps that have some of the terms in their names or leads: first those with the greatest
  * weight, the most downloads and the closest name. A term weighs the square of its rarity in bits,
  * times its importance. Apps that have only function words of the search are left out, if others
  * have more. `named` are the apps whose whole name consists of terms with more than half of the
- * weight, or with less if the app is enough more popular than `nextPopularity`.
+ * weight.
  */
-async function partialMatches(
-  index: MatchFinder,
-  query: SearchQuery,
-  counts: AppCounts,
-  nextPopularity = Infinity,
-) {
+async function partialMatches(index: MatchFinder, query: SearchQuery, counts: AppCounts) {
   const { terms } = query
   const popularRank = await index.rankAt(maxMatches)
   const searches = (tier: Tier) =>
@@ -351,9 +340,6 @@ async function partialMatches(
   const matches = Array.from(termsOfApps, ([rank, set]) => {
     const { nameTerms = 0, nameWords = '' } = names.get(rank) ?? {}
     const name = setOf(nameTerms)
-    const isMost =
-      name.weight > total / 2 ||
-      popularityOfRank(rank) > nextPopularity + missingSteps * (1 / 2 - name.weight / total)
     return {
       rank,
       set,
@@ -361,7 +347,7 @@ async function partialMatches(
         (shareSteps * setOf(set).weight) / total +
         popularityOfRank(rank) +
         (nameTerms && scoreName(name.terms, nameWords)),
-      isNamed: nameTerms > 0 && isMost && isSameName(name.terms, nameWords),
+      isNamed: name.weight > total / 2 && isSameName(name.terms, nameWords),
     }
   }).sort((a, b) => b.score - a.score || b.rank - a.rank)
   const onSubject = matches.filter(({ set }) => hasSubject(setOf(set).terms))

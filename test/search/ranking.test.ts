@@ -216,7 +216,6 @@ const catalogues: { catalogue: string; apps: ListedApp[]; searches: Search[] }[]
     searches: [
       { search: 'quill app', first: ['Quill'], rule: 'a name before texts with a generic word' },
       { search: 'quill+ app', first: ['Quill', 'Quill+'], rule: 'the same despite a symbol' },
-      { search: 'quill free app', first: ['Quill'], rule: 'the same despite a further word' },
     ],
   },
   {
