@@ -215,7 +215,7 @@ async function correctionsOf(
   term: Term,
   apps: number,
 ): Promise<string[]> {
-  const similar = mayBeTypo(term) ? similarWords(term.text) : []
+  const similar = isCorrectable(term) ? similarWords(term.text) : []
   const tokens = similar.flatMap((word) => [word, joinToken(word)])
   const known = tokens.length > 0 ? (await index.knownTokens(tokens)).map(wordOfToken) : []
   const words = [...new Set(known)].toSorted().slice(0, maxCounted)
@@ -225,8 +225,6 @@ async function correctionsOf(
     .sort(([, one], [, other]) => other - one)
     .map(([{ text }]) => text)
 }
-
-const mayBeTypo = (term: Term) => isCorrectable(term) && !isFunctionWord(term.text)
 
 /** Minimum length of a word that may have two typos. Too many words resemble a shorter one. */
 const minFar = 8
@@ -241,7 +239,7 @@ async function farCorrectionsOf(
   term: Term,
 ): Promise<string[]> {
   const letters = [...term.text]
-  if (!mayBeTypo(term) || letters.length < minFar) return []
+  if (!isCorrectable(term) || letters.length < minFar) return []
   const beginning = letters.slice(0, farBeginning).join('')
   const begins = { ...exactTerm([beginning]), isPrefix: true }
   const { names } = await index.firstMatches(
@@ -274,16 +272,13 @@ const minBeginning = 3
 /** Added to the number of listed apps, so that in a small catalogue all terms are nearly as rare. */
 const assumedApps = 100
 
-const isNumber = ({ text }: Term) => /^\p{N}+$/u.test(text)
-const hasSubject = (terms: readonly Term[]) => terms.some(({ text }) => isSubject(text))
-
 /**
  * Function words, words that any app is, and numbers count less, since they rarely are what is
  * searched for. Half or twice of each weight hardly changes results.
  */
-function importanceOf(term: Term): number {
-  if (!isSubject(term.text)) return 1 / 8
-  return isNumber(term) ? 1 / 4 : 1
+function importanceOf({ text }: Term): number {
+  if (!isSubject(text)) return 1 / 8
+  return /^\p{N}+$/u.test(text) ? 1 / 4 : 1
 }
 
 /** The score, in steps of popularity, of having all terms. */
@@ -350,7 +345,9 @@ async function partialMatches(index: MatchFinder, query: SearchQuery, counts: Ap
       isNamed: name.weight > total / 2 && isSameName(name.terms, nameWords),
     }
   }).sort((a, b) => b.score - a.score || b.rank - a.rank)
-  const onSubject = matches.filter(({ set }) => hasSubject(setOf(set).terms))
+  const onSubject = matches.filter(({ set }) =>
+    setOf(set).terms.some(({ text }) => isSubject(text)),
+  )
   const idsOf = (some: typeof matches) => some.map(({ rank }) => idOfRank(rank))
   return {
     named: idsOf(matches.filter(({ isNamed }) => isNamed)),

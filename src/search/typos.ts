@@ -1,12 +1,15 @@
 import { required } from '../util/helpers.ts'
 import { fold } from './fold.ts'
-import type { Term } from './terms.ts'
+import { isFunctionWord, type Term } from './terms.ts'
 
 /** Finds the words that differ from another by one typing error, or two. */
 
-/** Whether a term may be a word with a typo. Excludes emoji and runs, which are not prefixes. */
+/**
+ * Whether a term may be a word with a typo. Excludes words of grammar, and emoji and runs, which are
+ * not prefixes.
+ */
 export const isCorrectable = ({ text, isPrefix }: Term): boolean =>
-  isPrefix && correctable.test(text)
+  isPrefix && correctable.test(text) && !isFunctionWord(text)
 
 /** Shorter words have too many neighbours at distance one; longer ones cost too much to look up. */
 const correctable = /^[\p{L}\p{N}].{3,29}$/u
