@@ -5,11 +5,15 @@ import { isFunctionWord, type Term } from './terms.ts'
 /** Finds the words that differ from another by one typing error, or two. */
 
 /**
- * Whether a term may be a word with a typo. Excludes words of grammar, and emoji and runs, which are
- * not prefixes.
+ * Whether a term may be a word with a typo. Excludes words of grammar, emoji and runs, which are not
+ * prefixes, and four characters that have a letter beside them, as in e-mail, since both may be one
+ * word.
  */
-export const isCorrectable = ({ text, isPrefix }: Term): boolean =>
-  isPrefix && correctable.test(text) && !isFunctionWord(text)
+export const isCorrectable = ({ text, spellings, isPrefix }: Term): boolean =>
+  isPrefix &&
+  correctable.test(text) &&
+  !isFunctionWord(text) &&
+  ([...text].length > 4 || spellings.every((spelling) => [...spelling].length !== 5))
 
 /** Shorter words have too many neighbours at distance one; longer ones cost too much to look up. */
 const correctable = /^[\p{L}\p{N}].{3,29}$/u
