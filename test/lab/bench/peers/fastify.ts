@@ -36,7 +36,7 @@ function pageStatement(order: string[], where: string) {
   const by = `order by ${order.map((column) => `apps.${column} desc`)}`
   return database.prepare(
     `select apps.id, apps.name, apps.slug, apps.description, developers.name as developer_name,
-       categories.name as category_name, apps.total_downloads, apps.average_rating
+       categories.name as category_name, apps.total_downloads, apps.average_rating, apps.icon_url
      from (select id from apps where status = 'approved' and deleted_at is null ${where} ${by} limit ?+0 offset ?) as page
      join apps on apps.id = page.id
      join developers on developers.id = apps.developer_id
@@ -54,7 +54,7 @@ const listedOfCategory = database.prepare(
 )
 const one = database.prepare(
   `select apps.id, apps.name, apps.slug, description, developers.name as developer_name,
-     categories.name as category_name, total_downloads, average_rating, short_description, version, package_name, status,
+     categories.name as category_name, total_downloads, average_rating, icon_url, short_description, version, package_name, status,
      category_id, categories.slug as category_slug, apps.created_at, updated_at, approved_at, rating_count, review_count
    from apps join developers on developers.id = developer_id join categories on categories.id = category_id
    where apps.id = ? and status = 'approved' and deleted_at is null`,
@@ -79,6 +79,7 @@ const summary = {
   category_name: text,
   total_downloads: integer,
   average_rating: number,
+  icon_url: text,
 }
 const review = {
   id: integer,
@@ -128,14 +129,14 @@ server.get<{ Querystring: Query }>(
     const scope = category === undefined ? listedOfAll.get() : listedOfCategory.get(category)
     const listed = Number(scope?.listed ?? 0)
     const total = Math.ceil(listed / limit)
-    const apps =
+    const rows =
       listed === 0
         ? []
         : category === undefined
           ? ofAll.get(sort)?.all(limit, offset)
           : ofCategory.get(sort)?.all(Number(scope?.id), limit, offset)
     const content = listText({
-      apps,
+      apps: rows?.map(withoutNulls),
       pagination: { current_page: page, total_pages: total, per_page: limit },
     })
     reply.header('Link', linksOf(request.query, total))
@@ -152,14 +153,8 @@ server.get<{ Params: { id: number } }>(
   (request, reply) => {
     const row = one.get(request.params.id)
     if (!row) return reply.callNotFound()
-    // The serializer would write null as an empty string.
-    const present = Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null))
-    return send(
-      request,
-      reply,
-      'App found.',
-      itemText({ app: { ...present, reviews: reviewsOf.all(request.params.id) } }),
-    )
+    const app = { ...withoutNulls(row), reviews: reviewsOf.all(request.params.id) }
+    return send(request, reply, 'App found.', itemText({ app }))
   },
 )
 
@@ -170,6 +165,10 @@ server.setNotFoundHandler((_request, reply) => {
     data: { code: 'not_found' },
   })
 })
+
+/** The serializer would write null as an empty string. */
+const withoutNulls = (row: object) =>
+  Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null))
 
 function send(request: FastifyRequest, reply: FastifyReply, message: string, data: string) {
   const etag = `"${hash('sha256', data, 'base64url').slice(0, 27)}"`

@@ -39,6 +39,10 @@ const withNames = (apps: ReturnType<typeof listedApps>) =>
     .join('developers', 'developers.id', 'developer_id')
     .join('categories', 'categories.id', 'category_id')
 
+/** The document has no nulls. */
+const withoutNulls = (row: object) =>
+  Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null))
+
 /** As openapi-backend has validated it by the document. */
 type ListQuery = { page?: string; limit?: string; category?: string; sort?: keyof typeof orders }
 
@@ -56,7 +60,7 @@ async function listApps({ request }: Context, _request: unknown, response: Respo
     .offset((page - 1) * limit)
   const total = Math.ceil(Number(count?.listed) / limit)
   const pagination = { current_page: page, total_pages: total, per_page: limit }
-  const data = { apps: rows, pagination }
+  const data = { apps: rows.map(withoutNulls), pagination }
   response.json({ success: true, message: `Page ${page} of ${total}.`, data })
 }
 
@@ -69,9 +73,8 @@ async function getApp({ request }: Context, expressRequest: unknown, response: R
     .select('id', 'reviewer_name', 'rating', 'comment', 'created_at')
     .orderBy(descending(['created_at', 'id']))
     .limit(100)
-  // The document has no nulls.
-  const app = Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null))
-  response.json({ success: true, message: 'App found.', data: { app: { ...app, reviews } } })
+  const app = { ...withoutNulls(row), reviews }
+  response.json({ success: true, message: 'App found.', data: { app } })
 }
 
 function notFound(_context: unknown, _request: unknown, response: Response) {
