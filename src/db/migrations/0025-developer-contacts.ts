@@ -5,7 +5,8 @@ import type { SchemaHelpers } from '../tools.ts'
 /**
  * Creates the schema of version 3.1, whose last migration had this name, so databases of 3.1 have it
  * already. The text of the schema is the same on both ways, but for the indexes of searches, which
- * 0026 creates anew. Later migrations change it; db/rows.ts has the current columns. Times are ISO 8601 text in UTC, set by the program.
+ * 0026 creates anew. Later migrations change it; db/rows.ts has the current columns. Times are
+ * ISO 8601 text in UTC, set by the program.
  */
 export async function up(sql: Knex, { makeAppendOnly }: SchemaHelpers): Promise<void> {
   // The default of rows that were older than `changed_at`; every insert sets it.
