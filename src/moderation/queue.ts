@@ -1,8 +1,9 @@
+import { queueColumns } from '../catalogue/app-columns.ts'
 import { type Queue, queues, waitingSince } from '../catalogue/app-states.ts'
 import { findNamedApps, type NamedAppRow } from '../catalogue/app-store.ts'
 import { findLookAlikes, type LookAlike } from '../catalogue/look-alikes.ts'
 import { countRows, type QueryRunner } from '../db/engine.ts'
-import { chunk, required } from '../util/helpers.ts'
+import { chunk, pick, required } from '../util/helpers.ts'
 import { type Change, ownerChanges, readCategorySlugs } from './app-details.ts'
 import { type AppFilter, appsIn, findPage, resolveColumns } from './app-filter.ts'
 import { maxExcerptLength } from './describe.ts'
@@ -23,8 +24,25 @@ export type QueueWalk = {
   openElsewhere: ReadonlyMap<number, unknown>
 }
 
+const queuedColumns = [
+  'id',
+  'revision',
+  'status',
+  'name',
+  'slug',
+  'short_description',
+  'version',
+  ...queueColumns,
+  'developer_id',
+  'developer_name',
+  'category_slug',
+  'category_name',
+  'created_at',
+  'updated_at',
+] as const
+
 /** An app that waits for a decision. `description` is the beginning. */
-export type QueuedApp = NamedAppRow & {
+export type QueuedApp = Pick<NamedAppRow, (typeof queuedColumns)[number] | 'description'> & {
   waiting_since: string
   changes: Change[]
   lookAlikes: LookAlike[]
@@ -121,7 +139,7 @@ const toQueued = (
   app: NamedAppRow,
   categorySlugs: Map<unknown, string>,
 ): Omit<QueuedApp, 'lookAlikes'> => ({
-  ...app,
+  ...pick(app, ...queuedColumns),
   // One more than is shown, which then ends with ….
   description: app.description.slice(0, maxExcerptLength + 1),
   waiting_since: positionOf(app).waiting_since,
