@@ -167,7 +167,7 @@ export const withoutIndex = (column: string): string => `+${column}`
 
 /** The number of rows that a query would find. The query can still be extended and run. */
 export async function countRows(query: Knex.QueryBuilder): Promise<number> {
-  const [all] = await query.clone().count({ total: '*' })
+  const [all] = await query.clone().count<{ total: number }[]>({ total: '*' })
   return required(all, 'the count').total
 }
 
