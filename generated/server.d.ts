@@ -1,6 +1,6 @@
 /**
- * By operation: whether it needs a key, which parameters have a default, its success, and the headers of that which its
- * handler sets. scripts/server-types.ts writes this.
+ * By operation: whether it needs a key, which parameters have a default, its success, and the
+ * headers of that which its handler sets. scripts/server-types.ts writes this.
  */
 export interface ServerFacts {
   listApps: { needsKey: false; query: 'page' | 'limit'; status: 200; headers: 'Link' | 'X-Total-Count' }

@@ -48,7 +48,8 @@ const facts = operations.map((operation) => {
   const own = Object.keys(headers)
     .filter((name) => !added.includes(name) && !(isRead && name === 'ETag'))
     .toSorted()
-  return `  ${id}: { needsKey: ${!isPublic}; query: ${union(filledIn)}; status: ${status}; headers: ${union(own)} }`
+  const said = `needsKey: ${!isPublic}; query: ${union(filledIn)}`
+  return `  ${id}: { ${said}; status: ${status}; headers: ${union(own)} }`
 })
 
 const statuses = operations.flatMap(responsesOf).flatMap(([status, { content }]) => {
@@ -59,8 +60,8 @@ const statuses = operations.flatMap(responsesOf).flatMap(([status, { content }])
 writeFileSync(
   `${generated}/server.d.ts`,
   `/**
- * By operation: whether it needs a key, which parameters have a default, its success, and the headers of that which its
- * handler sets. scripts/server-types.ts writes this.
+ * By operation: whether it needs a key, which parameters have a default, its success, and the
+ * headers of that which its handler sets. scripts/server-types.ts writes this.
  */
 export interface ServerFacts {
 ${facts.join('\n')}
