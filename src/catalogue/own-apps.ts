@@ -20,7 +20,7 @@ export function findOwnApps(
     const ownApps = runner
       .sql('apps')
       .where({ developer_id: developerId, ...(appId && { id: appId }), ...(status && { status }) })
-      // Literal, as in the index of migration 0018.
+      // Literal, as in the index of migration 0025.
       .whereRaw("deleted_at is null and updated_at > ''")
     const total = await countRows(ownApps)
     const ids = await ownApps

@@ -27,7 +27,7 @@ export type AppRow = Nullable<Omit<App, JoinedField>> & {
   unreviewed_changes: string | null
   /**
    * When an operator last approved or rejected the app; null if it was imported with its status, and
-   * of decisions before migration 0023.
+   * of decisions before version 2.2.
    */
   decided_at: string | null
   /** When the row or one of its reviews was last written in this database. */
