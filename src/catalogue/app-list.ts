@@ -246,12 +246,17 @@ function notesOn({ ids, fullMatches, words }: SearchResult, sort: Sort | undefin
 }
 
 /** The apps with these ids, in this order. */
-async function findSummaries({ rows }: QueryRunner, ids: number[]): Promise<SummaryRow[]> {
+async function findSummaries(
+  { rows, jsonRows }: QueryRunner,
+  ids: number[],
+): Promise<SummaryRow[]> {
   if (ids.length === 0) return []
-  const found = await rows<SummaryRow>(
-    `select ${columns} from apps ${nameJoins} where apps.id in (${ids.map(() => '?')})`,
+  const page = `(select ${columns} from apps ${nameJoins} where apps.id in (${ids.map(() => '?')})) as apps`
+  const [found] = await rows<{ apps: string }>(
+    `select ${jsonRows(page, fields, 'id')} as apps`,
     ids,
   )
-  const apps = new Map(found.map((app) => [app.id, app]))
+  const summaries: SummaryRow[] = JSON.parse(required(found, 'the apps').apps)
+  const apps = new Map(summaries.map((app) => [app.id, app]))
   return ids.flatMap((id) => apps.get(id) ?? [])
 }
