@@ -31,11 +31,53 @@ const textOf = ({ tokens }: Phrase) => tokens.join(' ')
 const isSpelledOut = (phrase: Phrase) =>
   phrase.isPrefix && isWordToken(textOf(phrase)) && [...textOf(phrase)].length > maxListedPrefix
 
-/** The ranks of the matches of an expression. */
-const allRanks = 'select rowid as rank from app_search where app_search match ?'
-const ranksInOrder = `(${allRanks} order by rowid desc limit ?)`
+const quoted = (phrase: Phrase) => `"${textOf(phrase)}"${phrase.isPrefix ? ' *' : ''}`
 
-/** The first matches of an expression as a JSON array. */
+/**
+ * Lists of phrases for `expressionOf`, as it has them, or as the beginning that is to be spelled out
+ * and its share of words.
+ */
+const listsOf = (lists: Phrase[][]) =>
+  lists.map((list) =>
+    list.map((phrase) =>
+      isSpelledOut(phrase)
+        ? [textOf(phrase), Math.floor(maxSpelledOut / lists.length)]
+        : quoted(phrase),
+    ),
+  )
+
+/** The words with a beginning, or the beginning itself if these are more than its share. */
+const spelledOut = `(
+  select iif(
+    count(*) > phrase.value ->> 1,
+    '"' || (phrase.value ->> 0) || '" *',
+    group_concat('"' || word || '"', ' OR ')
+  )
+  from (
+    select word from app_search_words
+    where word >= phrase.value ->> 0 and word < (phrase.value ->> 0) || char(0x10FFFF)
+    limit ${maxSpelledOut + 1}
+  )
+)`
+
+/**
+ * An expression of FTS5 (https://sqlite.org/fts5.html#full_text_query_syntax) for the JSON of
+ * `listsOf`. An empty phrase matches nothing.
+ */
+const expressionOf = (lists: string) => `(
+  select coalesce(group_concat('(' || coalesce((
+    select group_concat(iif(type = 'array', ${spelledOut}, value), ' OR ')
+    from json_each(list.value) as phrase
+  ), '""') || ')', ' AND '), '""')
+  from json_each(${lists}) as list
+)`
+
+/** The ranks of the matches of an expression. */
+const allRanks = (expression: string) =>
+  `select rowid as rank from app_search where app_search match ${expression}`
+const ranksInOrder = `(${allRanks('search.expression')} order by rowid desc limit ?)`
+
+/** The first matches as a JSON array. */
 const firstRanks = `(select json_group_array(rank) from ${ranksInOrder})`
 /**
  * A CROSS JOIN keeps the order of the rows on its left
@@ -96,26 +138,25 @@ export const searchIndex = (sql: Knex): SearchIndex => ({
   },
 
   async firstMatches({ names = [], ranks = [] }, limit) {
-    const expressions = await matchExpressions(sql, [...names, ...ranks])
-    if (expressions.length === 0) return { names: [], ranks: [] }
-    const lists = expressions.map(
-      (_, at) => `${at < names.length ? firstNames : firstRanks} as list${at}`,
+    const searches = [...names, ...ranks].map((lists, at) => [at < names.length, listsOf(lists)])
+    const found = await rowsOf(sql)<{ at: number; json: string }>(
+      `select key as at, iif(search.names, ${firstNames}, ${firstRanks}) as json
+       from (
+         select key, value ->> 0 as names, ${expressionOf('given.value -> 1')} as expression
+         from json_each(?) as given
+       ) as search`,
+      [limit, limit, JSON.stringify(searches)],
     )
-    const [found] = await rowsOf(sql)<Record<string, string>>(
-      `select ${lists}`,
-      expressions.flatMap((expression) => [expression, limit]),
-    )
-    const matches = Object.values(required(found, 'the lists')).map((json) => JSON.parse(json))
+    const matches = found.toSorted((a, b) => a.at - b.at).map(({ json }) => JSON.parse(json))
     return { names: matches.slice(0, names.length), ranks: matches.slice(names.length) }
   },
 
   async firstIds(phrases, limit, order) {
-    const [expression] = await matchExpressions(sql, [phrases])
-    const values = [required(expression, 'the expression'), limit]
+    const values = [JSON.stringify(listsOf(phrases)), limit]
     const inOrder = `order by ${orderKeys(order, 'desc')} limit ?`
     const sorted = `found cross join apps on apps.id = found.rank % ${idLimit} ${inOrder}`
     const [few] = await rowsOf(sql)<{ ids: string | null }>(
-      `with found as materialized (${allRanks} limit ${maxSorted})
+      `with found as materialized (${allRanks(expressionOf('?'))} limit ${maxSorted})
        select case when ${areFew} then (
          select json_group_array(id) from (select apps.id from ${sorted})
        ) end as ids
@@ -128,7 +169,7 @@ export const searchIndex = (sql: Knex): SearchIndex => ({
       sql,
       'id',
       `(select apps.id from apps cross join app_search_apps on app_id = apps.id
-        where ${listedCondition} and +rank in (${allRanks}) ${inOrder})`,
+        where ${listedCondition} and +rank in (${allRanks(expressionOf('?'))}) ${inOrder})`,
       values,
     )
   },
@@ -173,53 +214,6 @@ const removeDocuments = (sql: Knex, ids: number[]) =>
     [JSON.stringify(ids)],
   )
 
-/**
- * Expressions of FTS5 (https://sqlite.org/fts5.html#full_text_query_syntax) for lists of phrases.
- */
-async function matchExpressions(sql: Knex, searches: Phrase[][][]): Promise<string[]> {
-  const beginnings = searches.flat(2).filter(isSpelledOut).map(textOf)
-  const maxWords = Math.floor(maxSpelledOut / Math.max(1, ...searches.map(({ length }) => length)))
-  const words = await spellOut(sql, beginnings, maxWords)
-  const alternatives = (phrase: Phrase) => {
-    const text = textOf(phrase)
-    const spelledOut = isSpelledOut(phrase) ? words.get(text) : undefined
-    return spelledOut?.map((word) => `"${word}"`) ?? quotedText(phrase)
-  }
-  return searches.map((phrases) => expressionOf(phrases, alternatives))
-}
-
-const quotedText = (phrase: Phrase) => `"${textOf(phrase)}"${phrase.isPrefix ? ' *' : ''}`
-
-/** An empty phrase matches nothing. */
-const expressionOf = (
-  phrases: Phrase[][],
-  alternatives: (phrase: Phrase) => string | string[] = quotedText,
-): string =>
-  phrases.map((list) => `(${list.flatMap(alternatives).join(' OR ') || '""'})`).join(' AND ') ||
-  '""'
-
-/** The words with each of these beginnings, unless there are more than `maxWords`. */
-async function spellOut(
-  sql: Knex,
-  beginnings: string[],
-  maxWords: number,
-): Promise<Map<string, string[]>> {
-  if (beginnings.length === 0) return new Map()
-  const found = await rowsOf(sql)<{ beginning: string; words: string }>(
-    `select value as beginning, (
-       select json_group_array(word) from (
-         select word from app_search_words where word >= value and word < value || char(0x10FFFF) limit ?
-       )
-     ) as words from json_each(?)`,
-    [maxWords + 1, JSON.stringify(beginnings)],
-  )
-  const lists = found.map(({ beginning, words }): [string, string[]] => [
-    beginning,
-    JSON.parse(words),
-  ])
-  return new Map(lists.filter(([, words]) => words.length <= maxWords))
-}
-
 /** The names in FTS5, without the positions of tokens. The rowid is the id. */
 export const nameIndex = (sql: Knex): NameIndex => ({
   async index(names) {
@@ -238,7 +232,7 @@ export const nameIndex = (sql: Knex): NameIndex => ({
   async newestWith(phrases, limit) {
     const found = await rowsOf(sql)<{ id: number }>(
       'select rowid as id from app_names where app_names match ? order by rowid desc limit ?',
-      [expressionOf(phrases), limit],
+      [phrases.map((list) => `(${list.map(quoted).join(' OR ')})`).join(' AND ') || '""', limit],
     )
     return found.map(({ id }) => id)
   },
