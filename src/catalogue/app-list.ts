@@ -169,12 +169,15 @@ async function searchPage(
   offset: number,
 ): Promise<AppPage> {
   const { category, slug, package_name, sort, limit } = filter
-  const scope = await findScope(runner, category)
-  if (!scope) return unknownCategory
-  const query = toQuery(text, scope.id ?? undefined)
-  const all = category ? await findScope(runner, undefined) : scope
-  const appCounts = { all: required(all, 'the count').total, inScope: scope.total }
-  const found = await search(runner.search, query, appCounts, sort && orders[sort])
+  const scope = category ? await findScope(runner, category) : undefined
+  if (category && !scope) return unknownCategory
+  const query = toQuery(text, scope?.id ?? undefined)
+  // Most searches need no numbers of apps.
+  const countApps = async () => {
+    const { total } = required(await findScope(runner, undefined), 'the count')
+    return { all: total, inScope: scope?.total ?? total }
+  }
+  const found = await search(runner.search, query, countApps, sort && orders[sort])
   const result =
     slug || package_name ? onlyOf(found, await findExact(runner, filter, query.categoryId)) : found
   const ids = result.ids.slice(0, maxMatches)

@@ -62,37 +62,36 @@ export type Matches = Readonly<{
   nameMatches: number
 }>
 
+export const noMatches: Matches = { ids: [], nameMatches: 0 }
+
+/** Of more terms, few apps have all. */
+const maxCommonTerms = 2
+
 /** The best matches, one more than `maxMatches` if there are more. */
 export async function bestMatches(index: MatchFinder, query: SearchQuery): Promise<Matches> {
   const limit = maxMatches + 1
+  const phrasesIn = (...tiers: Tier[]) => tiers.map((tier) => phrasesOf(query, tier))
+  const findAll = () => index.firstMatches({ ranks: phrasesIn('key', 'prefix') }, limit)
+  const all = query.terms.length > maxCommonTerms ? await findAll() : undefined
+  if (all?.ranks.flat().length === 0) return noMatches
+
   const first = await index.firstMatches(
-    { ranks: [phrasesOf(query, 'key')], names: [phrasesOf(query, 'name')] },
+    { ranks: phrasesIn('key', 'whole'), names: phrasesIn('name') },
     limit,
   )
-  const ranks = new Set(first.ranks.flat())
-  const scored = first.names.flat().map(({ rank, nameWords }) => ({
-    rank,
-    score:
-      (isSameName(query.terms, nameWords) ? weights.same : 0) +
-      popularityOfRank(rank) +
-      scoreName(query.terms, nameWords),
-  }))
+  const [keys, ...whole] = first.ranks
+  const ranks = new Set(keys)
+  const scoreName = nameScorer(query.terms)
+  const scored = first.names.flat().map(({ rank, nameWords }) => {
+    const { isSame, score } = scoreName(nameWords)
+    return { rank, score: (isSame ? weights.same : 0) + popularityOfRank(rank) + score }
+  })
   for (const { rank } of scored.sort((a, b) => b.score - a.score)) ranks.add(rank)
   const nameMatches = ranks.size
-  for (const tier of ['whole', 'prefix'] satisfies Tier[]) {
-    if (ranks.size >= limit) break
-    const matches = await index.firstMatches({ ranks: [phrasesOf(query, tier)] }, limit)
-    for (const rank of matches.ranks.flat()) ranks.add(rank)
-  }
+  for (const rank of whole.flat()) ranks.add(rank)
+  if (ranks.size < limit)
+    for (const rank of (all ?? (await findAll())).ranks.flat()) ranks.add(rank)
   return { ids: [...ranks].slice(0, limit).map(idOfRank), nameMatches }
-}
-
-const textOf = (terms: readonly Term[]) => terms.map(({ text }) => text).join('')
-
-export function isSameName(terms: readonly Term[], nameWords: string): boolean {
-  const name = nameWords.replaceAll(' ', '')
-  const [term, ...more] = terms
-  return textOf(terms) === name || (more.length === 0 && term?.spellings.includes(name) === true)
 }
 
 /**
@@ -103,19 +102,41 @@ export function isSameName(terms: readonly Term[], nameWords: string): boolean {
  */
 const weights = { whole: 24, start: 16, share: 32, same: 10_000 }
 
-/**
- * Scores a name that has all terms. Integers, so that the order is the same everywhere.
- */
-export function scoreName(terms: readonly Term[], nameWords: string): number {
-  const words = nameWords.split(' ')
-  const name = words.join('')
-  const pairs = words.map((word, at) => `${word}${words[at + 1] ?? ''}`)
-  const parts = new Set([name, ...words, ...pairs])
-  const isWhole = terms.every(({ spellings }) => spellings.some((spelling) => parts.has(spelling)))
-  const isAtStart = terms[0]?.spellings.some((spelling) => name.startsWith(spelling))
-  return (
-    (isWhole ? weights.whole : 0) +
-    (isAtStart ? weights.start : 0) +
-    Math.floor(weights.share * Math.min(1, textOf(terms).length / Math.max(1, name.length)))
-  )
+/** How close a name is to terms. */
+type NameScore = Readonly<{
+  /** The name consists of the terms. */
+  isSame: boolean
+  /** An integer, so that the order is the same everywhere. */
+  score: number
+}>
+
+export const notNamed: NameScore = { isSame: false, score: 0 }
+
+/** Returns a function that scores a name that has all terms, by its words. */
+export function nameScorer(terms: readonly Term[]): (nameWords: string) => NameScore {
+  const text = terms.map((term) => term.text).join('')
+  const spellings = terms.map((term) => term.spellings)
+  const [starts = [], ...more] = spellings
+  const names = more.length === 0 ? [text, ...starts] : [text]
+  return (nameWords: string) => {
+    const words = nameWords.split(' ')
+    const name = words.join('')
+    const isWordOrPair = (spelling: string) =>
+      words.some(
+        (word, at) =>
+          spelling.startsWith(word) && ['', words[at + 1]].includes(spelling.slice(word.length)),
+      )
+    const isWhole = spellings.every((some) =>
+      some.some((spelling) => spelling === name || isWordOrPair(spelling)),
+    )
+    const isAtStart = starts.some((spelling) => name.startsWith(spelling))
+    const share = Math.min(1, text.length / Math.max(1, name.length))
+    return {
+      isSame: names.includes(name),
+      score:
+        (isWhole ? weights.whole : 0) +
+        (isAtStart ? weights.start : 0) +
+        Math.floor(weights.share * share),
+    }
+  }
 }

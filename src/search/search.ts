@@ -1,12 +1,13 @@
 import { required } from '../util/helpers.ts'
 import {
   bestMatches,
-  isSameName,
   type Matches,
   type MatchFinder,
   maxMatches,
+  nameScorer,
+  noMatches,
+  notNamed,
   type SortOrder,
-  scoreName,
   toQuery,
 } from './best-matches.ts'
 import {
@@ -44,9 +45,6 @@ export type SearchResult = Readonly<{
   words: Word[]
 }>
 
-/** The numbers of listed apps. */
-type AppCounts = { all: number; inScope: number }
-
 /** Terms that are considered if apps need not have all of them. Later terms are dropped. */
 const maxTerms = 8
 
@@ -57,11 +55,14 @@ const typo = {
   ratio: 20,
 }
 
+/** Counts the listed apps. */
+type CountApps = () => Promise<{ all: number; inScope: number }>
+
 /** Finds the best matches or, in an order, those with all words first. */
 export async function search(
   index: MatchFinder,
   query: SearchQuery,
-  counts: AppCounts,
+  countApps: CountApps,
   order?: SortOrder,
 ): Promise<SearchResult> {
   const limit = order ? maxSortedBest : maxMatches + 1
@@ -71,7 +72,7 @@ export async function search(
   const split = whole.ids.length > 0 ? query : withSplitRuns(query)
   const written = split === query ? whole : await fullMatches(index, split, order)
   const corrected = await addCorrected(index, split, written, order)
-  const best = await addPartial(index, split, corrected, counts, limit)
+  const best = await addPartial(index, split, corrected, countApps, limit)
   return order ? sortBest(index, corrected.ids, best, order) : best
 }
 
@@ -84,6 +85,7 @@ async function fullMatches(
   query: SearchQuery,
   order?: SortOrder,
 ): Promise<Matches> {
+  if (query.terms.length === 0) return noMatches
   if (!order) return bestMatches(index, query)
   const ids = await index.firstIds(phrasesOf(query, 'prefix'), maxMatches + 1, order)
   if (ids.length >= maxSortedBest) return { ids, nameMatches: 0 }
@@ -157,13 +159,13 @@ async function addPartial(
   index: MatchFinder,
   query: SearchQuery,
   { ids, nameMatches, terms, words }: CorrectedMatches,
-  counts: AppCounts,
+  countApps: CountApps,
   limit: number,
 ): Promise<SearchResult> {
-  const isComplete = ids.length >= limit || (ids.length > 0 && terms.length < 2)
+  const isComplete = ids.length >= limit || terms.length < (ids.length > 0 ? 2 : 1)
   if (isComplete) return { ids: ids.slice(0, limit), fullMatches: ids.length, words }
 
-  const partial = await partialMatches(index, { ...query, terms }, counts)
+  const partial = await partialMatches(index, { ...query, terms }, countApps)
   const full = new Set([...ids.slice(0, nameMatches), ...partial.named, ...ids])
   const all = [...full.union(new Set(partial.ids))]
   return { ids: all.slice(0, limit), fullMatches: full.size, words }
@@ -172,7 +174,7 @@ async function addPartial(
 async function lookUp(index: MatchFinder, query: SearchQuery, terms: Term[]): Promise<Word[]> {
   const anywhere = { ...query, categoryId: undefined }
   const count = (some: Term[], tier: Tier) =>
-    countApps(index, anywhere, some, tier, typo.maxApps + 1)
+    countMatches(index, anywhere, some, tier, typo.maxApps + 1)
   const whole = await count(terms, 'whole')
   // Counting the words that begin with a term takes longer, and never finds fewer apps.
   const rare = terms.filter((term) => required(whole.get(term), 'the apps') <= typo.maxApps)
@@ -193,7 +195,7 @@ async function lookUp(index: MatchFinder, query: SearchQuery, terms: Term[]): Pr
 }
 
 /** The number of apps that have each term; of more than `limit`, this. */
-async function countApps(
+async function countMatches(
   index: MatchFinder,
   query: SearchQuery,
   terms: Term[],
@@ -201,6 +203,7 @@ async function countApps(
   limit: number,
 ) {
   const searches = terms.map((term) => phrasesOf({ ...query, terms: [term] }, tier))
+  if (terms.length === 0) return new Map<Term, number>()
   const { ranks } = await index.firstMatches({ ranks: searches }, limit)
   return new Map(terms.map((term, at) => [term, required(ranks[at], 'the apps').length]))
 }
@@ -220,7 +223,7 @@ async function correctionsOf(
   const known = tokens.length > 0 ? (await index.knownTokens(tokens)).map(wordOfToken) : []
   const words = [...new Set(known)].toSorted().slice(0, maxCounted)
   const exact = words.map((word) => exactTerm([word]))
-  return [...(await countApps(index, query, exact, 'whole', maxMatches))]
+  return [...(await countMatches(index, query, exact, 'whole', maxMatches))]
     .filter(([, count]) => count > typo.ratio * apps)
     .sort(([, one], [, other]) => other - one)
     .map(([{ text }]) => text)
@@ -291,8 +294,9 @@ const shareSteps = 256
  * have more. `named` are the apps whose whole name consists of terms with more than half of the
  * weight.
  */
-async function partialMatches(index: MatchFinder, query: SearchQuery, counts: AppCounts) {
+async function partialMatches(index: MatchFinder, query: SearchQuery, countApps: CountApps) {
   const { terms } = query
+  const { all, inScope } = await countApps()
   const popularRank = await index.rankAt(maxMatches)
   const searches = (tier: Tier) =>
     terms.map((term) => {
@@ -305,52 +309,54 @@ async function partialMatches(index: MatchFinder, query: SearchQuery, counts: Ap
   )
 
   // Sets of terms are numbers with a bit for each.
-  const termsOfApps = new Map<number, number>()
-  const names = new Map<number, { nameWords: string; nameTerms: number }>()
+  const setsOfApps = new Map<number, number>()
+  const names = new Map<number, { nameSet: number; nameWords: string }>()
   const weights = terms.map((term, at) => {
-    const termNames = required(found.names[at], 'the names')
-    const ranks = new Set(found.ranks[at])
-    for (const { rank, nameWords } of termNames) {
-      ranks.add(rank)
-      names.set(rank, { nameWords, nameTerms: (names.get(rank)?.nameTerms ?? 0) | (1 << at) })
-    }
+    const bit = 1 << at
+    let count = 0
     let popular = 0
-    for (const rank of ranks) {
+    function add(rank: number) {
+      const set = setsOfApps.get(rank) ?? 0
+      if (set & bit) return
+      setsOfApps.set(rank, set | bit)
+      count++
       if (rank >= popularRank) popular++
-      termsOfApps.set(rank, (termsOfApps.get(rank) ?? 0) | (1 << at))
     }
-    if (ranks.size === 0) return 0
-    const apps = Math.max(ranks.size, (counts.all * popular) / maxMatches)
-    const rarity = Math.log2((counts.inScope + assumedApps) / Math.min(apps, counts.inScope))
+    for (const rank of required(found.ranks[at], 'the leads')) add(rank)
+    for (const { rank, nameWords } of required(found.names[at], 'the names')) {
+      add(rank)
+      names.set(rank, { nameWords, nameSet: (names.get(rank)?.nameSet ?? 0) | bit })
+    }
+    if (count === 0) return 0
+    const estimate = Math.max(count, (all * popular) / maxMatches)
+    const rarity = Math.log2((inScope + assumedApps) / Math.min(estimate, inScope))
     return rarity ** 2 * importanceOf(term)
   })
   const sets = Array.from({ length: 1 << terms.length }, (_, set) => {
-    const isIn = (_: unknown, at: number) => (set & (1 << at)) > 0
-    const weight = weights.filter(isIn).reduce((sum, one) => sum + one, 0)
-    return { terms: terms.filter(isIn), weight }
+    const some = terms.filter((_, at) => set & (1 << at))
+    const weight = weights.reduce((sum, one, at) => (set & (1 << at) ? sum + one : sum), 0)
+    const hasSubject = some.some(({ text }) => isSubject(text))
+    return { weight, hasSubject, scoreName: nameScorer(some) }
   })
   const setOf = (set: number) => required(sets[set], 'the set')
   const total = setOf(sets.length - 1).weight
 
-  const matches = Array.from(termsOfApps, ([rank, set]) => {
-    const { nameTerms = 0, nameWords = '' } = names.get(rank) ?? {}
-    const name = setOf(nameTerms)
+  const matches = Array.from(setsOfApps, ([rank, set]) => {
+    const { weight, hasSubject } = setOf(set)
+    const { nameSet = 0, nameWords = '' } = names.get(rank) ?? {}
+    const name = setOf(nameSet)
+    const { isSame, score } = nameSet > 0 ? name.scoreName(nameWords) : notNamed
     return {
       rank,
-      set,
-      score:
-        (shareSteps * setOf(set).weight) / total +
-        popularityOfRank(rank) +
-        (nameTerms && scoreName(name.terms, nameWords)),
-      isNamed: name.weight > total / 2 && isSameName(name.terms, nameWords),
+      hasSubject,
+      score: (shareSteps * weight) / total + popularityOfRank(rank) + score,
+      isNamed: isSame && name.weight > total / 2,
     }
   }).sort((a, b) => b.score - a.score || b.rank - a.rank)
-  const onSubject = matches.filter(({ set }) =>
-    setOf(set).terms.some(({ text }) => isSubject(text)),
-  )
+  const onSubject = matches.filter(({ hasSubject }) => hasSubject)
   const idsOf = (some: typeof matches) => some.map(({ rank }) => idOfRank(rank))
   return {
     named: idsOf(matches.filter(({ isNamed }) => isNamed)),
-    ids: idsOf(onSubject.length > 0 ? onSubject : matches),
+    ids: idsOf((onSubject.length > 0 ? onSubject : matches).slice(0, maxMatches + 1)),
   }
 }
