@@ -25,6 +25,11 @@ test.for<{ catalogue: ListedApp[]; search: string; notes: string[] }>([
   { catalogue: weather, search: 'radar', notes: [] },
   { catalogue: [{ name: 'Карты', slug: 'karty-2' }], search: 'karty-2', notes: [] },
   {
+    catalogue: [{ name: 'Карты дорог', slug: 'karty-dorog-2' }],
+    search: 'karty-dorog-2',
+    notes: [],
+  },
+  {
     catalogue: weather,
     search: 'sun rain',
     notes: ['No app matches all words; these match some of them.'],
