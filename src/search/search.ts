@@ -202,8 +202,8 @@ async function countMatches(
   tier: Tier,
   limit: number,
 ) {
-  const searches = terms.map((term) => phrasesOf({ ...query, terms: [term] }, tier))
   if (terms.length === 0) return new Map<Term, number>()
+  const searches = terms.map((term) => phrasesOf({ ...query, terms: [term] }, tier))
   const { ranks } = await index.firstMatches({ ranks: searches }, limit)
   return new Map(terms.map((term, at) => [term, required(ranks[at], 'the apps').length]))
 }

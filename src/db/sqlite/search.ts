@@ -34,7 +34,7 @@ const isSpelledOut = (phrase: Phrase) =>
 const quoted = (phrase: Phrase) => `"${textOf(phrase)}"${phrase.isPrefix ? ' *' : ''}`
 
 /**
- * Lists of phrases for `expressionOf`, as it has them, or as the beginning that is to be spelled out
+ * Lists of phrases for `expressionOf`. Each is its text or, if it is to be spelled out, the beginning
  * and its share of words.
  */
 const listsOf = (lists: Phrase[][]) =>

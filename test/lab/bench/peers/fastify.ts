@@ -55,7 +55,8 @@ const listedOfCategory = database.prepare(
 const one = database.prepare(
   `select apps.id, apps.name, apps.slug, description, developers.name as developer_name,
      categories.name as category_name, total_downloads, average_rating, icon_url, short_description,
-     version, package_name, status, category_id, categories.slug as category_slug, apps.created_at, updated_at, approved_at, rating_count, review_count
+     version, package_name, status, category_id, categories.slug as category_slug, apps.created_at,
+     updated_at, approved_at, rating_count, review_count
    from apps join developers on developers.id = developer_id join categories on categories.id = category_id
    where apps.id = ? and status = 'approved' and deleted_at is null`,
 )
